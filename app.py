@@ -11,21 +11,19 @@ from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import Answer, Question
-from probing.figures.tokens.token_grid import token_grid
 from probing.reports import front
+from probing.reports.live_answer import first_layers, tokens_of
 from probing.ui import stored_examples
 from probing.ui.choices.home import HomeSelection
 from probing.ui.frame import live_models, navigation, page, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.layers import token_grids
 from probing.ui.widgets.layers.token_grids import Grid
 from probing.ui.widgets.markdown import Markdown, escape, filled
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.examples", "home.empty"
-CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
 HOW = (
     "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell is the darker "
     "the more probable its word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. Facts of "
@@ -90,7 +88,7 @@ def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[M
         blocks.problem(error)
         return None
     best = answers[0].layers[-1].tokens[0].token
-    firsts = {one.model: [layer.layer for layer in one.layers if layer.layer and layer.tokens[0].token == best] for one in answers}
+    firsts = {one.model: first_layers(one, best) for one in answers}
     grids = [live_grid(view, one, tuned=number > 0) for number, one in enumerate(answers)]
     stamp = Stamp(f"{', '.join(firsts)}, {answers[0].head} heads, {answers[0].prompt}")
     return stored_examples.sentence(view, best, firsts), grids, stamp
@@ -110,33 +108,27 @@ def answer_of(choice: live_models.Choice, question: Question) -> Answer:
 
 def live_grid(view: View, answer: Answer, *, tuned: bool) -> Grid:
     """The grid of a live answer; no word of it is known to be right."""
-    tokens = pd.DataFrame(
-        [(one.layer, place, token.token, token.probability) for one in answer.layers for place, token in enumerate(one.tokens, 1)],
-        columns=["layer", "place", "token", "probability"],
-    ).assign(framed=False)
+    tokens = tokens_of(answer).drop(columns="model")
     return Grid(view.label(answer.model), tokens, note="after fine-tuning" if tuned else "", tuned=tuned)
 
 
 def picture(grids: Sequence[Grid], stamp: Stamp, answer: str = "") -> None:
     """The grids with their quiet row."""
     token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
-    first = grids[0]
-    table = pd.concat([one.tokens.assign(model=one.model, rank=one.tokens["layer"].map(one.ranks.get)) for one in grids])
     blocks.files(
-        drawing(token_grid, first.tokens, columns=token_grids.COLUMNS, ranks=first.ranks, dark=blocks.dark()),
-        table=table.drop(columns="framed").dropna(axis="columns", how="all"),
+        token_grids.as_figure(grids[0]),
+        table=token_grids.numbers((one.model, one) for one in grids).dropna(axis="columns", how="all"),
         stamp=stamp,
         name="home-tokens",
-        caption=CAPTION,
+        caption=token_grids.CAPTION,
         how=HOW,
     )
 
 
-def cards(view: View) -> None:
+def cards(view: View, run_id: str) -> None:
     """The three cards that lead on: what the model knows, what fine-tuning lost, and what prevents that."""
     assert view.database is not None
-    run = stored_examples.base_runs(view).iloc[0]
-    beyond, lost, kept = view.read(front.beyond_guessing, run["run_id"]), view.clearest, view.read(front.best_recipe)
+    beyond, lost, kept = view.read(front.beyond_guessing, run_id), view.clearest, view.read(front.best_recipe)
     with st.container(horizontal=True, gap="small"):
         if pd.notna(beyond):
             words = Markdown("right answers beyond the commonest answer")
@@ -186,5 +178,5 @@ if shown:
     with said:
         blocks.sentence(shown[0])
     picture(shown[1], shown[2], example["object"] if example and not own.sentence else "")
-cards(view)
+cards(view, str(runs["run_id"].iloc[0]))
 page.end(view)

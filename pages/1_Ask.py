@@ -237,17 +237,13 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
     found = list(answers.values())
     watched = [one.layers[-1].watched[0].token for one in found if one.layers[-1].watched]
     word = watched[0] if watched else found[0].layers[-1].tokens[0].token
-    places = [layers_said(first_layers(one, word)) for one in found]
+    places = [stored_examples.at_layers(first_layers(one, word)) for one in found]
     others = [filled("in {name} {at}", name=view.name(one.model), at=at) for one, at in zip(found[1:2], places[1:], strict=False)]
     first = filled("**{word}** comes first {at}", word=word, at=places[0])
     blocks.sentence(filled("{parts}.", parts=joined("; ", [first, *others])))
     for note in dict.fromkeys(note for one in found for note in one.notes):
         st.info(escape(note), icon=":material/visibility:")
     return word if watched else ""
-
-
-def layers_said(layers: list[int]) -> str:
-    return f"at {stored_examples.layers_in_words(layers)}" if layers else "at no layer"
 
 
 def guesses(one: Answer, stored: Stored | None) -> Markdown:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.facts.fact import PROBE_SETS
-from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS
+from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.onset import steepest
 from probing.core.knowledge.shares import hits_of
@@ -483,7 +483,7 @@ def heads_tab(view: View, mode: str) -> None:
     """One model and probe set through every stored kind of head: curves, validation loss and cost, and what fine-tuning cost under each."""
     chosen, runs = view.chosen, view.runs
     kinds = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
-    kinds = kinds.sort_values("head", key=lambda heads: heads.map(lambda head: (*HEADS, head).index(head)))
+    kinds = kinds.sort_values("head", key=lambda heads: heads.map(head_order))
     st.subheader(filled("Does the reader of {model} matter?", model=view.name(chosen.model)))
     if len(kinds) < 2:
         words = "{model} was probed on {facts} through one reader only: {head}."

@@ -12,7 +12,6 @@ from probing.figures import theme
 from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
 from probing.figures.tokens.stored_fact import compared_runs, rank_table
-from probing.figures.tokens.token_grid import token_grid
 from probing.reports.forgetting.places import facts as lost_facts
 from probing.reports.forgetting.runs import stored_runs
 from probing.reports.knowledge.fates import fates
@@ -35,7 +34,6 @@ ROWS = 50
 #: Models in the grids; two stand next to each other.
 MAX_MODELS = 6
 FIRST_PAGE: dict[str, Any] = {"list_page": 1, "fact": ""}
-CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
 HOW = (
     "Every layer of the model fills the gap, read through a head; the last layer is on top. A cell is the darker the more probable its "
     "word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. A run stores a few words of each "
@@ -187,7 +185,7 @@ def where(layers: list[int], last: int) -> str:
     """At which layers the right word comes first: "from layer 5 on", "at layers 2 and 3", "at no layer"."""
     if layers and layers == list(range(layers[0], last + 1)) and layers[0] < last:
         return f"from layer {layers[0]} on"
-    return f"at {stored_examples.layers_in_words(layers)}" if layers else "at no layer"
+    return stored_examples.at_layers(layers)
 
 
 def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd.DataFrame) -> None:
@@ -262,15 +260,13 @@ def grids(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame], run_id
     drawn = list(found.values())
     for number in range(0, len(drawn), 2):
         token_grids.draw(drawn[number : number + 2], answer=fact["object"], key=f"facts.grids.{number}")
-    first = drawn[0]
     model = next(iter(found))
-    table = pd.concat([one.tokens.assign(model=name, rank=one.tokens["layer"].map(one.ranks.get)) for name, one in found.items()])
     blocks.files(
-        drawing(token_grid, first.tokens, columns=token_grids.COLUMNS, ranks=first.ranks, ranked=fact["object"], dark=blocks.dark()),
-        table=table.drop(columns="framed"),
+        token_grids.as_figure(drawn[0], fact["object"]),
+        table=token_grids.numbers(found.items()),
         stamp=view.stamp(f"{', '.join(found)}, {view.chosen.head}, {fact['prompt']}", tuple(run_ids[list(found)])),
         name="fact-tokens",
-        caption=CAPTION,
+        caption=token_grids.CAPTION,
         how=joined(" ", [Markdown(HOW), *guesses(view, fact, shown[model], run_ids[model])]),
         alt=f"Words of every layer for: {fact['prompt']}",
         call=plot("fact", fact["fact_id"], model=model, head=view.chosen.head),

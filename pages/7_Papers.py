@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from probing.core.claims import Claim
@@ -87,12 +88,12 @@ def choose(view: View) -> tuple[str, ...]:
     return (chosen, head)
 
 
-def say(judged: Sequence[Judged]) -> None:
+def say(short: pd.DataFrame) -> None:
     """The one sentence: how many claims hold."""
-    hold, fail, _ = counts(tiles(judged))
+    hold, fail, _ = counts(short)
     words = "Of {n} claims {hold} {verb} here and {fail} {do} not; the others need a bigger model or unpublished numbers."
     verb, do = ("holds" if hold == 1 else "hold"), ("does" if fail == 1 else "do")
-    blocks.sentence(filled(words, n=len(judged), hold=hold, verb=verb, fail=fail, do=do))
+    blocks.sentence(filled(words, n=len(short), hold=hold, verb=verb, fail=fail, do=do))
 
 
 def target(claim: Claim) -> tuple[str, str]:
@@ -123,9 +124,8 @@ def tile(one: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
     )
 
 
-def picture(shown: Shown, judged: Sequence[Judged]) -> None:
+def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None:
     """One tile per claim, with the quiet row."""
-    short = tiles(judged)
     whole = claims_frame(judged).assign(against=[one.claim.against for one in judged])
     rows = zip(judged, short.to_dict("records"), whole.to_dict("records"), strict=True)
     st.html(Path(reproduction.__file__).with_name("tiles.css"))
@@ -188,12 +188,13 @@ chosen = choose(view)
 name = selection.of(PapersSelection).paper
 found, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
 shown = Shown(view, PAPERS[name], found)
+short = tiles(judged)
 with said:
-    say(judged)
+    say(short)
 if not found.ours or not found.ours.run_ids:
     what, command = MISSING[name]
     blocks.missing(filled("{what}", what=what), command)
-picture(shown, judged)
+picture(shown, judged, short)
 tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
 with selection.open_tab("papers_tab", tabs, view.page) as tab:
     if tab == "tables":

@@ -94,9 +94,9 @@ MAX_PARAMETERS = 9
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
-    "app.py": 190,
+    "app.py": 182,
     "data/making": 2368,
-    "pages": 2913,
+    "pages": 2906,
     "probing": 111,
     "probing/api": 3281,
     "probing/commands": 1403,
@@ -106,9 +106,9 @@ MOST_LINES = {
     "probing/models": 11_670,
     "probing/reports": 8741,
     "probing/store": 5796,
-    "probing/ui": 8733,
+    "probing/ui": 8679,
     "probing/workflows": 8430,
-    "tests": 48_238,
+    "tests": 48_236,
 }
 
 

@@ -52,6 +52,11 @@ HEAD_METRICS = (
 )
 
 
+def head_order(head: str) -> int:
+    """Position of a kind of heads in lists; kinds that are not ours come last."""
+    return (*HEADS, head).index(head)
+
+
 def canonical_head(name: str) -> str:
     """The name of a kind of head: ``logit_lens`` for ``logit-lens``; an unknown name is returned unchanged."""
     found = name.replace("-", "_")

@@ -86,6 +86,11 @@ def layers_in_words(layers: list[int]) -> str:
     return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
 
 
+def at_layers(layers: list[int]) -> str:
+    """ "at layers 2 and 3", "at no layer"."""
+    return f"at {layers_in_words(layers)}" if layers else "at no layer"
+
+
 def sentence(view: View, answer: str, firsts: Mapping[str, list[int]]) -> Markdown:
     """At which layers each of one or two models gives a word first.
 
@@ -96,7 +101,7 @@ def sentence(view: View, answer: str, firsts: Mapping[str, list[int]]) -> Markdo
     """
     words = (filled("**{answer}**", answer=answer), "it")
     parts = [
-        filled("{model} says {word} at {at}", model=view.name(model), word=word, at=layers_in_words(layers) if layers else "no layer")
+        filled("{model} says {word} {at}", model=view.name(model), word=word, at=at_layers(layers))
         for (model, layers), word in zip(firsts.items(), words, strict=False)
     ]
     return joined("; ", parts) + Markdown(".")

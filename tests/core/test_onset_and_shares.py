@@ -5,7 +5,7 @@ import math
 import pytest
 
 from probing.core.knowledge.onset import onset
-from probing.core.knowledge.shares import hits_of, lost_share
+from probing.core.knowledge.shares import hits_of
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,5 @@ def test_a_relation_without_a_value_at_the_last_layer_has_no_onset():
     assert onset({0: 0.5}, 0) is None
 
 
-def test_the_count_behind_a_share_is_whole_and_nothing_can_be_lost_where_nothing_was_known():
+def test_the_count_behind_a_share_is_whole():
     assert all(hits_of(hits / n, n) == hits for n in (1, 3, 7, 1000) for hits in range(n + 1))
-    assert lost_share(3, 1) == 0.25
-    assert lost_share(0, 0) is None

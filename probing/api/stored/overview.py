@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import head_order
 from probing.core.provenance import LOCAL
 from probing.core.tasks.task_success import in_words
 from probing.figures.model_looks import looks_of
@@ -42,7 +42,7 @@ def stored_models_table(db: Database) -> pd.DataFrame:
             "base": of.at[model, "base"],
             "objective": of.at[model, "objective"],
             "learned": in_words(verdicts[model]) if model in verdicts else "",
-            "heads": tuple(sorted(names(facts, model, "head"), key=lambda head: HEADS.index(head) if head in HEADS else len(HEADS))),
+            "heads": tuple(sorted(names(facts, model, "head"), key=head_order)),
             "probe_sets": tuple(sorted(names(facts, model, "probe_set"), key=set_order)),
             "edge_tasks": names(edges, model, "task"),
             "sentence_tasks": names(sentences, model, "task"),

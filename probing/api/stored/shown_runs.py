@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.api.stored.argument_values import several
 from probing.core.errors import FigureError, OptionError, StoreError
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import head_order
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import RunNames, fit, in_line_order, overlaid, set_order
 from probing.reports.knowledge.runs import RunSelection
@@ -145,7 +145,7 @@ def in_menu_order(found: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     models = list(looks_of(runs).colours)
     places = {
         "_model": found["model"].map(models.index),
-        "_head": found["head"].map(lambda head: HEADS.index(head) if head in HEADS else len(HEADS)),
+        "_head": found["head"].map(head_order),
         "_set": found["probe_set"].map(set_order),
     }
     return found.assign(**places).sort_values(list(places), kind="stable").drop(columns=list(places))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from probing.core.checkpoint.fit import said_of_drift
 from probing.core.errors import StoreError
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import head_order
 from probing.core.knowledge.transitions import outcome_words
 from probing.core.stats.baselines import MIN_FACTS
 from probing.core.stats.intervals import wilson_mean
@@ -234,7 +234,7 @@ def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
 
 def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
     """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's first."""
-    order = sorted(model_runs.to_dict("records"), key=lambda row: (*HEADS, row["head"]).index(row["head"]))
+    order = sorted(model_runs.to_dict("records"), key=lambda row: head_order(row["head"]))
     for row in order:
         base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)
         if len(base):

@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import head_order
 from probing.core.metrics import METRICS
 from probing.core.sentences.example import OURS
 from probing.core.tasks.task_success import in_words
@@ -119,7 +119,7 @@ def _facts(view: View) -> tuple[str, str]:
     if there.empty:
         return "", ""
     chosen = view.chosen
-    heads = sorted(set(there["head"]), key=lambda name: (*HEADS, name).index(name))
+    heads = sorted(set(there["head"]), key=head_order)
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(set(there.loc[there["head"] == head, "probe_set"]), key=lambda name: (set_order(name), name))
     return head, chosen.probe_set if chosen.probe_set in sets else sets[0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import streamlit as st
 
-from probing.core.head_kinds import HEADS, LOGIT_LENS
+from probing.core.head_kinds import LOGIT_LENS, head_order
 from probing.figures.shown_runs import set_name, set_order
 from probing.reports.comparability import Check, badge, differences, stored_comparability
 from probing.reports.fine_tuning.families_of_models import tuned_models
@@ -126,7 +126,7 @@ def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pa
         recovered = recovered[recovered["probe_set"] == (chosen.probe_set or next(iter(recovered["probe_set"]), ""))].head(1)
         return Pair(view, base, model, next(iter(recovered["probe_set"]), ""), None, (), recovered)
     whole = set(of_model.loc[~of_model["counted"].astype(bool), "head"])
-    heads = sorted(common["head"].unique(), key=lambda name: (name not in whole, (*HEADS, name).index(name)))
+    heads = sorted(common["head"].unique(), key=lambda name: (name not in whole, head_order(name)))
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]

@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from probing.core.head_kinds import HEADS
-from probing.core.metrics import RANKS
+from probing.core.head_kinds import head_order
 from probing.figures.shown_runs import head_name, set_name, set_order
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
@@ -55,8 +54,8 @@ def bar(
         yield place
         for name in more:
             _chip(view, name, _LABELS[name])
-        for name, label in (own or {}).items():
-            _chip(view, name, label, words)
+        for name, title in (own or {}).items():
+            _chip(view, name, title, words)
 
 
 def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = None) -> None:
@@ -106,10 +105,6 @@ def _several(view: View, name: str, column: str, order: Callable[[str], Any], **
         selection.bound(st.multiselect, _LABELS[name], name, view.page, value=getattr(view.chosen, name), options=options, **more)
 
 
-def _head_order(head: str) -> int:
-    return (*HEADS, head).index(head)
-
-
 def _one(view: View, name: str) -> None:
     """The one model, kind of head or probe set of the page; each choice narrows the next."""
     runs, chosen = view.runs, view.chosen
@@ -117,7 +112,7 @@ def _one(view: View, name: str) -> None:
     of_head = of_model[of_model["head"] == chosen.head]
     offered: dict[str, tuple[list[str], Callable[[str], str]]] = {
         "model": (list(view.colours), view.label),
-        "head": (sorted(of_model["head"].unique(), key=_head_order), head_name),
+        "head": (sorted(of_model["head"].unique(), key=head_order), head_name),
         "probe_set": (sorted(of_head["probe_set"].unique(), key=set_order), set_name),
     }
     options, words = offered[name]
@@ -149,8 +144,8 @@ def _segments(view: View, name: str, options: Sequence[Any], words: Callable[[An
     )
 
 
-def _rank(k: int) -> str:
-    return "1" if k == 1 else f"≤ {k}"
+def _known(view: View, name: str) -> None:
+    selection.known_rank(view.page, name, label=_LABELS[name])
 
 
 def _exposures(view: View, name: str) -> None:
@@ -180,12 +175,12 @@ _LABELS = {
 }
 _DRAW: dict[str, Callable[[View, str], None]] = {
     "models": _models,
-    "heads": partial(_several, column="head", order=_head_order, format_func=head_name),
+    "heads": partial(_several, column="head", order=head_order, format_func=head_name),
     "probe_sets": partial(_several, column="probe_set", order=set_order, format_func=set_name),
     "model": _one,
     "head": _one,
     "probe_set": _one,
-    "k": partial(_segments, options=RANKS, words=_rank),
+    "k": _known,
     "average": partial(
         _segments,
         options=selection.AVERAGES,

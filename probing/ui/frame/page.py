@@ -114,10 +114,7 @@ class View:
         """The fine-tuned models of which single facts are stored, the one with the clearest finding first."""
         if self.database is None or self.runs.empty:
             return []
-        whole = tuple(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
-        head, probe_set = self.chosen.heads[0], self.chosen.probe_sets[0]
-        runs = self.runs[self.runs["model"].isin(whole)]
-        lost = self.read(front.lost_by_fine_tuning, runs, head, probe_set)
+        lost = self.read(front.lost_by_fine_tuning, self.runs, self.chosen.heads[0], self.chosen.probe_sets[0])
         return front.clear_ones(lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned"))
 
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:

@@ -83,13 +83,8 @@ class Offer(NamedTuple):
     tasks: dict[str, str]
     most: int
 
-    def menus(self, view: View, models: str, tasks: str, chosen: Sequence[str]) -> None:
-        """Draws the menus of models and tasks; ``models`` and ``tasks`` are their fields of the page's selection."""
-        self.choose_models(view, models, chosen)
-        self.choose_tasks(view, tasks)
-
     def choose_models(self, view: View, models: str, chosen: Sequence[str]) -> None:
-        """Draws the menu of models; see ``menus``."""
+        """Draws the menu of models; ``models`` is its field of the page's selection."""
         if len(self.models) > 1:
             selection.bound(
                 st.multiselect,
@@ -104,7 +99,7 @@ class Offer(NamedTuple):
             )
 
     def choose_tasks(self, view: View, tasks: str) -> None:
-        """Draws the menu of tasks; see ``menus``."""
+        """Draws the menu of tasks; ``tasks`` is its field of the page's selection."""
         if len(self.tasks) > 1:
             selection.bound(
                 st.multiselect,

@@ -77,7 +77,6 @@ class RunChoice(RunNames):
 
 #: Groups of shared fields that pages use.
 FILTERS = ("exposures", "in_subject")
-OVERVIEW = ("models", "heads", "probe_sets", "average", *FILTERS)
 ONE_RUN = ("model", "head", "probe_set")
 
 #: Page -> names of all fields that it uses; only these are in its link.

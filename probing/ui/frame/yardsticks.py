@@ -1,4 +1,4 @@
-"""Values or differences to a yardstick: the choice that several pages offer, and the sentence that states the yardsticks."""
+"""Values or differences to a yardstick: the choice that several pages offer."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from probing.figures.yardsticks import MODES as ZEROS
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.captions import size_words
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: Mode of a figure -> its label.
 MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
@@ -90,23 +90,6 @@ def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
     for name, n in sizes.groupby("probe_set", sort=False)["n"].max().items():
         if name not in PROBE_SETS and 0 < n < SMALL_SET:
             st.info(size_words(int(n), "facts", str(name)), icon=":material/straighten:")
-
-
-def averaged(average: str, relations: int = 0) -> Markdown:
-    """Which mean a headline's number is: " (macro: mean over 41 relations)", " (micro: every fact counts once)"."""
-    if average == "micro":
-        return Markdown(" (micro: every fact counts once)")
-    return filled(" (macro: mean over {relations})", relations=count(relations, "relation") if relations else "relations")
-
-
-def few(facts: int) -> Markdown:
-    """States that this number of facts gives no majority answer."""
-    return filled("A majority answer needs at least {least} facts; there are {n:,} here.", least=MIN_FACTS, n=int(facts))
-
-
-def again(view: View, model: str) -> Markdown:
-    """A model's name without its badge, for a sentence after one that showed the badge."""
-    return escape(view.names.get(model, model))
 
 
 def labels(view: View) -> dict[str, str]:

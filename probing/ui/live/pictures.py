@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.questions import Answer
-from probing.figures.tokens.token_grid import token_grid
 from probing.reports.live_answer import lines_of, tokens_of
 from probing.ui.choices.ask import AskSelection
 from probing.ui.frame import live_models, selection
@@ -14,7 +13,6 @@ from probing.ui.frame.page import View
 from probing.ui.live.models import colours_of, is_tuned
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.layers import token_grids
 from probing.ui.widgets.layers.token_grids import Grid
 from probing.ui.widgets.markdown import filled
@@ -80,11 +78,10 @@ def grids(
         shown = drawn[place : place + abreast]
         token_grids.draw(shown, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
     first = answers[0]
-    both = zip(drawn, answers, strict=True)
-    numbers = pd.concat([one.tokens.assign(model=answer.model, rank=one.tokens["layer"].map(one.ranks.get)) for one, answer in both])
+    numbers = token_grids.numbers(zip((one.model for one in answers), drawn, strict=True))
     blocks.files(
-        drawing(token_grid, drawn[0].tokens, columns=columns, ranks=drawn[0].ranks, ranked=word or "right word", dark=blocks.dark()),
-        table=numbers.drop(columns="framed").dropna(axis="columns", how="all") if table is None else table,
+        token_grids.as_figure(drawn[0], word or "right word", columns),
+        table=numbers.dropna(axis="columns", how="all") if table is None else table,
         stamp=Stamp(f"{', '.join(one.model for one in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
         caption=CAPTIONS[steps],

@@ -3,7 +3,7 @@
 A play button and keys read it layer by layer; a click on a word draws its curve over the layers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures import theme
-from probing.figures.tokens.token_grid import percent
+from probing.figures.tokens.token_grid import percent, token_grid
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import LazyFigure, drawing
 
 _HERE = Path(__file__)
 #: Words are passed as data and become text, never part of the HTML.
@@ -22,6 +24,8 @@ _COMPONENT = st.components.v2.component(
     css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
     js=_HERE.with_suffix(".js").read_text(encoding="utf-8"),
 )
+#: The line below grids whose right word is known.
+CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
 #: Words of a layer that are shown by default; a curve also uses the others.
 COLUMNS = 3
 
@@ -91,3 +95,14 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
 def _token(row: Any) -> dict[str, Any]:
     share = float(row.probability)
     return {"word": row.token, "probability": share, "percent": percent(share), "right": bool(row.framed)}
+
+
+def numbers(grids: Iterable[tuple[str, Grid]]) -> pd.DataFrame:
+    """The words of grids, each with its model's name, as a table: ``layer, place, token, probability, model, rank``."""
+    tables = [grid.tokens.assign(model=name, rank=grid.tokens["layer"].map(grid.ranks.get)) for name, grid in grids]
+    return pd.concat(tables).drop(columns="framed")
+
+
+def as_figure(grid: Grid, ranked: str = "right word", columns: int = COLUMNS) -> LazyFigure:
+    """One grid as a figure, for files; ``ranked`` is the word whose rank is a column."""
+    return drawing(token_grid, grid.tokens, columns=columns, ranks=grid.ranks, ranked=ranked, dark=blocks.dark())
