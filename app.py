@@ -152,7 +152,7 @@ def cards(view: View, run_id: str) -> None:
 def card(number: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
     """One card: a number, what it is, and the link to the page that it comes from."""
     with st.container(border=True, gap="xsmall", width="stretch"):
-        st.markdown(filled("### {number}", number=number))
+        st.markdown(filled("## {number}", number=number))
         st.markdown(words)
         navigation.link(target, question, icon=":material/arrow_forward:", **changes)
 

@@ -307,7 +307,7 @@ def run_words(view: View, mode: str = "value") -> str:
 
 def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
     """What an inner layer knows better than the last one, by model and by relation, and the curves of some relations."""
-    st.subheader("Forgotten inside one model (the paper's sense)")
+    st.header("Forgotten inside one model (the paper's sense)")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.segmented_control,
@@ -404,7 +404,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     number = st.column_config.NumberColumn
     first = ["label", "onset", "last", "best_inner", "best_layer", "drop", definition, "above_guess", "majority", "swapped_last",
              "swapped_inner", "doubling", *(one for one in DEFINITIONS if one != definition)]  # fmt: skip
-    st.markdown(filled("#### {model}, relation by relation", model=view.name(chosen.model)))
+    st.markdown(filled("### {model}, relation by relation", model=view.name(chosen.model)))
     st.caption(DETAILS)
     blocks.table_with_download(
         shown,
@@ -484,7 +484,7 @@ def heads_tab(view: View, mode: str) -> None:
     chosen, runs = view.chosen, view.runs
     kinds = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
     kinds = kinds.sort_values("head", key=lambda heads: heads.map(head_order))
-    st.subheader(filled("Does the reader of {model} matter?", model=view.name(chosen.model)))
+    st.header(filled("Does the reader of {model} matter?", model=view.name(chosen.model)))
     if len(kinds) < 2:
         words = "{model} was probed on {facts} through one reader only: {head}."
         read = head_name(kinds["head"].iloc[0])
@@ -532,7 +532,7 @@ def draw_readers(view: View, kinds: pd.DataFrame, mode: str) -> None:
 
 def draw_losses(view: View, kinds: pd.DataFrame) -> None:
     """Validation loss by layer, and what the heads cost."""
-    st.markdown("#### How well each reads, and what it cost")
+    st.markdown("### How well each reads, and what it cost")
     table = view.read(losses, tuple(kinds["run_id"]))
     if table.empty:
         trained = kinds[kinds["head"] != LOGIT_LENS]
@@ -569,7 +569,7 @@ def draw_losses(view: View, kinds: pd.DataFrame) -> None:
 
 def draw_lost(view: View) -> None:
     """What every fine-tuned model lost under each kind of head."""
-    st.markdown("#### What fine-tuning cost under each reader")
+    st.markdown("### What fine-tuning cost under each reader")
     k, probe_set = view.chosen.k, view.chosen.probe_set
     table = view.report(points_lost, pairs(view.runs[view.runs["probe_set"] == probe_set]), k)
     if table.empty:

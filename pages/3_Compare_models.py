@@ -319,7 +319,7 @@ def story(pair: Pair, fact: Mapping[Hashable, Any]) -> None:
 def relations(pair: Pair) -> None:
     """Base and fine-tuned model by relation, the worst loss first."""
     view, k = pair.view, pair.view.chosen.k
-    st.subheader("Which kinds of facts were forgotten?")
+    st.header("Which kinds of facts were forgotten?")
     back = view.read(places.relations, pair.recovery) if len(pair.recovery) else pd.DataFrame()
     columns = {column: way for way, column in BACK_COLUMNS.items()}
     if pair.runs is None:
@@ -349,7 +349,7 @@ def relations(pair: Pair) -> None:
 def layers(pair: Pair) -> None:
     """Both curves and their difference; what the layers answer instead; early exit."""
     view, k = pair.view, pair.view.chosen.k
-    st.subheader("What does each layer still know?")
+    st.header("What does each layer still know?")
     if not pair.by_fact:
         st.info("The layers of two models are paired fact by fact, and single facts of these two are not stored.", icon=":material/info:")
         return
@@ -375,7 +375,7 @@ def layers(pair: Pair) -> None:
     )  # fmt: skip
     kinds = view.report(answer_drift, pair.run_ids)
     if len(kinds):
-        st.subheader("What do they answer instead?")
+        st.header("What do they answer instead?")
         blocks.figure(
             drawing(answer_shares, kinds, kinds=KINDS, names=KIND_LABELS, models=(pair.base, pair.tuned), labels=yardsticks.labels(view)),
             table=kinds,
@@ -386,7 +386,7 @@ def layers(pair: Pair) -> None:
         )
     best = view.report(early_exit, pair.run_ids, k)
     if len(best):
-        st.subheader("Would reading an earlier layer help?")
+        st.header("Would reading an earlier layer help?")
         st.caption(EXIT)
         exits(pair, best)
 

@@ -141,7 +141,7 @@ def scores(shown: Shown) -> None:
 
 def curves(shown: Shown) -> None:
     """One panel per task, layer by layer."""
-    st.subheader("Layer by layer", anchor="layer-by-layer")
+    st.header("Layer by layer", anchor="layer-by-layer")
     mode = selection.bound(
         st.segmented_control,
         "What is drawn",
@@ -189,7 +189,7 @@ def places(shown: Shown) -> None:
 
 def order(shown: Shown) -> None:
     """Which of two tasks comes first in a model, and in which of two models a task comes first; the layers' weights."""
-    st.subheader("Which task comes first?", anchor="order")
+    st.header("Which task comes first?", anchor="order")
     shown.choose_model(Markdown("Model"))
     model = shown.model
     pairs = shown.panels.order(model).rows
@@ -218,7 +218,7 @@ def order(shown: Shown) -> None:
 
 def weights(shown: Shown) -> None:
     """Mixing weights and gains of one model (Figure 2 of the paper)."""
-    st.subheader("What each layer counts", anchor="weights")
+    st.header("What each layer counts", anchor="weights")
     table, model = shown.panels.bars(shown.model), shown.model
     if table.empty:
         st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
@@ -244,7 +244,7 @@ def weights(shown: Shown) -> None:
 
 def labels(shown: Shown) -> None:
     """One task label by label; a click lists the label's sentences."""
-    st.subheader("Label by label", anchor="labels")
+    st.header("Label by label", anchor="labels")
     task = shown.own.labels_of if shown.own.labels_of in shown.tasks else next(iter(shown.tasks))
     if len(shown.tasks) > 1:
         titles = shown.tasks

@@ -234,7 +234,7 @@ def one_fact(view: View, fact_id: str) -> None:
             curve(view, fact, runs, predictions, list(shown))
     about(view, fact, shown)
     if len(outcomes):
-        st.subheader("In every model fine-tuned from the same base")
+        st.header("In every model fine-tuned from the same base")
         blocks.table_with_download(
             outcomes,
             shown=outcomes.assign(model=outcomes["model"].map(view.label)),
@@ -341,7 +341,7 @@ def way_back(view: View, fact: pd.Series, tuned: list[str]) -> list[Markdown]:
 def listing(view: View) -> str:
     """Draws the list of facts; returns the id of the fact to show, ``""`` if none is found."""
     own, run = selection.of(FactsSelection), run_of(view)
-    st.subheader("Find a fact", anchor="find-a-fact")
+    st.header("Find a fact", anchor="find-a-fact")
     if count_messages.say(view, run):
         return own.fact
     asked, last = wanted(view), int(run["layers"]) - 1

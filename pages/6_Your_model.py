@@ -171,7 +171,7 @@ def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
         alt=f"P@{found.k} by layer of {found.model}",
     )
     table = view.read(side_by_side, found.probe_set, found.k)
-    st.subheader("All models on these facts")
+    st.header("All models on these facts")
     blocks.table_with_download(
         table,
         shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"]).assign(model=table["model"].map(view.label)),
@@ -199,7 +199,7 @@ def ways(view: View, found: OwnResult) -> None:
             "No ways back were looked for in this run: choose them before it starts.", "python -m probing own --model FOLDER --recover"
         )
         return
-    st.subheader("Of the facts that the base knew")
+    st.header("Of the facts that the base knew")
     shown = found.back[found.back["n"] > 0]
     blocks.table_with_download(
         found.back,

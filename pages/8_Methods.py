@@ -99,7 +99,7 @@ def draw_metrics(view: View) -> None:
         for one in METRICS.values()
     )
     blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=600, row_height=60)
-    st.subheader("The null of total knowledge")
+    st.header("The null of total knowledge")
     st.markdown(NULL)
     run = run_with_ranks(view)
     if run is None:
@@ -111,7 +111,7 @@ def draw_metrics(view: View) -> None:
     sums = view.read(total, (run["run_id"],), (1,), ("micro",))
     columns = {"model": "model", "inner_n": "missed with both", "inner_own": "found inside, own", "inner_swapped": "found inside, swapped"}
     columns |= {"inner_p": "p (McNemar)", "total": "any layer", "last_layer": "last layer", "majority": "commonest answer"}
-    st.subheader("The same over all facts")
+    st.header("The same over all facts")
     blocks.table_with_download(sums, stamp=stamp, name="null-totals", column_order=list(columns), column_config=columns)
 
 
@@ -178,7 +178,7 @@ def draw_models(view: View) -> None:
         "**nesia-mini is a small demonstration model, not BERT.** This command probes BERT-base on the same facts, and it appears on every "
         "page. In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
     )
-    st.code(blocks.BERT_COMMAND, language="shell")
+    blocks.command_line(blocks.BERT_COMMAND)
 
 
 def draw_runs(view: View) -> None:
@@ -197,7 +197,7 @@ def draw_runs(view: View) -> None:
             )
         )
         draw_run_table(view, runs)
-    st.subheader("Every column of the stored tables")
+    st.header("Every column of the stored tables")
     rows = [{"table": name, **column.described} for name, table in TABLES.items() for column in table.columns]
     shown = pd.DataFrame(rows).replace("`", "", regex=True)
     st.dataframe(shown, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(shown))

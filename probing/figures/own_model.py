@@ -29,7 +29,8 @@ _TABLE = """.own-facts{overflow-x:auto;font-size:.875rem}.own-facts table{border
 border-radius:50%;margin-right:.4rem}.own-facts .layers{white-space:nowrap}.own-facts s{display:inline-block;width:.7rem;height:.7rem;
 margin-right:2px;border:1px solid #80889099;border-radius:2px}
 @media(max-width:768px){.own-facts s{width:.45rem;margin-right:1px}.own-facts :is(th,td){padding-right:.3rem}
-.own-facts :is(th,td):last-child:nth-child(6){display:none}.own-facts .part{font-size:0}.own-facts .part i{margin-right:.1rem}}"""
+.own-facts :is(th,td):last-child:nth-child(6){display:none}
+.own-facts :is(.part,th:first-child){font-size:0}.own-facts .part i{margin-right:.1rem}}"""
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1F2933;background:#fff}
 table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #D8DFE6}
 td.n{text-align:right}footer{color:#5A6672;font-size:.85rem;margin-top:2rem}"""
@@ -62,7 +63,7 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
     """
     models = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     shades = {"base_ranks": theme.BASE, "ranks": theme.TUNED}
-    head = "".join(f"<th>{html.escape(one)}</th>" for one in ("", "fact", "answer", *models, *(["now says"] if base else [])))
+    head = "".join(f"<th>{html.escape(one)}</th>" for one in ("outcome", "fact", "answer", *models, *(["now says"] if base else [])))
     body = []
     for row in rows.to_dict("records"):
         prompt, colour = html.escape(str(row["prompt"])), theme.PART_COLOURS[row["part"]]

@@ -310,12 +310,13 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
 
 @pytest.mark.slow
 @VIEWS
-def test_the_sentences_of_the_paper_are_one_click_away(tour, tmp_path, width, dark):
+def test_the_sentences_of_the_paper_are_two_clicks_away(tour, tmp_path, width, dark):
     page = tour("/Ask?ask_view=spans", width=width, dark=dark)
     no_trouble(page)
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400
-    page.get_by_text("(b) china today", exact=True).click()
+    page.get_by_role("button", name="Examples").click()
+    page.get_by_role("button", name=re.compile("china today")).click()
     wait_for_link(page, "words=china")
     assert pressed(page) == ["china", "today", "blacked"]
     no_trouble(page)

@@ -289,7 +289,7 @@ CHOICES = [
 
 
 def number_of_sentences(app) -> int:
-    (line,) = [one.value for one in app.main.subheader if "to choose from" in one.value]
+    (line,) = [one.value for one in app.main.header if "to choose from" in one.value]
     return int(line.split()[0].replace(",", ""))
 
 
@@ -348,7 +348,7 @@ def test_the_data_have_all_labels_of_the_sentence_and_what_memory_says(edges, tm
 
 def everything(app) -> str:
     """All that the page shows: words, tables, figures."""
-    headings = "".join(one.value for one in app.subheader)
+    headings = "".join(one.value for one in app.header)
     tables = [one.value.to_csv() for one in app.dataframe]
     return words(app) + headings + str(tables) + "".join(str(one.proto.spec) for one in app.get("plotly_chart"))
 

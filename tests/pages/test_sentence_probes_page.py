@@ -86,7 +86,7 @@ def test_the_spread_over_seeds_is_that_of_the_siblings(look):
 
 def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_that_dev_chose(look):
     app = look()
-    assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [one.value for one in app.subheader]
+    assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [one.value for one in app.header]
     of_dev = dev_right(PlantedSentenceRun(BASE, BIGRAM))
     best = max((Cell(pooling, layer) for pooling in (FIRST, MEAN) for layer in LAYERS), key=lambda cell: (of_dev[cell], -cell.layer))
     point = panel(app, "Bigram shift")["best layer"]
@@ -133,7 +133,7 @@ def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload, pauses):
     assert len(pauses) > 2 * 3, "another user's question waits for a step of one layer's probe, not for the file"
     assert not [one for one in app.button if one.key == "own-sentences.cancel"], "it is offered while the model is asked"
     lines = panel(app, "number")
-    share, majority, surface = numbers_in(app.subheader[-1].value)[-3:]
+    share, majority, surface = numbers_in(app.header[-1].value)[-3:]
     assert majority == 50 and round(float(lines["best layer"]["y"][0])) == share
     assert round(float(lines["length and words alone"]["y"][0])) == surface
     assert {f"tiny, {name}" for name in (FIRST_TOKEN, ALL_TOKENS)} <= lines.keys()

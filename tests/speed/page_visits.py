@@ -45,8 +45,8 @@ def visit(page: str, rounds: int) -> dict[str, Any]:
     again = [_seconds(app, page) for _ in range(rounds)]
     shown = _shown(app)
     anew = []
-    # Live says how long its model took, which is another number each time; `bench live` measures that page.
-    for _ in range(2 if page != "Live" else 0):
+    # Ask says how long its model took, which is another number each time; `bench live` measures that page.
+    for _ in range(2 if page != "Ask" else 0):
         _empty_caches()
         anew.append(_seconds(app, page))
         if _shown(app) != shown:
@@ -93,10 +93,10 @@ def peak_bytes() -> int:
 
 
 def main() -> None:
-    """Prints ``{"visits": [...], "bytes": most memory with every page but Live, "bytes_with_live": with all}``."""
-    visits = [visit(page, int(sys.argv[1])) for page in PAGES if page != "Live"]
+    """Prints ``{"visits": [...], "bytes": most memory with every page but Ask, "bytes_with_live": with all}``."""
+    visits = [visit(page, int(sys.argv[1])) for page in PAGES if page != "Ask"]
     without_model = peak_bytes()
-    visits.append(visit("Live", int(sys.argv[1])))
+    visits.append(visit("Ask", int(sys.argv[1])))
     print(json.dumps({"visits": visits, "bytes": without_model, "bytes_with_live": peak_bytes()}))
     sys.stdout.flush()
     # Nothing is left to be tidied, and threads of the harness need not be waited for.

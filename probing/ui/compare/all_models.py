@@ -77,7 +77,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         view: the page.
         base, tuned: the two models that the page compares; all models are shown, so they are not used.
     """
-    st.subheader("What did each model keep?")
+    st.header("What did each model keep?")
     head, probe_set = _facts(view)
     k = view.chosen.k
     runs = view.runs[(view.runs["head"] == head) & (view.runs["probe_set"] == probe_set)] if len(view.runs) else view.runs
@@ -130,7 +130,7 @@ def _points(view: View, points: pd.DataFrame, labels: dict[str, str], stamp: Sta
     losses = [name for name in LOSSES if len(points.dropna(subset=["drift", name]))]
     if not losses:
         return
-    st.subheader("Did those that moved most lose most?")
+    st.header("Did those that moved most lose most?")
     wish = selection.of(CompareSelection).plane_loss
     loss = selection.bound(
         st.segmented_control,
@@ -158,7 +158,7 @@ def _points(view: View, points: pd.DataFrame, labels: dict[str, str], stamp: Sta
 
 def _table(view: View, table: pd.DataFrame, measured: pd.DataFrame, stamp: Stamp) -> None:
     """Every number of every model; the file has further seeds and shuffled labels as rows, too."""
-    st.subheader("All numbers")
+    st.header("All numbers")
     more = [name for name in MEASURES if name != "facts_lost" and measured[name].notna().any()]
     whole = table.merge(measured[["model", "role", *more, "base_perplexity"]], on="model", how="outer")
     mine = whole[~whole["model"].isin(view.results_only)].reset_index(drop=True)

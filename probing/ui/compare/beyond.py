@@ -93,7 +93,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         base: the model compared with; what is measured is measured against the recorded base, so it is not used.
         tuned: the fine-tuned model.
     """
-    st.subheader("What else changed?")
+    st.header("What else changed?")
     shown = Shown(Reading(view).report, tuned, None, view)
     if tuned not in set(shown.tuned["model"]):
         words = filled("{model} is not stored as a fine-tuned model, so it has no base to compare with.", model=view.name(tuned))
@@ -103,7 +103,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     table = in_panel_order(shown.read(changes, models=(tuned,), protocol=shown.protocol), (tuned,), tuple(shown.titles))
     if table.empty:
         return
-    st.subheader("Are properties of sentences still read?")
+    st.header("Are properties of sentences still read?")
     left, right = st.columns(2, gap="medium")
     with left:
         _changes(shown, table)

@@ -32,7 +32,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         base: the model compared with; recipes have their own base, so it is not used.
         tuned: the fine-tuned model.
     """
-    st.subheader("What prevents it?")
+    st.header("What prevents it?")
     k = view.chosen.k
     points, runs = view.read(prevention, k), view.read(series.runs)
     sets = points.loc[~points["control"]].groupby(["base", "objective", "probe_set"])["protection"].nunique()

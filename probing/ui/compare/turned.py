@@ -28,7 +28,7 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
         shown: the fine-tuned model.
         table: its changes, of ``accuracy_changes.changes``.
     """
-    st.subheader("Sentences that turned right or wrong")
+    st.header("Sentences that turned right or wrong")
     runs = shown.read(sentence_runs)
     if not runs.loc[runs["model"] == shown.model, "answered"].astype(bool).any():
         st.info("Of this model only counts are stored, no single sentences.", icon=":material/info:")

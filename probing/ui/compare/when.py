@@ -47,7 +47,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         base: the model compared with; a training has its own base, so it is not used.
         tuned: the fine-tuned model.
     """
-    st.subheader("When is it forgotten?")
+    st.header("When is it forgotten?")
     runs = view.read(series.runs)
     followed = runs[runs["states"] > 2]
     if followed.empty:
@@ -80,10 +80,10 @@ def draw(view: View, base: str, tuned: str) -> None:
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        st.subheader("Which layers?")
+        st.header("Which layers?")
         _map(view, run, stamp, "layer")
     with right:
-        st.subheader("One fact")
+        st.header("One fact")
         _one_fact(view, run, stamp)
     blocks.folded("Relation by relation", partial(_map, view, run, stamp, "relation"), key="when.relations", icon="category")
 

@@ -223,7 +223,7 @@ def _listing(traced: Traced) -> str:
 
 def _head(traced: Traced, total: int, page: int, pages: int) -> None:
     """The number of sentences, their order, and the buttons to other pages of the list."""
-    st.subheader(filled("{sentences} to choose from", sentences=count(total, "sentence")), anchor="sentences")
+    st.header(filled("{sentences} to choose from", sentences=count(total, "sentence")), anchor="sentences")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(st.selectbox, "Order", "trace_order", traced.view.page, options=list(ORDERS), format_func=_ORDERS.__getitem__,
                         resets=_RESTART, width=260)  # fmt: skip
@@ -258,7 +258,7 @@ def _sentence(traced: Traced, sentence: str) -> None:
     rows = in_tasks(traced, with_words(traced.view, traced.part, rows))
     first = rows.iloc[0].to_dict()
     source = f" ({first['document']})" if isinstance(first["document"], str) and first["document"] else ""
-    st.subheader(filled("{sentence}{source}", sentence=named(first), source=source), anchor="sentence")
+    st.header(filled("{sentence}{source}", sentence=named(first), source=source), anchor="sentence")
     say_missing(traced.view, traced.part, rows.head(1), Markdown("Spans are word positions, counted from 1"))
     targets = rows.drop_duplicates(["task", "target"])
     passing = int(targets["passes"].sum())

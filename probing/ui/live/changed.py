@@ -33,7 +33,7 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
     how = selection.of(AskSelection).perturbation
     if not how:
         return {}
-    st.subheader(filled("The sentence {how}", how=rules.PERTURBATIONS[how]))
+    st.header(filled("The sentence {how}", how=rules.PERTURBATIONS[how]))
     first = next(iter(answers.values()))
     changed = _change(view, how, first)
     if changed.text is None:
@@ -95,7 +95,7 @@ def layers_put_back(view: View, asked: Mapping[Choice, Question]) -> None:
     where = selection.of(AskSelection).replaced
     if not where:
         return
-    st.subheader("Layers of the base put back")
+    st.header("Layers of the base put back")
     offered = live_models.choices()
     choice = next((one for one in asked if live_models.base_of(one) in offered), list(asked)[-1])
     question, base = asked[choice], live_models.base_of(choice)

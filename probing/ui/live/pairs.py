@@ -54,7 +54,7 @@ def draw(view: View) -> None:
         st.info("None of the pairs can be asked of these models.", icon=":material/info:")
     else:
         _all(view, choices, table, right)
-    st.subheader("One pair")
+    st.header("One pair")
     _one(view, choices, shipped, table)
 
 

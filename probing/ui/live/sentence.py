@@ -214,7 +214,7 @@ def _by_layer(view: View, found: "SentenceAttention", token: int, head: int | No
 
 def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str) -> None:
     """Draws what the best probe of each property says, one row per property and model."""
-    st.subheader("What probes say")
+    st.header("What probes say")
     found = {choice.name: table for choice in choices if (table := _verdicts(view, choice, text, pair)) is not None and len(table)}
     if not found:
         return
@@ -269,7 +269,7 @@ def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
 
 def _same_word(view: View, found: "SentenceAttention") -> None:
     """Draws the similarity of a repeated word's states, one line per word and model."""
-    st.subheader("The same word twice")
+    st.header("The same word twice")
     table = similarity_rows(found)
     if table.empty:
         st.caption("No word occurs twice in this sentence. Write a word twice to compare its states at every layer.")

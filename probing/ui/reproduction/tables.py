@@ -47,7 +47,7 @@ class Table:
         """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what is missing."""
         if self.name not in shown.found.tables:
             return
-        st.subheader(escape(self.title))
+        st.header(escape(self.title))
         table = shown.found.tables[self.name]
         blocks.table_with_download(
             table,

@@ -51,7 +51,7 @@ class Upload:
 
 def draw(view: View) -> None:
     """Upload, check, probe, curve."""
-    st.subheader("Can your own labels be read from a model's layers?")
+    st.header("Can your own labels be read from a model's layers?")
     st.markdown(
         filled(
             "A table (CSV, TSV, JSON or Parquet) with the columns {names}; {more} may follow. It needs {least} sentences per label; at "
@@ -198,7 +198,7 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
 def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too_long: int) -> None:
     best = best_read(table)
     found = best.iloc[0]
-    st.subheader(
+    st.header(
         filled(
             "Layer {layer} labels {share:.0f} % right; the commonest answer {majority:.0f} %, length and words alone {surface:.0f} %.",
             layer=int(found["layer"]),

@@ -156,7 +156,7 @@ def _options(view: View, stored: list[str], protocol: str) -> None:
 def _title(shown: Shown) -> None:
     """How many properties need the first model."""
     best = shown.panels.best
-    st.subheader(
+    st.header(
         filled(
             "{read} of {n} need {model}; for {rest}, length and words alone do as well.",
             read=int(best["read"].sum()),
@@ -193,7 +193,7 @@ def _learning(shown: Shown, own: GrammarSelection) -> None:
     every = shown.panels.every_curve
     if every.empty or every["portion"].nunique() < 2:
         return
-    st.subheader("With fewer training sentences")
+    st.header("With fewer training sentences")
     task = own.learned_task if own.learned_task in shown.tasks else str([*shown.panels.best["task"], *shown.tasks][0])
     with st.container(horizontal=True, gap="small"):
         if len(shown.tasks) > 1:
