@@ -93,11 +93,11 @@ def peak_bytes() -> int:
 
 
 def main() -> None:
-    """Prints ``{"visits": [...], "bytes": most memory with every page but Ask, "bytes_with_live": with all}``."""
+    """Prints ``{"visits": [...], "bytes": most memory with every page but Ask, "bytes_with_ask": with all}``."""
     visits = [visit(page, int(sys.argv[1])) for page in PAGES if page != "Ask"]
     without_model = peak_bytes()
     visits.append(visit("Ask", int(sys.argv[1])))
-    print(json.dumps({"visits": visits, "bytes": without_model, "bytes_with_live": peak_bytes()}))
+    print(json.dumps({"visits": visits, "bytes": without_model, "bytes_with_ask": peak_bytes()}))
     sys.stdout.flush()
     # Nothing is left to be tidied, and threads of the harness need not be waited for.
     os._exit(0)
