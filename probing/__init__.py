@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from probing.workflows.forgetting.callback import ForgettingCallback
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "results"]
-__version__ = "0.13.0"
+__version__ = "0.14.0"
 
 
 def __getattr__(name: str) -> Any:
