@@ -29,10 +29,10 @@ class Picture:
 
 #: Name of the file -> what it shows.
 PICTURES = {
-    "layer-curves": Picture("/Layers"),
+    "home": Picture("/", shows=".grids-of-words table"),
+    "ask": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"),
+    "layers": Picture("/Layers"),
     "compare": Picture("/Compare_models?tuned=nesia-mini-ner-conll"),
-    "facts": Picture("/Facts"),
-    "live": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"),
 }
 
 
