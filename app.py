@@ -12,11 +12,12 @@ from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import Answer, Question
 from probing.reports import front
-from probing.reports.live_answer import first_layers, tokens_of
+from probing.reports.live_answer import first_layers
 from probing.ui import stored_examples
 from probing.ui.choices.home import HomeSelection
 from probing.ui.frame import live_models, navigation, page, selection
 from probing.ui.frame.page import View
+from probing.ui.live import pictures
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.layers import token_grids
@@ -27,8 +28,9 @@ FIELD, PILLS, EMPTY = "home.sentence", "home.examples", "home.empty"
 HOW = (
     "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell is the darker "
     "the more probable its word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. Facts of "
-    "the examples are stored; a sentence of your own is asked now."
+    "the examples are stored; a sentence of your own is asked now, and the word that the base says at the end counts as right."
 )
+OF_TYPED = "Each cell is a word that a layer gives for the gap; orange: the base's word at the end. Layer 0: before any layer."
 
 
 def ask_line(shown: str) -> None:
@@ -65,15 +67,15 @@ def taken() -> None:
     selection.update(example=st.session_state[PILLS] or selection.of(HomeSelection).example, sentence="")
 
 
-def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp]:
+def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]:
     """The sentence and the grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
     shown = stored_examples.in_models(view, example)
     words = stored_examples.sentence(view, example["object"], {one: stored_examples.first_layers(rows) for one, rows in shown.items()})
     grids = [stored_examples.grid(view, model, rows) for model, rows in shown.items()]
-    return words, grids, view.stamp(f"{', '.join(shown)}, {example['prompt']}", (example["run_id"],))
+    return words, grids, view.stamp(f"{', '.join(shown)}, {example['prompt']}", (example["run_id"],)), example["object"]
 
 
-def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp] | None:
+def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
     """The same of a typed sentence, asked now of those of the wanted models that are on this machine; None if none can be asked."""
     offered = {name: one for name, one in live_models.choices().items() if one.here and not live_models.missing_shipped(one.location)}
     offered = {name: one for name, one in offered.items() if not live_models.lacks_head(one) or name in wanted}
@@ -83,36 +85,35 @@ def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[M
     choices = [offered[name] for name in wanted if name in offered] or [next(iter(offered.values()))]
     try:
         with st.spinner(filled("Asking {name} …", name=choices[0].name), show_time=True):
-            answers = [answer_of(choice, Question(sentence, head, 10, mask=0)) for choice in choices]
+            question = Question(sentence, head, 10, mask=0)
+            best = answer_of(choices[0], question).layers[-1].tokens[0].token
+            answers = [answer_of(choice, replace(question, watch=(best,))) for choice in choices]
     except ProbingError as error:
         blocks.problem(error)
         return None
-    best = answers[0].layers[-1].tokens[0].token
     firsts = {one.model: first_layers(one, best) for one in answers}
-    grids = [live_grid(view, one, tuned=number > 0) for number, one in enumerate(answers)]
     stamp = Stamp(f"{', '.join(firsts)}, {answers[0].head} heads, {answers[0].prompt}")
-    return stored_examples.sentence(view, best, firsts), grids, stamp
+    return stored_examples.sentence(view, best, firsts), [pictures.grid(view, one) for one in answers], stamp, best
 
 
 def answer_of(choice: live_models.Choice, question: Question) -> Answer:
     """The predictions at the first gap, through the pre-trained head if the model has no trained heads of the wanted kind.
 
+    A word that is not one token of the model is not followed.
+
     Raises:
         ProbingError: if the model or the sentence cannot be asked.
     """
     try:
-        return live_models.ask(choice, question)
+        watch, _ = live_models.watchable(choice, question)
+        return live_models.ask(choice, replace(question, watch=watch))
     except HeadError:
-        return live_models.ask(choice, replace(question, head=LOGIT_LENS))
+        if question.head == LOGIT_LENS:
+            raise
+        return answer_of(choice, replace(question, head=LOGIT_LENS))
 
 
-def live_grid(view: View, answer: Answer, *, tuned: bool) -> Grid:
-    """The grid of a live answer; no word of it is known to be right."""
-    tokens = tokens_of(answer).drop(columns="model")
-    return Grid(view.label(answer.model), tokens, note="after fine-tuning" if tuned else "", tuned=tuned)
-
-
-def picture(grids: Sequence[Grid], stamp: Stamp, answer: str = "") -> None:
+def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> None:
     """The grids with their quiet row."""
     token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
     blocks.files(
@@ -120,7 +121,7 @@ def picture(grids: Sequence[Grid], stamp: Stamp, answer: str = "") -> None:
         table=token_grids.numbers((one.model, one) for one in grids).dropna(axis="columns", how="all"),
         stamp=stamp,
         name="home-tokens",
-        caption=token_grids.CAPTION,
+        caption=caption,
         how=HOW,
     )
 
@@ -177,6 +178,6 @@ else:
 if shown:
     with said:
         blocks.sentence(shown[0])
-    picture(shown[1], shown[2], example["object"] if example and not own.sentence else "")
+    picture(*shown[1:], OF_TYPED if own.sentence else token_grids.CAPTION)
 cards(view, str(runs["run_id"].iloc[0]))
 page.end(view)

@@ -114,7 +114,8 @@ def test_a_typed_sentence_is_asked_of_the_base_and_of_the_fine_tuned_model_and_k
     found = grids(app)
     assert len(found) == 2
     for grid in found:
-        assert len(grid["layers"]) == LAYERS + 1 and all(len(row["tokens"]) == 3 and row["rank"] is None for row in grid["layers"])
+        assert len(grid["layers"]) == LAYERS + 1 and all(len(row["tokens"]) == 3 and row["rank"] for row in grid["layers"])
+    assert found[0]["layers"][0]["rank"] == 1 and found[0]["layers"][0]["tokens"][0]["right"], "the base's last word is followed"
     first = found[0]["layers"][0]["tokens"][0]["word"]
     inner = [row["layer"] for row in found[0]["layers"] if row["layer"] and row["tokens"][0]["word"] == first]
     assert first in answer(app) and max(inner) in numbers_in(answer(app))
