@@ -8,9 +8,9 @@ export default function (component) {
   const text = JSON.stringify(data)
   if (root.shown === text) return
   clearInterval(root.timer)
+  root.timer = null
   root.shown = text
   build(root, data)
-  return () => clearInterval(root.timer)
 }
 
 function build(root, data) {
@@ -35,7 +35,7 @@ function build(root, data) {
 
   function start() {
     if (state.upTo === last) go(layers[0])
-    root.timer = setInterval(() => (state.upTo >= last ? stop() : go(state.upTo + 1, true)), PAUSE)
+    root.timer = setInterval(() => (state.upTo >= last || !root.isConnected ? stop() : go(state.upTo + 1, true)), PAUSE)
     show()
   }
 
