@@ -15,7 +15,7 @@ from probing.figures import theme
 from probing.figures.shown_runs import common_head
 from probing.reports.reproduction.judge import FAILS, HOLDS, Judged, claims_frame
 from probing.reports.reproduction.papers import PAPERS, reproduced
-from probing.reports.reproduction.tiles import OPEN, SHOWN_ON, counts, tiles, with_comparisons
+from probing.reports.reproduction.tiles import OPEN, counts, tiles, with_comparisons
 from probing.ui import reproduction
 from probing.ui.choices.papers import PAPERS as TITLES
 from probing.ui.choices.papers import TABS, PapersSelection
@@ -100,7 +100,7 @@ def target(claim: Claim) -> tuple[str, str]:
     """Title and address of what shows a claim."""
     shown = claim.shown
     if shown.page:
-        return "See the page", navigation.address(SHOWN_ON.get(shown.page, shown.page))
+        return "See the page", navigation.address(shown.page, **({f"{shown.page}_tab": shown.tab} if shown.tab else {}))
     if shown.table:
         return "See the table", navigation.address("papers", papers_tab="tables")
     return f"See Figure {shown.figure}", navigation.address("papers", papers_tab="figures", figure=str(shown.figure), panel="")

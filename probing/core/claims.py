@@ -17,11 +17,12 @@ Columns = tuple[str, str, str]
 
 
 class Target(Frozen):
-    """What shows a claim here: a figure of the paper by its number, one of its tables by name, or a page."""
+    """What shows a claim here: a figure of the paper by its number, one of its tables by name, or a page with the tab that is open."""
 
     figure: int | str = ""
     table: str = ""
     page: str = ""
+    tab: str = ""
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
@@ -119,6 +120,8 @@ class Claim(Frozen):
     Attributes:
         name: identifies it.
         says, where: its text, and where the paper has it.
+        printed: its number in short; empty if the paper draws it and prints none.
+        unchecked: in one line, why it has no check.
         against: what the paper's own tables say to the contrary.
         shown: what shows it here.
         check: decides it; None for a claim that no two quantities with intervals decide.
@@ -127,6 +130,14 @@ class Claim(Frozen):
     name: str
     says: str
     where: str
+    printed: str = ""
+    unchecked: str = ""
     against: str = ""
     shown: Target
     check: Check | None = None
+
+    @model_validator(mode="after")
+    def _is_checked_or_says_why_not(self) -> Self:
+        if bool(self.unchecked) == bool(self.check):
+            raise ValueError(f"the claim {self.name!r} has a check and unchecked, or neither; expected one of them")
+        return self

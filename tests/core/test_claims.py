@@ -41,7 +41,7 @@ def test_every_combination_is_compared():
 
 def test_a_claim_is_shown_in_one_place():
     with pytest.raises(ValidationError, match="expected a figure, a table or a page"):
-        Claim(name="a claim", says="", where="", shown={"figure": 1, "page": "home"})
+        Claim(name="a claim", says="", where="", unchecked="it is not", shown={"figure": 1, "page": "home"})
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -1,6 +1,7 @@
 """The judge of claims, on planted quantities and on the shipped results."""
 
 import math
+from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
@@ -15,8 +16,9 @@ from probing.reports.report import Filter, Report, Reports
 from probing.reports.reproduction import judge as judging
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Interval, Subject, apart, claims_frame, judge, share, verdict
 from probing.reports.reproduction.papers import PAPERS
-from probing.reports.reproduction.tiles import SHORT, SHOWN_ON, counts, tiles
+from probing.reports.reproduction.tiles import counts, tiles
 from probing.store.opening import open_database
+from probing.ui.frame import selection
 from probing.ui.frame.navigation import PAGES
 from tests.shipped import SNAPSHOT
 
@@ -238,17 +240,17 @@ def test_every_shipped_claim_names_what_there_is(name):
         judged = paper.judge(db, found.ours)
     claims = [one.claim for one in judged]
     assert {claim.shown.table for claim in claims} <= {"", *found.tables}
-    pages = {SHOWN_ON.get(claim.shown.page, claim.shown.page) for claim in claims}
-    assert pages <= {"", *(page for page, *_ in PAGES.values())}
-    assert {claim.name for claim in claims} <= set(SHORT)
+    assert {claim.shown.page for claim in claims} <= {"", *(page for page, *_ in PAGES.values())}
+    for shown in (claim.shown for claim in claims if claim.shown.tab):
+        tabs = next(one for one in fields(selection._OWN[shown.page]) if one.name == f"{shown.page}_tab")
+        assert shown.tab in tabs.metadata["choices"]
     published = paper.numbers
     of_paper = {one.name for one in getattr(published, "models", ())} | {one.objective for one in getattr(published, "tuned", ())}
     rows = [rows for claim in claims if claim.check for one in claim.check.comparisons() for rows in (one.first, one.second or {})]
     assert {row[column] for row in rows for column in ("model", "base") if column in row} <= {"base", *of_paper}
 
 
-def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted, monkeypatch):
-    monkeypatch.setitem(SHORT, "a claim", SHORT["models agree early"])
+def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted):
     failed = planted(first={"model": "base", "probe_set": "trex"}, second={"model": "TUNED", "probe_set": "trex"}, where={"layer": 12})
     undecided = planted(for_each={"model": ("TUNED", "GUESSER")}, where={"probe_set": "trex", "layer": 12})
     table = tiles([failed, undecided])
