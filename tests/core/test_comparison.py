@@ -16,7 +16,6 @@ from probing.core.stats.paired_tests import (
     paired_difference,
     together_counted,
 )
-from tests.reference.knowledge import paired_counts
 
 
 def slow_mcnemar(b, c):
@@ -34,21 +33,6 @@ def slow_benjamini_hochberg(p_values):
     """Smallest m p / rank over all p-values that are at least as large."""
     m, ordered = len(p_values), sorted(p_values)
     return [min([1.0, *(q * m / (i + 1) for i, q in enumerate(ordered) if q >= p)]) for p in p_values]
-
-
-def test_the_four_counts_by_hand():
-    first, second = [True, True, False, False, True], [True, False, True, False, False]
-    assert paired_counts(first, second) == PairedCounts(both=1, first_only=2, second_only=1, neither=1)
-
-
-def test_sides_of_unequal_length_are_an_error():
-    with pytest.raises(ValueError, match=r"\(1,\) and \(2,\)"):
-        paired_counts([True], [True, False])
-
-
-def test_sides_that_are_ranks_are_an_error():
-    with pytest.raises(ValueError, match="expected truth values"):
-        paired_counts(np.array([1, 2]), np.array([1, 3]))
 
 
 @pytest.mark.parametrize(("b", "c"), [(0, 1), (5, 5), (12, 2), (0, 10), (40, 61)])
