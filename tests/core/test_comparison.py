@@ -18,12 +18,6 @@ from probing.core.stats.paired_tests import (
 )
 
 
-def slow_mcnemar(b, c):
-    """Twice the smaller tail of a fair coin, at most 1."""
-    tail = sum(math.comb(b + c, i) for i in range(min(b, c) + 1)) / 2 ** (b + c)
-    return min(1.0, 2 * tail)
-
-
 def slow_wilson(hits, n, z=1.959963984540054):
     middle, half = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return (middle - half) / (n + z * z), (middle + half) / (n + z * z)
@@ -33,11 +27,6 @@ def slow_benjamini_hochberg(p_values):
     """Smallest m p / rank over all p-values that are at least as large."""
     m, ordered = len(p_values), sorted(p_values)
     return [min([1.0, *(q * m / (i + 1) for i, q in enumerate(ordered) if q >= p)]) for p in p_values]
-
-
-@pytest.mark.parametrize(("b", "c"), [(0, 1), (5, 5), (12, 2), (0, 10), (40, 61)])
-def test_mcnemar_equals_the_slow_version(b, c):
-    assert mcnemar_exact(b, c) == pytest.approx(slow_mcnemar(b, c), rel=1e-9)
 
 
 def test_six_to_none_by_hand():
