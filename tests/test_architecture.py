@@ -1,4 +1,4 @@
-"""Imports point one way, a capability knows no other, and each heavy library lives in one room."""
+"""Imports point one way, and each heavy library lives in one room."""
 
 import ast
 import json
@@ -11,8 +11,6 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-
-from probing.core.capabilities import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "probing"
@@ -47,50 +45,6 @@ NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "panda
 UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
-#: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
-CAPABILITIES = tuple(registry.CAPABILITIES)
-#: A page belongs to one capability; its folder, or its one file, in ``ui``.
-PAGES = {
-    **dict.fromkeys(("compare", "facts"), "knowledge"),
-    "grammar": "edges",
-    "sentence_probes": "sentences",
-}
-#: Pages that show every capability, and all else that joins them -> why it may import any of them.
-JOINERS = {
-    "store/declared/series.py": "a training that is followed is asked for forgotten facts",
-    "__init__.py": "what a notebook uses is named here, a callback on forgotten facts among it",
-    "core/forgetting": "what is forgotten are facts, whose swapped subjects are those of every run",
-    "workflows/forgetting": "what is forgotten are facts, which are stored as those of every run",
-    "core/metrics.py": "one table of the quantities of all capabilities",
-    "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
-    "ui/stored_examples.py": "one fact in the grids of several pages",
-    "ui/choices": "a page's parts may belong to several capabilities",
-    "reports/front.py": "the first page's numbers are of facts and of trainings",
-    "ui/live": "one sentence is asked everything that can be asked of it",
-    "workflows/sentences/ask.py": "as Live: attention and the probes' verdicts of one sentence",
-    "ui/compare": "one page has what fine-tuning changed of facts, sentences and the model itself, and what comes back",
-    "ui/methods": "defines the quantities of all capabilities",
-    "ui/reproduction": "the papers' numbers and claims are of several capabilities",
-    "reports/reproduction": "as the page",
-    "reports/fine_tuning": "as the page",
-    "reports/own_model": "shows what an own model knows, and the ways back to the facts that it lost",
-    "figures/own_model.py": "as the report",
-    "ui/own_model": "as the report, with facts that are read as on the page of facts",
-    "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
-}
-#: The only file that renames files or folders.
-ATOMIC = "core/files/atomic.py"
-#: Calls that look like a rename of a path and are none -> why.
-NO_PATH = {
-    "reports/edges/scores.py": "pandas' Series.rename",
-    "reports/fine_tuning/by_layer.py": "pandas' Series.rename",
-    "reports/knowledge/pairs/relation_losses.py": "pandas' Series.rename",
-}
-#: Rooms that join the others by their nature.
-JOINING_ROOMS = ("workflows", "commands", "api")
-#: In ``ui``, what every page may use.
-FOR_ALL_PAGES = ("frame", "widgets", "choices")
-MAX_PARAMETERS = 9
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
@@ -159,32 +113,6 @@ def files(room: str = ".") -> list[Path]:
     return sorted(path.relative_to(PACKAGE) for path in (PACKAGE / room).rglob("*.py"))
 
 
-def below(path: Path, places) -> bool:
-    return any(path == Path(place) or Path(place) in path.parents for place in places)
-
-
-def parameters(path: Path) -> Iterator[tuple[str, int]]:
-    """Every function of a file, methods and nested ones among them, with the number of its named parameters."""
-    for node in ast.walk(tree_of(PACKAGE / path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            named = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-            yield node.name, len(set(named) - {"self", "cls"})
-
-
-def page_of(path: Path) -> str | None:
-    """The page that a file of ``ui`` belongs to."""
-    if path.parts[0] != "ui" or len(path.parts) < 3:
-        return None
-    name = Path(path.parts[1]).stem
-    return None if name in FOR_ALL_PAGES else name
-
-
-def capability_of(path: Path) -> str | None:
-    """The capability that a file belongs to; None for what is shared."""
-    words = [*path.parts[1:-1], path.stem] if len(path.parts) > 1 else []
-    return next((word for word in words if word in CAPABILITIES), None) or PAGES.get(page_of(path) or "")
-
-
 @pytest.mark.parametrize("room", ALLOWED)
 def test_a_room_imports_only_the_rooms_below_it(room):
     for path in files(room):
@@ -205,23 +133,6 @@ def test_every_room_has_its_place_in_the_order():
     assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(ALLOWED)
 
 
-def test_a_capability_imports_no_other_and_what_is_shared_imports_none():
-    for path in files():
-        if below(path, JOINERS) or (path.parts[0] in JOINING_ROOMS and capability_of(path) is None):
-            continue
-        mine = capability_of(path)
-        others = [str(place) for place in ours(PACKAGE / path) if capability_of(place) not in (None, mine)]
-        assert not others, f"{path} ({mine or 'shared'}) imports {others}"
-
-
-def test_pages_share_the_frame_and_the_widgets_only():
-    for path in files("ui"):
-        if below(path, JOINERS):
-            continue
-        pages = {page for place in ours(PACKAGE / path) if (page := page_of(place))}
-        assert pages <= {page_of(path)}, f"{path} imports the pages {sorted(pages)}"
-
-
 @pytest.mark.parametrize("room", ALLOWED)
 def test_folders_of_a_room_do_not_import_each_other_in_a_circle(room):
     below_it: dict[str, set[str]] = {}
@@ -233,22 +144,6 @@ def test_folders_of_a_room_do_not_import_each_other_in_a_circle(room):
         list(TopologicalSorter(below_it).static_order())
     except CycleError as error:
         pytest.fail(f"{room}: {' -> '.join(error.args[1])}")
-
-
-def test_every_page_belongs_to_a_capability_or_joins_them():
-    for path in files("ui"):
-        if (page := page_of(path)) is not None:
-            assert page in CAPABILITIES or page in PAGES or below(path, JOINERS), f"{path}: whose page is it?"
-
-
-def test_every_exception_is_there():
-    for place in JOINERS:
-        assert (PACKAGE / place).exists(), place
-
-
-def test_no_function_takes_more_parameters_than_can_be_told_apart():
-    found = [(f"{path}::{name}", n) for path in files() if path.parts[0] != "commands" for name, n in parameters(path)]
-    assert {name for name, n in found if n > MAX_PARAMETERS} == set()
 
 
 @pytest.mark.parametrize("library", HEAVY)
@@ -355,20 +250,6 @@ def test_the_command_line_and_the_results_do_not_load_torch():
     code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"
-
-
-def renames(path: Path) -> Iterator[str]:
-    """Calls of a file that may rename a path: a text's and a dataclass's ``replace`` take two arguments or keywords, a path's takes one."""
-    for node in ast.walk(tree_of(PACKAGE / path)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name, owner = node.func.attr, ast.unparse(node.func.value)
-            of_path = name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords
-            if of_path or (owner == "os" and name in {"replace", "rename", "renames"}) or (owner, name) == ("shutil", "move"):
-                yield ast.unparse(node)
-
-
-def test_results_are_renamed_by_the_atomic_write_only():
-    assert {str(path) for path in files() if list(renames(path))} == {ATOMIC, *NO_PATH}
 
 
 def tracked(*names: str) -> list[Path]:

@@ -18,8 +18,6 @@ from probing.core.registry import REPOSITORY, read_registry
 from probing.models.sources.weights import weights_id_of
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions_beside_wrong
-from probing.reports.runs import choose, pairs
 from probing.store.check import check_store
 from probing.store.opening import open_database
 from probing.store.parquet import read_table
@@ -244,13 +242,6 @@ def test_the_card_prints_the_tables_of_the_family(run, monkeypatch, tmp_path):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     printed = run("model-card", "--family").output.strip()
     assert "\n## The family\n" in card and printed and printed in card.partition("\n## The family\n")[2]
-
-
-def test_lost_facts_that_are_first_at_an_inner_layer_are_those_of_earlier_versions_in_two_fates(database):
-    found = pairs(choose(database, ["nesia-mini", "nesia-mini-ner-conll"], ["logit_lens"], ["trex"]))
-    row = transitions_beside_wrong(database, found, (1,)).iloc[0]
-    assert (row["lost"], row["still_inside"], row["moved"]) == (11_265, 4_191, 4_401 - 4_191)
-    assert (row["still_inside_share"], row["still_inside_wrong"]) == pytest.approx((0.372, 0.340), abs=1e-3)
 
 
 def test_the_training_of_shipped_heads_is_stored(database):

@@ -1,5 +1,6 @@
 """A tiny masked language model with random weights, and an empty cache of its own for every test."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from functools import cache as cached
@@ -11,6 +12,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probing.core.registry import REPOSITORY
+from probing.store.parquet import read_table
 from probing.workflows import check
 
 WORDS = [
@@ -59,6 +61,16 @@ WORDS = [
 ]
 
 
+def bytes_of(folder: Path) -> dict[str, object]:
+    """Content of every file of results; of runs the rows without the time, of all others the bytes."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        found[path.name] = path.read_bytes()
+        if (table := path.name.partition("-")[0]).endswith("_runs"):
+            found[path.name] = [{**row, "created": None} for row in read_table(path, table).to_pylist()]
+    return found
+
+
 @pytest.fixture(scope="package", autouse=True)
 def checked_once() -> Iterator[None]:
     """``check`` reads the shipped facts, models, heads and probes once."""
@@ -104,6 +116,40 @@ def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
     return tmp_path / "cache"
+
+
+@pytest.fixture()
+def at(monkeypatch) -> Callable[[Path], Path]:
+    """Points the program to the cache and the snapshot of a folder."""
+
+    def point(folder: Path) -> Path:
+        monkeypatch.setenv("PROBING_CACHE", str(folder / "cache"))
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
+        return folder
+
+    return point
+
+
+class Killed(BaseException):
+    """As SIGKILL, nobody handles it."""
+
+
+@pytest.fixture()
+def dies(monkeypatch) -> Callable[..., Callable[[], None]]:
+    """Lets a function of a module be called so often, after which the process is gone."""
+
+    def after(module: Any, name: str, calls: int) -> Callable[[], None]:
+        real, count = getattr(module, name), itertools.count()
+
+        def mortal(*given, **named):
+            if next(count) == calls:
+                raise Killed
+            return real(*given, **named)
+
+        monkeypatch.setattr(module, name, mortal)
+        return lambda: monkeypatch.setattr(module, name, real)
+
+    return after
 
 
 @pytest.fixture()

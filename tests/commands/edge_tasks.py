@@ -46,19 +46,6 @@ def task_folder(folder: Path, **given) -> Path:
     return write_own(folder, **kinds(**given))
 
 
-def bytes_of(folder: Path) -> dict[str, object]:
-    """Content of every file of results; of runs the rows without the time, of all others the bytes."""
-    found: dict[str, object] = {}
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name.startswith("edge_runs-"):
-            found[path.name] = [
-                {name: value for name, value in row.items() if name != "created"} for row in read_table(path, "edge_runs").to_pylist()
-            ]
-        else:
-            found[path.name] = path.read_bytes()
-    return found
-
-
 def tables_of(folder: Path, table: str, task: str | None = None) -> list[dict]:
     """Rows of a table of all runs; of one task's, if it is named."""
     runs = {

@@ -113,17 +113,6 @@ def rotated(made: Plant) -> Plant:
     return swapped
 
 
-def bytes_of(folder: Path) -> dict[str, object]:
-    """Content of every file of results; of runs the rows without the time, of all others the bytes."""
-    found: dict[str, object] = {}
-    for path in sorted(folder.glob("*.parquet")):
-        found[path.name] = path.read_bytes()
-        if path.name.startswith("sentence_runs-"):
-            rows = read_table(path, "sentence_runs").to_pylist()
-            found[path.name] = [{name: value for name, value in row.items() if name != "created"} for row in rows]
-    return found
-
-
 def tables_of(folder: Path, table: str, model: str | None = None) -> list[dict]:
     """Rows of a table of all runs, or of one model's."""
     rows = [row for path in sorted(folder.glob(f"{table}-*.parquet")) for row in read_table(path, table).to_pylist()]

@@ -13,7 +13,7 @@ from probing.store.parquet import read_table
 from probing.workflows.changes import work
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.requests.changes import ChangesRequest
-from tests.commands.conftest import WORDS
+from tests.commands.conftest import WORDS, bytes_of
 from tests.models import tiny_models
 
 TABLES = ("change_runs", "change_values", "perplexity")
@@ -54,12 +54,6 @@ def request_of(tmp_path, tiny_model):
 
 def rows_of(folder, table):
     return [row for path in sorted(folder.glob(f"{table}-*.parquet")) for row in read_table(path, table).to_pylist()]
-
-
-def bytes_of(folder):
-    """All bytes of results; of runs the rows without the time."""
-    runs = [{name: value for name, value in row.items() if name != "created"} for row in rows_of(folder, "change_runs")]
-    return runs, {path.name: path.read_bytes() for path in folder.glob("*.parquet") if not path.name.startswith("change_runs-")}
 
 
 def test_a_model_is_measured_beside_its_base(text, tuned, tiny_model, request_of, tmp_path):

@@ -22,7 +22,8 @@ from probing.workflows import stored_runs
 from probing.workflows.edges import work
 from probing.workflows.edges.train import train_edges
 from probing.workflows.requests.edges import EdgesRequest
-from tests.commands.edge_tasks import QUICK, bytes_of, kinds, tables_of, task_folder
+from tests.commands.conftest import Killed, bytes_of
+from tests.commands.edge_tasks import QUICK, kinds, tables_of, task_folder
 from tests.core.edges.edge_files import write_own
 
 
@@ -78,28 +79,6 @@ def trained(trained_once, request_of, tmp_path):
 
 
 EVERYTHING = {"kinds": ("cumulative", "at", "full"), "labels": ("task", "control"), "seeds": 2, "codes": True}
-
-
-class Killed(BaseException):
-    """As SIGKILL, nobody handles it."""
-
-
-@pytest.fixture()
-def dies(monkeypatch):
-    """Lets a function of a module be called so often, after which the process is gone."""
-
-    def after(module, name: str, calls: int):
-        real, count = getattr(module, name), itertools.count()
-
-        def mortal(*given, **named):
-            if next(count) == calls:
-                raise Killed
-            return real(*given, **named)
-
-        monkeypatch.setattr(module, name, mortal)
-        return lambda: monkeypatch.setattr(module, name, real)
-
-    return after
 
 
 def test_two_tasks_of_a_user_from_folders_to_tables(request_of, words, pairs, tmp_path):

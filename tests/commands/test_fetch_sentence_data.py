@@ -24,13 +24,6 @@ def test_what_sentence_probing_reads_can_be_fetched_from_the_local_copies(run, c
     ]
 
 
-def test_senteval_has_an_address_and_a_licence_and_its_odd_man_out_is_not_fetched():
-    senteval = read_registry().data_set("senteval")
-    assert "not to be published" in senteval.licence and all(file.url.startswith("https://") for file in senteval.files)
-    listed = [file.path for name in ("senteval", "x-probe") for file in read_registry().data_set(name).files]
-    assert len(listed) == 12 and not any("odd_man_out" in path for path in listed)
-
-
 def test_a_local_copy_may_have_another_path_than_the_fetched_file(tmp_path):
     file = DataFile(path="CoLA/train.tsv", local="glue-cola/train.tsv", sha256=hashlib.sha256(b"hello").hexdigest())
     entry = DataEntry(name="set", title="", folder=".", licence="", files=(file,))

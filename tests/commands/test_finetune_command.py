@@ -113,15 +113,6 @@ def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bit
         run("finetune", "--model", tiny_model, "--objective", "cola", *wrong, code=2)
 
 
-def test_a_whole_sentence_model_is_read_through_its_bases_head(run, cache, tiny_model, data):
-    tune(run, tiny_model, "sst-2", data("sst-2"))
-    folder = cache / "models" / "tiny-bert-sst-2"
-    answer = run(
-        "ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "logit_lens", "--json"
-    ).stdout
-    assert len(json.loads(answer)["layers"]) == 3
-
-
 def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cache, tiny_model, facts_file, data, tmp_path, monkeypatch):
     from probing.models.finetuning import evaluation
 
@@ -150,14 +141,6 @@ def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cac
     text.write_text("Too short .\n")
     with pytest.raises(TextError, match=r"blocks of .* --perplexity-text"):
         tune(run, tiny_model, "sst-2", data("sst-2"), *more[:3], "--out", tmp_path / "third")
-
-
-def test_a_finished_model_is_not_taken_for_one_with_other_settings(run, cache, tiny_model, data):
-    folder = data("ner-conll")
-    tune(run, tiny_model, "ner-conll", folder)
-    for other in (("--rate", 1e-3), ("--freeze-embeddings",), ("--difference",), ("--batch", 3)):
-        with pytest.raises(ModelError, match=f"{other[0].removeprefix('--')}.*expected"):
-            tune(run, tiny_model, "ner-conll", folder, *other)
 
 
 def test_a_model_has_its_name_only_when_it_is_whole(run, cache, tiny_model, data, monkeypatch):

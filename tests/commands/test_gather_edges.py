@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from data.making import edges as edges_made
-from data.making.edges import plan
-from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.errors import HeadError, StoreError
 from probing.models.edges.files import FILE, TaskProbes, read_probes, write_probes
 from probing.models.edges.probes import Shape, start_of
@@ -19,7 +17,6 @@ from probing.store.schema import KEYS
 from probing.store.sources import files_of
 from probing.store.tables import edges
 from probing.workflows.edges.gather import gather_probes, gather_results
-from probing.workflows.edges.train import task_names
 from tests.edges_planted import RUNS, plant_edge_runs
 
 
@@ -105,14 +102,3 @@ def test_shipped_probes_stay_without_a_training_here_unless_they_are_of_other_we
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
     assert edges_made.gather(lambda line: None) == []
     assert [folder.name for folder in shipped.iterdir()] == ["relations"]
-
-
-def test_what_ships_has_every_task_a_random_twin_and_three_seeds_of_some():
-    asked = [(request.model, task, request) for request in plan() for task in task_names(request)]
-    trained = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "trained")}
-    random = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "random")}
-    assert len(trained) == 8 and random == trained and set(OPEN_TASKS) < trained
-    several = {task for _, task, one in asked if one.seeds == 3 and one.encoder == "trained"}
-    assert several == {"relations", "proto-roles", "entities", "coreference"}, "the variance over seeds is estimated from these"
-    assert {task for _, task, one in asked if "control" in one.labels} == {"entities", "relations"}
-    assert len({model for model, _, _ in asked}) >= 3

@@ -327,7 +327,6 @@ def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, sh
     [
         ({"model": "bert-base-uncased"}, "is of 'bert-base-uncased', the manifest says tiny-bert"),
         ({"config": "{"}, "does not name its facts"),
-        ({"left_out": "{"}, "left_out is not JSON of reason"),
     ],
 )
 def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, said, run, at, shared):
@@ -341,24 +340,16 @@ def test_a_row_that_says_another_run_than_its_configuration_is_refused(change, s
     assert not (other / "runs").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"gold_rank": 0}, "gold_rank is 0, expected 1 to"),
-        ({"top_logp": [-1.0] * 9}, "top_ids and top_logp of some rows have different lengths"),
-        ({"layer": 7}, "it has predictions of layer 7, its last is 2"),
-    ],
-)
-def test_values_that_no_model_gives_are_refused_by_name(change, said, run, at, shared):
+def test_a_layer_that_the_model_does_not_have_is_refused(run, at, shared):
     other = at(shared / "other")
     folder = shared / "predictions"
     path = sorted(folder.rglob("predictions-*.parquet"))[0]
     rows = read_table(path, "predictions").to_pylist()
-    write_table("predictions", [rows[0] | change, *rows[1:]], path)
+    write_table("predictions", [rows[0] | {"layer": 7}, *rows[1:]], path)
     rewrite(folder, path.relative_to(folder).as_posix())
-    with pytest.raises(HubError, match=said) as refused:
+    with pytest.raises(HubError, match=r"it has predictions of layer 7, its last is 2.*nothing was taken"):
         run("pull", "--from-folder", folder)
-    assert "nothing was taken" in str(refused.value) and not (other / "runs").exists()
+    assert not (other / "runs").exists()
 
 
 def test_a_few_rows_with_endless_lists_are_refused_before_they_are_read(run, at, shared):
@@ -372,21 +363,14 @@ def test_a_few_rows_with_endless_lists_are_refused_before_they_are_read(run, at,
         run("pull", "--from-folder", folder)
 
 
-@pytest.mark.parametrize(
-    ("table", "change", "said"),
-    [
-        ("vocabulary", {"token": "gibberish"}, "holds tokens with the checksum"),
-        ("facts", {"object": "elsewhere"}, "has another id"),
-    ],
-)
-def test_tokens_and_facts_that_are_not_those_of_the_run_are_refused(table, change, said, run, at, shared):
+def test_tokens_that_are_not_those_of_the_run_are_refused(run, at, shared):
     other = at(shared / "other")
     folder = shared / "predictions"
-    (path,) = folder.rglob(f"{table}-*.parquet")
-    rows = read_table(path, table).to_pylist()
-    write_table(table, [rows[0] | change, *rows[1:]], path)
+    (path,) = folder.rglob("vocabulary-*.parquet")
+    rows = read_table(path, "vocabulary").to_pylist()
+    write_table("vocabulary", [rows[0] | {"token": "gibberish"}, *rows[1:]], path)
     rewrite(folder, path.relative_to(folder).as_posix())
-    with pytest.raises(HubError, match=said):
+    with pytest.raises(HubError, match="holds tokens with the checksum"):
         run("pull", "--from-folder", folder)
     assert not (other / "runs").exists()
 
@@ -461,30 +445,6 @@ def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(ru
     shutil.copyfile(path, own)
     run("probe", "--model", made.model, "--facts", made.facts, "--head", "logit_lens")
     assert own.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("table", "change", "said"),
-    [
-        ("facts", lambda rows: rows[1:], "1 facts of its predictions are in no facts file"),
-        ("facts", lambda rows: [*rows[1:], rows[1]], "has 1 rows that repeat the key"),
-        ("predictions", lambda rows: [rows[1], *rows[1:]], "has 1 rows that repeat the key"),
-        (
-            "predictions",
-            lambda rows: [row | {"fact_id": row["fact_id"][::-1]} for row in rows],
-            "3 facts of its predictions are in no facts file",
-        ),
-    ],
-)
-def test_facts_and_predictions_that_do_not_fit_each_other_are_refused(table, change, said, run, at, shared):
-    other = at(shared / "other")
-    folder = shared / "predictions"
-    path = sorted(folder.rglob(f"{table}-*.parquet"))[0]
-    write_table(table, change(read_table(path, table).to_pylist()), path)
-    rewrite(folder, path.relative_to(folder).as_posix())
-    with pytest.raises(HubError, match=said):
-        run("pull", "--from-folder", folder)
-    assert not (other / "runs").exists()
 
 
 def test_a_manifest_that_lists_nothing_is_refused_in_one_line(run, at, shared):

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from probing.commands.main import main
-from probing.core.errors import IncompleteCopyError, PromptError, RegistryError
+from probing.core.errors import IncompleteCopyError, RegistryError
 from probing.core.registry import DataEntry, DataFile, read_registry
 from probing.store import parquet
 from probing.workflows.fetch import fetch_data, fetch_or_stand_in
@@ -31,22 +31,6 @@ def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
         assert set(watched) == {"token", "rank", "probability"}
         assert watched["token"] == "Philadelphia"
         assert 1 <= watched["rank"] <= 43
-
-
-@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
-def test_ask_takes_a_gap_in_any_spelling(run, cache, tiny_model, gap):
-    words = ("--model", tiny_model, "--head", "logit_lens", "--json")
-    assert run("ask", f"Rocky was born in {gap}.", *words).stdout == run("ask", "Rocky was born in [MASK].", *words).stdout
-    assert run("ask", f"Rocky was born in {gap}.", *words[:-1]).stdout.startswith("Rocky was born in [MASK].")
-
-
-def test_ask_says_what_is_wrong_with_a_prompt(run, cache, tiny_model):
-    with pytest.raises(PromptError, match=r"no \[MASK\]"):
-        run("ask", "Paris is a city.", "--model", tiny_model, "--head", "logit_lens")
-    with pytest.raises(PromptError, match="2 masks"):
-        run("ask", "[MASK] is [MASK].", "--model", tiny_model, "--head", "logit_lens")
-    with pytest.raises(PromptError, match="word pieces"):
-        run("ask", "red " * 600 + "[MASK].", "--model", tiny_model, "--head", "logit_lens")
 
 
 def test_an_error_that_a_user_can_mend_is_one_line_and_exit_code_one(cache, tiny_model, monkeypatch, capsys):

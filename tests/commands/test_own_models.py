@@ -152,11 +152,6 @@ def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_
         run("probe", "--model", folder, "--facts", facts_file, "--seed", 2)
 
 
-def test_heads_that_were_never_trained_cannot_be_shared_and_no_kind_is_blamed(run, cache, own, tmp_path):
-    with pytest.raises(HeadError, match="no trained heads of any kind"):
-        run("push", "heads", "--model", own("mine"), "--to", tmp_path / "shared")
-
-
 def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, own, facts_file):
     import shlex
 
@@ -182,11 +177,6 @@ def test_weights_that_are_not_numbers_are_one_line(command, cache, own, facts_fi
         more = ["--text", str(facts_file), "--valid", str(facts_file)]
     result = CliRunner().invoke(app, [command, *more, "--model", str(folder)])
     assert isinstance(result.exception, ModelError) and "not finite" in str(result.exception)
-
-
-def test_half_a_character_to_follow_is_one_line(run, cache, own):
-    with pytest.raises(Exception, match="half a character"):
-        run("ask", PROMPT, "--model", own("mine"), "--head", "logit_lens", "--watch", "\udcc3")
 
 
 def test_a_base_given_as_a_folder_is_found_again_by_its_path(run, probed, own, cache, data):

@@ -46,34 +46,6 @@ def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model,
         assert row.gold_logp == pytest.approx(logits.log_softmax(0)[gold].item(), abs=1 / 512 + 1e-5)
 
 
-def test_the_second_run_does_no_work_and_a_killed_one_ends_with_the_same_bytes(run, cache, tiny_model, facts_file, tmp_path, monkeypatch):
-    import probing.models.knowledge.probe as probing_module
-
-    arguments = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--shard", 1)
-    run(*arguments, "--out", tmp_path / "undisturbed")
-    path, _ = predictions(tmp_path / "undisturbed")
-    assert "exists already" in run(*arguments, "--out", tmp_path / "undisturbed").output
-
-    calls, real = [], probing_module.read_out
-
-    def dies_in_the_third_shard(*given):
-        calls.append(1)
-        if len(calls) == 7:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    monkeypatch.setattr(probing_module, "read_out", dies_in_the_third_shard)
-    with pytest.raises((KeyboardInterrupt, AssertionError)):
-        run(*arguments, "--out", tmp_path / "killed")
-    assert not list((tmp_path / "killed").glob("predictions-*"))
-    assert len(list((cache / "shards").rglob("shard-*.safetensors"))) == 2
-    monkeypatch.setattr(probing_module, "read_out", real)
-    run(*arguments, "--out", tmp_path / "killed")
-    again, _ = predictions(tmp_path / "killed")
-    assert again.name == path.name
-    assert again.read_bytes() == path.read_bytes()
-
-
 def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, tiny_model, tmp_path):
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)

@@ -10,22 +10,14 @@ import pytest
 
 from probing.core.errors import StoreError
 from probing.core.knowledge.transitions import FATES
-from probing.reports.knowledge.forgotten_relations import forgotten
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions
-from probing.reports.runs import choose, pairs
-from probing.store.opening import open_database
 from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 
 KEYS = {
     "precision": "model head seed probe_set k average layer n value low high low_answers high_answers majority swapped swapped_n",
-    "total": "model head seed probe_set k average n last_layer total inner_own inner_swapped inner_n inner_p",
-    "forgotten": "model head seed k definition relations forgotten share names",
     "transitions": "base model head seed probe_set k kept gained lost never p_value still_inside moved suppressed displaced "
     "not_read still_inside_share still_inside_wrong moved_share moved_wrong",
 }
-ROWS = {"precision": 3 * 5 * 3 * 2, "total": 3 * 3 * 2, "forgotten": 2 * 3 * 3, "transitions": 3}
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +26,6 @@ def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planted")
     plant_runs(folder / "snapshot", [*RUNS, PlantedRun(probe_set="questions", layers=5)], EXPOSURE)
     return folder
-
-
-@pytest.fixture()
-def at(monkeypatch):
-    """Points the program to a folder with a store."""
-
-    def point(folder):
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
-        monkeypatch.setenv("PROBING_CACHE", str(folder / "cache"))
-        return folder
-
-    return point
 
 
 @pytest.fixture()
@@ -59,13 +39,6 @@ def growing(at, planted, tmp_path):
     """A copy of it, which takes further runs."""
     shutil.copytree(planted / "snapshot", tmp_path / "snapshot")
     return at(tmp_path)
-
-
-@pytest.mark.parametrize("what", KEYS)
-def test_without_options_every_cell_is_there_with_exactly_the_keys(folders, run, what):
-    rows = json.loads(run("report", what, "--json").stdout)
-    assert len(rows) == ROWS[what]
-    assert all(list(row) == KEYS[what].split() for row in rows)
 
 
 def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measured(growing, run):
@@ -165,19 +138,6 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(gr
         (("total", "--base", BASE.model), "got --base"),
     ):
         assert expected in run("report", *words, code=2).output
-
-
-def test_every_form_holds_the_numbers_of_the_report_unrounded_where_it_can(folders, run):
-    shown = json.loads(run("report", "total", "--json").stdout)
-    text = run("report", "total", "--csv").stdout
-    with open_database(folders / "snapshot") as db:
-        found = total(db, list(choose(db)["run_id"]))
-        assert [row["total"] for row in shown] == found["total"].tolist()
-        assert [float(row["total_high"]) for row in csv.DictReader(io.StringIO(text))] == pytest.approx(found["total_high"].tolist(), abs=0)
-        names = [list(names) for names in forgotten(db, list(choose(db, probe_sets=["trex"])["run_id"]))["names"]]
-        assert [row["names"] for row in json.loads(run("report", "forgotten", "--json").stdout)] == names
-        p_values = transitions(db, pairs(choose(db)))["p_value"].tolist()
-        assert [row["p_value"] for row in json.loads(run("report", "transitions", "--json").stdout)] == p_values
 
 
 def test_options_choose_cells(folders, run):

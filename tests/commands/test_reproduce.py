@@ -1,6 +1,5 @@
 """``reproduce`` from a registry of tiny stand-ins to the tables, killed in the middle and not."""
 
-import itertools
 import json
 import shutil
 import sys
@@ -17,6 +16,7 @@ from probing.store.parquet import read_table
 from probing.workflows.reproduction import bertnesia, steps
 from probing.workflows.reproduction.reproduce import reproduce
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
+from tests.commands.conftest import Killed
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
 TRIPLES = {
@@ -238,30 +238,18 @@ def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run
         run("reproduce", "--family", "tiny", "--from", tmp_path, "--executor", "ray")
 
 
-class Killed(BaseException):
-    """As SIGKILL, nobody handles it."""
-
-
-def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, monkeypatch):
+def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, dies, monkeypatch):
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
     words = arguments(copies, tmp_path / "tables")
     # First between the fine-tuning of one model and the next, then with some heads trained and others not.
     for place, name, calls in ((steps, "finetune", 1), (training, "save_head", 4)):
-        left = itertools.repeat(getattr(place, name), calls)
-        with monkeypatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(place, name, lambda *given, left=left, **named: next(left, die)(*given, **named))
+        lives = dies(place, name, calls)
+        with pytest.raises(Killed):
             run(*words)
+        lives()
     assert len(list(cache.glob("heads/*/tied-seed0/layer-*.safetensors"))) == 4 and not (cache / "runs").is_dir()
     run(*words)
-    same_results(cache, tmp_path / "tables", undisturbed)
-
-
-def die(*given, **named):
-    raise Killed
-
-
-def same_results(cache: Path, tables: Path, undisturbed: tuple[Path, Path]) -> None:
-    assert contents(tables) == contents(undisturbed[1])
+    assert contents(tmp_path / "tables") == contents(undisturbed[1])
     assert sorted(path.name for path in cache.glob("runs/predictions-*")) == sorted(
         path.name for path in undisturbed[0].glob("runs/predictions-*")
     )

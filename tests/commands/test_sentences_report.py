@@ -4,15 +4,10 @@ import json
 
 import pytest
 
-from probing.reports.changes.measures import values
-from probing.reports.sentences.accuracy import accuracies
-from probing.store.opening import open_database
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, SEED_2
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, plant_sentence_runs
 
-ACCURACY = ["model", "task", "pooling", "layer", "reading", "c", "accuracy", "n_train", "n_test", "majority", "surface"]
-VALUES = ["model", "base", "layer", "measure", "value", "low", "high"]
 MODELS = (BASE, COLA, SEED_2, CONTROL)
 RUNS = tuple(PlantedSentenceRun(model, task) for model in MODELS for task in (BIGRAM, ODD))
 
@@ -28,26 +23,6 @@ def planted(tmp_path_factory):
 def _here(planted, monkeypatch):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(planted / "snapshot"))
     monkeypatch.setenv("PROBING_CACHE", str(planted / "cache"))
-
-
-def test_json_of_accuracies_is_a_list_with_the_keys_that_programs_rely_on(planted, run):
-    found = json.loads(run("sentences", "report", "--json").stdout)
-    assert all(list(row)[: len(ACCURACY)] == ACCURACY for row in found)
-    assert len(found) == 3 * 2 * 2 * 5 and {row["reading"] for row in found} == {"own"} and {row["portion"] for row in found} == {1}
-    with open_database(planted / "snapshot") as database:
-        assert [row["accuracy"] for row in found] == accuracies(database)["accuracy"].tolist()
-    assert {row["pooling"] for row in found} == {"first", "mean"} and all(0 <= row["accuracy"] <= 1 for row in found)
-    assert run("sentences", "report", "accuracy", "--as", "json").stdout == run("sentences", "report", "--json").stdout
-
-
-def test_json_of_changes_is_a_list_with_the_keys_that_programs_rely_on(planted, run):
-    found = json.loads(run("changes", "report", "--json").stdout)
-    assert all(list(row)[: len(VALUES)] == VALUES for row in found)
-    with open_database(planted / "snapshot") as database:
-        assert [row["value"] for row in found] == values(database)["value"].tolist()
-    assert {row["base"] for row in found if row["model"] != BASE.name} == {BASE.name}
-    epochs = json.loads(run("changes", "report", "epochs", "--json").stdout)
-    assert {row["model"] for row in epochs} == {COLA.name, CONTROL.name} and len(epochs) == 6
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from probing.workflows import stored_runs
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences import train, work
 from probing.workflows.sentences.train import train_sentences
+from tests.commands.conftest import Killed, bytes_of
 from tests.commands.sentence_tasks import (
     accuracy,
-    bytes_of,
     flat,
     in_first,
     in_tokens,
@@ -103,28 +103,6 @@ def undisturbed(trained_once):
 def beside(request_of, tuned, tiny_model):
     """Makes a request of files for the copy, with the tiny model as its base."""
     return lambda *files, **changed: request_of(*files, **({"model": str(tuned), "base": str(tiny_model)} | changed))
-
-
-class Killed(BaseException):
-    """As SIGKILL, nobody handles it."""
-
-
-@pytest.fixture()
-def dies(monkeypatch):
-    """Lets a function of a module be called so often, after which the process is gone."""
-
-    def after(module, name: str, calls: int):
-        real, count = getattr(module, name), itertools.count()
-
-        def mortal(*given, **named):
-            if next(count) == calls:
-                raise Killed
-            return real(*given, **named)
-
-        monkeypatch.setattr(module, name, mortal)
-        return lambda: monkeypatch.setattr(module, name, real)
-
-    return after
 
 
 def test_every_stored_number_follows_from_the_answers_and_the_labels(family, tmp_path):

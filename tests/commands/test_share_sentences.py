@@ -20,16 +20,6 @@ RUNS = tuple(PlantedSentenceRun(model, task) for model in (BASE, COLA) for task 
 WORDS = ("push", "sentences", "--model", COLA.name, "--licence", "CC-BY-SA-4.0", "--to-folder")
 
 
-@pytest.fixture()
-def at(monkeypatch):
-    def point(folder):
-        monkeypatch.setenv("PROBING_CACHE", str(folder / "cache"))
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
-        return folder
-
-    return point
-
-
 @pytest.fixture(scope="module")
 def pushed(tmp_path_factory):
     """Planted runs of two models, of which one is shared in ``shared``; tests copy both."""
@@ -98,18 +88,6 @@ def test_data_of_the_users_own_need_a_licence(run, at, tmp_path):
         run("push", "sentences", "--model", "bert-base-uncased", "--to-folder", tmp_path / "shared")
 
 
-def test_a_push_refuses_runs_that_are_not_whole(run, at, tmp_path):
-    at(tmp_path)
-    planted = plant_sentence_runs(tmp_path / "snapshot", [PlantedSentenceRun(COLA, ODD)])
-    (planted / f"sentence_tasks-{ODD.name}-ours.parquet").unlink()
-    with pytest.raises(StoreError, match=r"lacks sentence_tasks-odd-man-out-ours\.parquet"):
-        run(*WORDS, tmp_path / "shared")
-    plant_sentence_runs(planted, [PlantedSentenceRun(COLA, ODD)])
-    next(planted.rglob("sentence_scores-*.parquet")).unlink()
-    with pytest.raises(StoreError, match="it has no scores"):
-        run(*WORDS, tmp_path / "shared")
-
-
 def changed(path, table, **values):
     rows = read_table(path, table).to_pylist()
     write_table(table, [rows[0] | values, *rows[1:]], path)
@@ -133,19 +111,8 @@ def test_a_pull_refuses_what_is_not_whole_though_the_sums_are_right(run, at, sha
     assert not (tmp_path / "taker" / "cache" / "runs").exists()
 
 
-def test_a_pull_refuses_what_is_damaged_foreign_or_something_else(run, at, shared, tmp_path):
+def test_a_pull_refuses_what_is_something_else_than_it_was_told(run, at, shared, tmp_path):
     at(tmp_path / "taker")
     with pytest.raises(HubError, match="holds sentences, expected edges"):
         run("pull", "--from-folder", shared, "--what", "edges")
-    (shared / "data" / "stranger.parquet").write_bytes(b"PAR1")
-    with pytest.raises(HubError, match="a foreign file"):
-        run("pull", "--from-folder", shared)
-    (shared / "data" / "stranger.parquet").unlink()
-    path = next((shared / "data").glob("sentence_pairs-*"))
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(HubError, match="the copy is damaged or was changed"):
-        run("pull", "--from-folder", shared)
-    path.unlink()
-    with pytest.raises(HubError, match=f"lacks data/{path.name}"):
-        run("pull", "--from-folder", shared)
     assert not (tmp_path / "taker" / "cache" / "runs").exists()

@@ -16,13 +16,6 @@ from probing.core.stats.paired_tests import (
     paired_difference,
     together_counted,
 )
-from tests.reference.knowledge import paired_counts
-
-
-def slow_mcnemar(b, c):
-    """Twice the smaller tail of a fair coin, at most 1."""
-    tail = sum(math.comb(b + c, i) for i in range(min(b, c) + 1)) / 2 ** (b + c)
-    return min(1.0, 2 * tail)
 
 
 def slow_wilson(hits, n, z=1.959963984540054):
@@ -34,26 +27,6 @@ def slow_benjamini_hochberg(p_values):
     """Smallest m p / rank over all p-values that are at least as large."""
     m, ordered = len(p_values), sorted(p_values)
     return [min([1.0, *(q * m / (i + 1) for i, q in enumerate(ordered) if q >= p)]) for p in p_values]
-
-
-def test_the_four_counts_by_hand():
-    first, second = [True, True, False, False, True], [True, False, True, False, False]
-    assert paired_counts(first, second) == PairedCounts(both=1, first_only=2, second_only=1, neither=1)
-
-
-def test_sides_of_unequal_length_are_an_error():
-    with pytest.raises(ValueError, match=r"\(1,\) and \(2,\)"):
-        paired_counts([True], [True, False])
-
-
-def test_sides_that_are_ranks_are_an_error():
-    with pytest.raises(ValueError, match="expected truth values"):
-        paired_counts(np.array([1, 2]), np.array([1, 3]))
-
-
-@pytest.mark.parametrize(("b", "c"), [(0, 1), (5, 5), (12, 2), (0, 10), (40, 61)])
-def test_mcnemar_equals_the_slow_version(b, c):
-    assert mcnemar_exact(b, c) == pytest.approx(slow_mcnemar(b, c), rel=1e-9)
 
 
 def test_six_to_none_by_hand():

@@ -141,11 +141,6 @@ def test_further_facts_are_stated_whatever_their_hash_unless_they_are_held_out()
     assert not list(stated_facts([], {"P19": BORN}, {pair(unstated)}, [unstated]))
 
 
-def test_a_stated_sentence_is_never_a_probe_prompt():
-    for _, sentence in stated_facts(MANY, {"P19": BORN}, set()):
-        assert not sentence.text.endswith(".") or "was born in" not in sentence.text
-
-
 def test_pairs_are_found_as_whole_words_whatever_case_and_punctuation():
     index = PairIndex(["PARIS, in France!", "Parish in France.", "New  York is big", "York is new in France"])
     assert index.sentences("paris", "france") == [0]

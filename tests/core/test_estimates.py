@@ -36,11 +36,6 @@ def test_macro_is_the_mean_over_relations():
     assert (found.n, found.relations) == (42, 3)
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (18, 42), (1, 10_000)])
-def test_wilson_equals_the_slow_version(hits, n):
-    assert wilson(hits, n) == pytest.approx(slow_wilson(hits, n), abs=1e-12)
-
-
 @pytest.mark.parametrize("n", [1, 2, 7, 41, 1000, 52_364])
 def test_wilson_gives_scipys_very_numbers(n):
     for hits in {0, 1, n // 3, n // 2, n - 1, n}:

@@ -48,11 +48,6 @@ def test_anything_else_is_an_error_that_says_what_would_do(ours, name):
         read_facts(name, ours)
 
 
-def test_a_folder_that_is_not_lamas_is_an_error(tmp_path, ours):
-    with pytest.raises(FactsError, match="none of LAMA's parts"):
-        read_facts(tmp_path, ours)
-
-
 def test_a_shipped_part_that_is_missing_is_named(shipped, ours):
     (shipped / "lama" / "TREx" / "P19.jsonl").unlink()
     (shipped / "lama" / "TREx").rmdir()

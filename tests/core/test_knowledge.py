@@ -1,36 +1,10 @@
 """Total knowledge is a union over layers, and what it leaves to the inner ones."""
 
-import random
-
 import pytest
 
 from probing.core.knowledge.total import KnowledgeCounts, intermediate_share, knowledge
-from tests.reference.knowledge import total_knowledge
-from tests.reference.ranks import known_at_any_layer
 
 COUNTS = [KnowledgeCounts("P19", 10, 1, 4), KnowledgeCounts("P36", 30, 15, 18)]
-
-
-def test_total_is_a_union_and_no_maximum_of_means():
-    # Each of the layers 1 to 3 knows one of three facts, so the best layer's P@1 is 1/3; together they know all.
-    ranks = [[5, 1, 5, 5], [5, 5, 1, 5], [5, 5, 5, 1]]
-    assert total_knowledge(int(known_at_any_layer(ranks, 1).sum()), 3) == 3 / 3
-
-
-def test_total_equals_the_slow_version():
-    rng = random.Random(0)
-    ranks = [[rng.randint(1, 40) for _ in range(13)] for _ in range(100)]
-    slow = sum(1 for row in ranks if min(row[1:]) <= 3) / 100
-    assert total_knowledge(int(known_at_any_layer(ranks, 3).sum()), 100) == slow
-
-
-def test_total_of_no_facts_is_no_value():
-    assert total_knowledge(0, 0) is None
-
-
-def test_more_known_than_facts_is_an_error():
-    with pytest.raises(ValueError, match="4 of 3 facts"):
-        total_knowledge(4, 3)
 
 
 def test_intermediate_share_of_the_papers_bert_on_google_re():

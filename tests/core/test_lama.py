@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
-from probing.core.facts.lama import folder_relations, json_lines, known_probe_sets, read_lama
+from probing.core.facts.lama import folder_relations, json_lines, read_lama
 
 BORN = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}
 ROCKY = {"sub_label": "Rocky Balboa", "obj_label": "Philadelphia"}
@@ -221,10 +221,6 @@ def test_a_folder_without_any_part_is_an_error(tmp_path, ours):
         read_lama(tmp_path, ours)
     with pytest.raises(FactsError, match="no folder"):
         read_lama(tmp_path / "absent", ours)
-
-
-def test_lama_has_four_probe_sets():
-    assert known_probe_sets() == ["trex", "google_re", "conceptnet", "squad"]
 
 
 @pytest.mark.parametrize(

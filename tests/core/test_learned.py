@@ -4,7 +4,6 @@ import math
 import tomllib
 
 import pytest
-from scipy import stats
 
 from probing.core.registry import REPOSITORY
 from probing.core.stats.intervals import fisher, wilson, wilson_mean
@@ -188,12 +187,6 @@ def test_of_cola_the_correlation_decides_and_not_an_accuracy_that_always_yes_has
     assert worse[0].value == -0.2 and verdict_of("CoLA (mean)", worse) == verdict_of("CoLA", worse) == "not learned"
     (nothing,) = task_scores("CoLA", [Beside("Matthews correlation", 0.0, 0, 0.0, NO_CORRELATION)])
     assert (nothing.low, nothing.high) == (-1.0, 1.0)
-
-
-@pytest.mark.parametrize(("r", "n"), [(0.0, 1043), (0.1, 1043), (-0.6, 40), (0.95, 12)])
-def test_the_interval_of_a_correlation_is_fishers(r, n):
-    z, half = math.atanh(r), stats.norm.ppf(0.975) / math.sqrt(n - 3)
-    assert fisher(r, n) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
 
 
 def test_a_perfect_correlation_is_not_certain_and_three_pairs_say_nothing():

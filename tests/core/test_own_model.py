@@ -206,26 +206,3 @@ def test_a_command_whose_process_was_killed_is_still_at_work_until_it_is_cancell
             time.sleep(0.05)
     background.forget(run)
     assert not run.folder.exists()
-
-
-def test_cancelling_ends_the_process_of_a_run_and_its_command(run, tmp_path):
-    script = (
-        "import sys, time, subprocess\n"
-        "from pathlib import Path\n"
-        "from probing.core.own_model import background\n"
-        "def called(log, step, *_):\n"
-        "    Path(sys.argv[2]).write_text('begun')\n"
-        "    time.sleep(60)\n"
-        "background._called = called\n"
-        "background.carry_out(sys.argv[1], print)\n"
-    )
-    mark = tmp_path / "begun"
-    process = subprocess.Popen([sys.executable, "-c", script, run.id, str(mark)], start_new_session=True)
-    for _ in range(600):
-        if mark.exists():
-            break
-        assert process.poll() is None
-        time.sleep(0.1)
-    assert background.find_run(run.id).status == "running"
-    background.cancel(run)
-    assert process.wait(20) != 0 and background.find_run(run.id).status == "cancelled"

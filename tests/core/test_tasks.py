@@ -1,4 +1,4 @@
-"""The table of fine-tuning objectives: everything that names one names the same ones, and old recipes keep their bytes."""
+"""The table of fine-tuning objectives: everything that names one names the same ones, and shipped recipes keep their bytes."""
 
 import json
 from pathlib import Path
@@ -12,15 +12,6 @@ from probing.core.tasks.objectives import CALLED, TASKS, task_called, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
 
 ROOT = Path(__file__).resolve().parents[2]
-#: The fields that every recipe had when there were few; objective -> what a training of some steps at a rate recorded.
-EARLY: dict[str, dict[str, object]] = {
-    objective: {
-        "objective": objective, "base_weights": "b" * 64, "data_sha256": "d" * 64, "learning_rate": rate, "epochs": epochs, "batch": batch,
-        "steps": steps, "tokens_a_step": 400, "warm_up": 0.1, "weight_decay": 0.01, "max_pieces": 48, "stride": 16, "masked_share": 0.15,
-        "freeze_embeddings": False, "seed": 1,
-    }
-    for objective, steps, rate, epochs, batch in (("qa-squad-1", 40, 1.5e-3, 2.0, 12), ("control", 20, 5e-4, 1.0, 8))
-}  # fmt: skip
 SHIPPED = sorted((ROOT / "data" / "models").glob("*/finetuning.json"))
 
 
@@ -41,18 +32,6 @@ def test_registry_and_published_numbers_name_objectives_of_the_table():
     registry, labels = read_registry(), {task.label for task in TASKS.values()}
     assert {member.objective for family in registry.families for member in family.members} <= labels
     assert {model.objective for model in PublishedKnowledge.read().models} <= labels | {"pre-training"}
-
-
-@pytest.mark.parametrize("objective", EARLY)
-def test_an_early_recipe_is_made_again_byte_for_byte(objective):
-    from probing.workflows.requests.finetune import TrainingLength
-
-    kept = EARLY[objective]
-    was = json.dumps(kept, sort_keys=True, separators=(",", ":"))
-    assert FinetuneRecipe.model_validate(kept).canonical() == was
-    settings = TrainingLength(steps=kept["steps"], tokens=400, rate=kept["learning_rate"], pieces=48).settings(TASKS[objective])
-    of_these = {name: kept[name] for name in ("base_weights", "data_sha256")}
-    assert FinetuneRecipe(objective=objective, **of_these, **settings).canonical() == was
 
 
 @pytest.mark.parametrize("note", SHIPPED, ids=lambda path: path.parent.name)

@@ -79,39 +79,6 @@ def _pull(inputs: Path, place: Path) -> list[object]:
     return ["pull", "--from-folder", place / "out"]
 
 
-def _reproduce(inputs: Path, place: Path) -> list[object]:
-    given = {
-        "--family": "tiny",
-        "--heads": "tied,logit_lens",
-        "--facts": inputs / "lama",
-        "--from": inputs,
-        "--text": inputs / "text.txt",
-        "--valid": inputs / "text.txt",
-        "--steps": 30,
-        "--tokens": 300,
-        "--pieces": 48,
-        "--positions": 200,
-        "--epochs": 1,
-        "--device": "cpu",
-        "--out": place / "out",
-    }
-    return ["reproduce", *(part for pair in given.items() for part in pair)]
-
-
-def _pretrain(inputs: Path, place: Path) -> list[object]:
-    given = {
-        "--lama": inputs / "lama",
-        "--wikitext": inputs / "text.txt",
-        "--out": place / "out" / "made",
-        "--steps": 310,
-        "--layers": 1,
-        "--hidden": 64,
-        "--vocabulary": 400,
-        "--work": place / "cache" / "pretrain",
-    }
-    return ["pretrain", *(part for pair in given.items() for part in pair)]
-
-
 def _finetune(inputs: Path, place: Path) -> list[object]:
     given = {
         "--model": inputs / "tiny",
@@ -125,18 +92,10 @@ def _finetune(inputs: Path, place: Path) -> list[object]:
     return ["finetune", *(part for pair in given.items() for part in pair)]
 
 
-def _forget(*names: str) -> Callable[[Path, Path], list[object]]:
-    """Not a step of its own: the listing of what there is, before which files or folders go."""
-
-    def words(inputs: Path, place: Path) -> list[object]:
-        for name in names:
-            if (place / name).is_dir():
-                shutil.rmtree(place / name)
-            else:
-                (place / name).unlink()
-        return ["fetch"]
-
-    return words
+def _without_cache(inputs: Path, place: Path) -> list[object]:
+    """Not a step of its own: the listing of what there is, before which the cache goes."""
+    shutil.rmtree(place / "cache")
+    return ["fetch"]
 
 
 #: In the order of the way of the data.
@@ -144,15 +103,12 @@ COMMANDS = {
     command.name: command
     for command in (
         Command("fetch", lambda inputs, place: ["fetch", "large", "tiny", "--from", inputs]),
-        # The vocabulary is there: of equally frequent pieces the tokenizers library learns others at every call.
-        Command("pretrain", _pretrain, (_pretrain, _forget("out", "cache/pretrain/made/checkpoint.pt"))),
         Command("finetune", _finetune),
         Command("train-heads", _train_heads),
         Command("probe", _probe),
-        Command("reproduce", _reproduce),
         Command("push heads", _push("heads"), (_train_heads,)),
         Command("push predictions", _push("predictions"), (_probe,)),
-        Command("pull heads", _pull, (_train_heads, _push("heads"), _forget("cache"))),
-        Command("pull predictions", _pull, (_probe, _push("predictions"), _forget("cache"))),
+        Command("pull heads", _pull, (_train_heads, _push("heads"), _without_cache)),
+        Command("pull predictions", _pull, (_probe, _push("predictions"), _without_cache)),
     )
 }

@@ -15,11 +15,6 @@ REGISTRY = """
 models = [
   {{ name = "tiny", source = "somewhere/tiny", licence = "MIT" }},
 ]
-families = [
-  {{ name = "tiny", title = "A tiny family", base = "tiny", members = [
-    {{ objective = "NER-CoNLL", model = "tiny-ner-conll", how = "finetune" }},
-  ] }},
-]
 data = [
   {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [{{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
   {{ name = "large", title = "", folder = "large", licence = "none", files = [{files}] }},
@@ -55,20 +50,4 @@ def make_inputs(folder: Path) -> Path:
     ]
     (folder / "facts.jsonl").write_text("".join(json.dumps(fact) + "\n" for fact in facts))
     (folder / "text.txt").write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
-    _write_lama(folder / "lama")
     return folder
-
-
-def _write_lama(folder: Path) -> None:
-    """Facts with templates to ask them in, and evidence sentences to learn from."""
-    triples = {"P36": [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")], "P19": [("Rocky", "Philadelphia"), ("Moon", "Rome")]}
-    templates = {"P36": "The capital of [X] is [Y] .", "P19": "[X] was born in [Y] ."}
-    (folder / "TREx").mkdir(parents=True)
-    for relation, pairs in triples.items():
-        rows = [
-            {"sub_label": s, "obj_label": o, "evidences": [{"obj_surface": o, "masked_sentence": f"{s} is known for [MASK] in winter ."}]}
-            for s, o in pairs
-        ]
-        (folder / "TREx" / f"{relation}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    lines = [json.dumps({"relation": relation, "template": template}) + "\n" for relation, template in templates.items()]
-    (folder / "relations.jsonl").write_text("".join(lines))

@@ -14,7 +14,6 @@ RESULTS = (
     "cache/models",
     "cache/downloads",
     "cache/hub/pulled",
-    "cache/reproduction",
     "out",
 )
 #: When and where a run was made.

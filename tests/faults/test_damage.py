@@ -13,7 +13,6 @@ from tests.faults.commands import COMMANDS, begin, call
 from tests.faults.trials import Trial, done_already, finish, undisturbed
 
 pytestmark = pytest.mark.slow
-FAULTS = ["one bit", "cut short", "empty"]
 
 
 def damage(path: Path, fault: str, rng: random.Random) -> None:
@@ -27,58 +26,6 @@ def damage(path: Path, fault: str, rng: random.Random) -> None:
         # Into the numbers, where no format notices: headers stand at the ends of all of ours.
         content[rng.randrange(len(content) // 4, 3 * len(content) // 4)] ^= 1 << rng.randrange(8)
     path.write_bytes(content)
-
-
-@pytest.fixture(scope="module")
-def half_probed(inputs, warm) -> Path:
-    """A place where ``probe`` was killed when some shards were done."""
-    place, _ = done_already(COMMANDS["probe"], inputs, warm)
-    for step in range(8, 400, 8):
-        place = begin(COMMANDS["probe"], inputs, warm)
-        done = warm.run(call(COMMANDS["probe"], inputs, place, kill_at_step=step))
-        if done.code == -9 and len(list((place / "cache" / "shards").rglob("shard-*.safetensors"))) > 2:
-            return place.rename(place.with_name("half-probed"))
-    raise AssertionError("probe was never killed between two shards")
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("pattern", ["shard-*.safetensors", "states/*.safetensors"])
-def test_a_damaged_shard_or_state_is_computed_again(pattern, fault, inputs, warm, half_probed, report):
-    wanted = undisturbed(COMMANDS["probe"], inputs, warm)
-    place = begin(COMMANDS["probe"], inputs, warm)
-    shutil.rmtree(place)
-    shutil.copytree(half_probed, place)
-    damage(sorted((place / "cache").rglob(pattern))[0], fault, random.Random(fault))
-    if pattern.startswith("states"):
-        shutil.rmtree(place / "cache" / "shards")
-    trial = finish(COMMANDS["probe"], inputs, place, warm, wanted, Trial(1))
-    report.setdefault(("probe", f"{pattern.split('-')[0].split('/')[0]}: {fault}"), []).append(trial)
-    assert trial.losses == []
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_damaged_head_states_are_computed_again(fault, inputs, warm, report):
-    place, wanted = done_already(COMMANDS["train-heads"], inputs, warm)
-    shutil.rmtree(place / "cache" / "heads")
-    windows = sorted((place / "cache" / "head-states").rglob("*.states"))
-    assert windows
-    for path in windows:
-        damage(path, fault, random.Random(fault))
-    trial = finish(COMMANDS["train-heads"], inputs, place, warm, wanted, Trial(1))
-    report.setdefault(("train-heads", f"states: {fault}"), []).append(trial)
-    assert trial.losses == []
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_damaged_head_is_refused_by_name(fault, inputs, warm, report):
-    command = COMMANDS["push heads"]
-    place = begin(command, inputs, warm)
-    path = sorted((place / "cache" / "heads").rglob("*.safetensors"))[-1]
-    damage(path, fault, random.Random(fault))
-    done = warm.run(call(command, inputs, place))
-    assert done.code == 1 and str(path) in done.said and "Traceback" not in done.said, done.said
-    assert not (place / "out").exists()
-    report.setdefault(("push heads", f"head: {fault}"), []).append(Trial(1))
 
 
 @pytest.mark.parametrize("fault", ["cut short", "empty"])

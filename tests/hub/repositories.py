@@ -1,4 +1,4 @@
-"""Repositories of the stand-in: files by commit, branches and tags, renames, and who may read and write."""
+"""Repositories of the stand-in: files by commit, branches and tags, and who may read and write."""
 
 import hashlib
 from collections.abc import Mapping
@@ -46,14 +46,13 @@ class Repository:
         kind: ``model`` or ``dataset``.
         name: OWNER/NAME.
         private: whether nobody else than the owner sees it.
-        gated: whether its files are for its owner and ``admitted`` users only.
+        gated: whether its files are for its owner only.
     """
 
     kind: str
     name: str
     private: bool = False
     gated: bool = False
-    admitted: set[str] = field(default_factory=set)
     commits: dict[str, dict[str, File]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
 
@@ -86,11 +85,10 @@ class Repository:
 
 @dataclass
 class Repositories:
-    """All repositories of the stand-in, the large files that were uploaded, and what repositories were called before."""
+    """All repositories of the stand-in, and the large files that were uploaded."""
 
     kept: dict[tuple[str, str], Repository] = field(default_factory=dict)
     uploaded: dict[str, bytes] = field(default_factory=dict)
-    renamed: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, files: Mapping[str, bytes] | None = None, kind: str = "model", **options: bool) -> Repository:
         """A new repository, with one commit if it has files."""

@@ -137,19 +137,15 @@ class _Handler(BaseHTTPRequestHandler):
         ]
 
     def _repository(self, kind: str | None, name: str) -> Repository:
-        """The repository of that name, if the user may see it; a redirect if it was renamed."""
-        if name in self.hub.repositories.renamed:
-            refused = _Refused(307)
-            refused.headers["Location"] = self.path.replace(name, self.hub.repositories.renamed[name], 1)
-            raise refused
+        """The repository of that name, if the user may see it."""
         found = self.hub.repositories.kept.get(((kind or "models").removesuffix("s"), name))
         if found is None or (found.private and self.user != found.owner):
             raise _Refused(404 if self.user else 401, "RepoNotFound", "Repository not found")
         return found
 
     def _files(self, found: Repository, revision: str) -> tuple[str, dict[str, File]]:
-        """Commit and files, if the user was admitted."""
-        if found.gated and self.user not in {found.owner, *found.admitted}:
+        """Commit and files, if the user may read them."""
+        if found.gated and self.user != found.owner:
             words = f"Access to model {found.name} is restricted. You must have access to it and be authenticated to access it."
             raise _Refused(403 if self.user else 401, "GatedRepo", words)
         commit = found.resolve(revision)

@@ -33,23 +33,26 @@ def squares(setup):
     return work
 
 
+def die_once():
+    """Kills the first process that comes here."""
+    try:
+        (Path(os.environ["PROBING_SNAPSHOT"]) / "death").touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def mortal_probing(setup):
     """The real worker of ``probe``; the first process that reads the second layer of the last shard is killed there."""
     import probing.models.knowledge.probe as module
     from probing.workflows.knowledge.shard_work import open_probing
 
     opened, real, calls = open_probing(setup), module.read_out, [0]
-    note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
 
     def read_out(*given, **named):
         calls[0] += 1
         if calls[0] % 3 == 2:
-            try:
-                note.touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once()
         return real(*given, **named)
 
     module.read_out = read_out
@@ -71,16 +74,10 @@ def mortal_training(setup):
     from probing.workflows.heads.work import open_training
 
     opened, real = open_training(setup), module.HeadStep.take
-    note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
 
     def take(self, number, *given):
         if number == 1:
-            try:
-                note.touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once()
         return real(self, number, *given)
 
     module.HeadStep.take = take
@@ -93,18 +90,12 @@ def mortal_edges(setup):
     from probing.workflows.edges.work import open_edges
 
     opened, real, kept = open_edges(setup), module._keep, [0]
-    note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
 
     def keep(path, state):
         real(path, state)
         kept[0] += 1
         if kept[0] == 2:
-            try:
-                note.touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once()
 
     module._keep = keep
     return opened
@@ -116,18 +107,12 @@ def mortal_sentences(setup):
     from probing.workflows.sentences.work import open_sentences
 
     opened, real, written = open_sentences(setup), module.write_table, [0]
-    note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
 
     def write_table(*given):
         real(*given)
         written[0] += 1
         if written[0] == 2:
-            try:
-                note.touch(exist_ok=False)
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once()
 
     module.write_table = write_table
     return opened

@@ -1,4 +1,4 @@
-"""``edges train`` handed out: the tables of one process, also with a worker that dies."""
+"""``edges train`` handed out: the tables of one process, though a worker dies."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 from probing.workflows.edges.train import train_edges
 from probing.workflows.executors import ExecutorChoice, Who
 from probing.workflows.requests.edges import EdgesRequest
-from tests.commands.conftest import cache, tiny_model  # noqa: F401
-from tests.commands.edge_tasks import QUICK, bytes_of, task_folder
+from tests.commands.conftest import bytes_of, cache, tiny_model  # noqa: F401
+from tests.commands.edge_tasks import QUICK, task_folder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -26,20 +26,6 @@ def request(model: Path, tasks, out: Path, **changed) -> EdgesRequest:
         threads=1,
         **changed,
     )
-
-
-@pytest.mark.slow
-def test_tasks_handed_to_ray_have_the_tables_and_probes_of_one_process(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
-    tasks = [task_folder(tmp_path / "words"), task_folder(tmp_path / "pairs", spans=2, several=True)]
-    kept = {}
-    for name, choice in {"here": ExecutorChoice(), "there": ExecutorChoice(Who.ray, workers=2)}.items():
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / f"cache-{name}"))
-        said = []
-        out = train_edges(request(tiny_model, tasks, tmp_path / name, executor=choice), said.append)
-        probes = {path.parent.name: path.read_bytes() for path in (tmp_path / f"cache-{name}").rglob("probes.safetensors")}
-        kept[name] = bytes_of(out), probes
-    assert kept["there"] == kept["here"] and set(kept["here"][1]) == {"words", "pairs"}
-    assert any("2 shards done on" in line for line in said)
 
 
 @pytest.mark.slow

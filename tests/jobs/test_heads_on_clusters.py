@@ -1,18 +1,12 @@
-"""``train-heads`` and ``reproduce`` handed out: the heads and tables of one process, whoever dies."""
+"""``train-heads`` handed out: the heads of one process, whoever dies."""
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from probing.core.errors import HeadError
 from tests.commands.conftest import cache, tiny_model  # noqa: F401
-from tests.commands.test_reproduce import arguments, copies  # noqa: F401
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("one_thread")
 RAY = ("--executor", "ray", "--workers", 2)
 
@@ -72,49 +66,3 @@ def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process
     assert len(list((tmp_path / "deaths").iterdir())) == 1
     assert "3 shards done on" in output
     assert heads(tmp_path / "there") == here
-
-
-#: Trains until the second layer is begun and dies.
-DIES_IN_THE_SECOND_LAYER = """
-import os, signal, sys
-import probing.models.heads.training as module
-real = module.HeadStep.take
-def take(self, number, *given):
-    if len(os.listdir(sys.argv[-1])) and number == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(self, number, *given)
-module.HeadStep.take = take
-from probing.commands.main import app
-from tests.shipped import SNAPSHOT
-app(sys.argv[1:])
-"""
-
-
-@pytest.mark.slow
-def test_started_here_killed_and_ended_on_ray_the_heads_are_the_same(run, words, here, tmp_path):
-    folder = tmp_path / "there"
-    folder.mkdir()
-    killed = subprocess.Popen(
-        [sys.executable, "-c", DIES_IN_THE_SECOND_LAYER, *map(str, words), "--out", str(folder)], cwd=ROOT, stderr=subprocess.DEVNULL
-    )
-    assert killed.wait(120) == -signal.SIGKILL
-    assert list(heads(folder)) == ["layer-00.safetensors"]
-    first = (folder / "layer-00.safetensors").stat().st_mtime_ns
-    run(*words, *RAY, "--out", folder)
-    assert heads(folder) == here
-    assert (folder / "layer-00.safetensors").stat().st_mtime_ns == first
-
-
-@pytest.mark.slow
-def test_reproduce_on_ray_ends_with_the_predictions_and_tables_of_one_process(run, copies, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
-    torch.set_num_threads(1)
-    made = {}
-    for name, options in {"here": (), "ray": RAY}.items():
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / name))
-        run(*arguments(copies, tmp_path / f"tables-{name}"), *options)
-        files = [*(tmp_path / name / "runs").glob("predictions-*"), *(tmp_path / f"tables-{name}").iterdir()]
-        made[name] = {path.name: path.read_bytes() for path in files}
-    assert made["ray"] == made["here"]
-    assert len([name for name in made["ray"] if name.startswith("predictions-")]) == 4 * 2

@@ -8,8 +8,8 @@ from probing.workflows.executors import ExecutorChoice, Who
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences import train as module
 from probing.workflows.sentences.train import train_sentences
-from tests.commands.conftest import cache, tiny_model  # noqa: F401
-from tests.commands.sentence_tasks import bytes_of, labelled, write_task
+from tests.commands.conftest import bytes_of, cache, tiny_model  # noqa: F401
+from tests.commands.sentence_tasks import labelled, write_task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

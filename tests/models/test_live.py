@@ -108,12 +108,6 @@ def test_an_answer_says_what_was_read_where_and_how_long_it_took(live):
     assert [len(layer.tokens) for layer in answer.layers] == [10] * 4
 
 
-def test_the_models_own_mask_is_understood_too(encoder_of):
-    live = load_live(encoder_of("roberta"), "logit_lens", None)
-    ours, own = live.ask("It is [MASK]."), live.ask("It is <mask>.")
-    assert ours.layers == own.layers
-
-
 @pytest.mark.parametrize("prompt", ["Rocky was born in Boston.", "[masks]", "MASK", "", "  \n"])
 def test_a_prompt_without_a_mask_is_told_so(prompt, live):
     with pytest.raises(NoMask, match=r"\[MASK\]"):
@@ -266,11 +260,6 @@ def test_emoji_and_markup_are_asked_like_any_text(prompt, architecture, encoder_
     answer = load_live(encoder_of(architecture), "logit_lens", None).ask(prompt, top=3)
     assert all(len(layer.tokens) == 3 for layer in answer.layers)
     assert not any(math.isnan(layer.entropy) for layer in answer.layers)
-
-
-def test_half_a_character_is_a_prompt_error(live):
-    with pytest.raises(PromptError, match="half a character"):
-        live.ask("\ud83d is [MASK]")
 
 
 def test_filling_from_the_left_keeps_every_answer(live):

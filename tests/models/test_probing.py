@@ -177,10 +177,6 @@ def test_a_model_that_knows_everything_is_never_right_with_the_swapped_subject(b
     assert (result["other_rank"] > 10).all()
 
 
-def test_a_compact_run_measures_no_swapped_subject(bert, asked):
-    assert not asked(bert, compact=True)["other_rank"].any()
-
-
 def test_the_progress_bar_counts_facts_and_moves_within_a_shard(bert, asked, monkeypatch):
     shown = []
 

@@ -3,21 +3,7 @@
 import hashlib
 from collections.abc import Collection, Sequence
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from probing.core.knowledge.answer_types import piece, plain, words
-from probing.core.stats.paired_tests import PairedCounts
-
-
-def total_knowledge(any_hits: int, n: int) -> float | None:
-    """Share of ``n`` facts with rank <= k at any layer 1..L: a union over layers, not a maximum of their means.
-
-    (Wallat et al. 2020, section 5.) None without facts.
-    """
-    if not 0 <= any_hits <= n:
-        raise ValueError(f"{any_hits} of {n} facts are known, expected 0 to {n}")
-    return any_hits / n if n else None
 
 
 def null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str | None:
@@ -34,30 +20,6 @@ def null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str 
         return None
     inside = [min(ranks[:-1]) <= k for ranks in (own, swapped)]
     return {(True, False): "own", (False, True): "swapped", (True, True): "both", (False, False): "neither"}[*inside]
-
-
-def paired_counts(first: ArrayLike, second: ArrayLike) -> PairedCounts:
-    """Counts the facts that both sides, one or neither knows.
-
-    Args:
-        first: (facts,) true where the first side knows the fact.
-        second: (facts,) the same facts in the same order.
-
-    Raises:
-        ValueError: if the two are not of one length or hold anything but truth values.
-    """
-    first, second = np.asarray(first), np.asarray(second)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(f"the sides have the shapes {first.shape} and {second.shape}, expected the same (facts,)")
-    if first.size and not (first.dtype == second.dtype == np.bool_):
-        raise ValueError(f"the sides hold {first.dtype} and {second.dtype}, expected truth values")
-    first, second = first.astype(bool), second.astype(bool)
-    return PairedCounts(
-        int((first & second).sum()),
-        int((first & ~second).sum()),
-        int((~first & second).sum()),
-        int((~first & ~second).sum()),
-    )
 
 
 def is_scored(fact_id: str, seed: int = 0) -> bool:

@@ -1,28 +1,26 @@
-"""Edge probing against the authors' way, and all probes together against one by one."""
+"""Edge probing against the authors' way."""
 
 import math
 import shutil
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import torch
 
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.target import Part
-from probing.models.edges.arrays import PartArrays, batch_of, part_arrays
+from probing.models.edges.arrays import batch_of, part_arrays
 from probing.models.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, order_of, start_of, unpacked
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, cut_words, word_states
 from probing.models.edges.training import Trained, TrainingData, train_probes
-from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.load import Encoder, load_encoder
 from probing.models.runtime.torch_settings import thread_count
 from tests.reference.edge_training import PaddedProbe, StepByStep
 from tests.speed.edge_slices import DISTINCT, SIZES, Size, sentences
-from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal, seconds_of
+from tests.speed.measurement import Measurement, random_bert_base, require_equal, seconds_of
 from tests.speed.trex_prompts import bench_folder
 
 CPU = torch.device("cpu")
@@ -42,14 +40,10 @@ def measure(quick: bool = False) -> list[Measurement]:
     """All rows of edge probing."""
     folder = bench_folder() / f"edges-{uuid.uuid4().hex[:8]}"
     source = random_bert_base(bench_folder())
-    base, mini = load_encoder(source, device="cpu"), open_encoder("nesia-mini", device="cpu")
     try:
-        rows = authors_way(base, folder, quick)
-        for encoder, name, width in ((mini, "nesia-mini", 128), (mini, "nesia-mini", 256), (base, "BERT-base's size", 256)):
-            rows.append(one_by_one(encoder, name, width, folder, quick))
+        return authors_way(load_encoder(source, device="cpu"), folder, quick)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return rows
 
 
 class _Task:
@@ -141,37 +135,3 @@ def _equal_ways(task: _Task, encoder: Encoder) -> str:
     far = float((got - wanted).abs().max())
     require_equal(far < NEAR, f"probabilities of {task.size.task} at layer {layer} are up to {far:.1e} apart after {EQUAL_STEPS} steps")
     return f"sentences, start and batches; probabilities after {EQUAL_STEPS} steps at layer {layer} within {far:.0e} (states in 16 bits)"
-
-
-def one_by_one(encoder: Encoder, name: str, width: int, folder: Path, quick: bool) -> Measurement:
-    """All layers' probes together against one training after the other, at 32 targets per batch."""
-    steps, rounds = (5, 1) if quick else (40, 5)
-    size = SIZES[7]
-    part = size.part(sentences(4 * BATCH), steps * BATCH)
-    states = word_states(part.records, encoder, folder / "one-by-one")
-    task = _Task(size, part, Part(part.records[:BATCH]), states)
-    keys = keys_of([CUMULATIVE], [TASK], [0], encoder.depth)
-    recipe = EdgeRecipe(width=width, batch=BATCH, check_every=steps, most_checks=1)
-    ours, theirs = alternate(lambda: task.ours(keys, recipe), lambda: [task.ours([key], recipe) for key in keys], rounds)
-    together, alone = task.ours(keys, recipe), torch.cat([task.ours([key], recipe).flat for key in keys])
-    both = [_probabilities(together, flat, task.data.dev, states) for flat in (together.flat, alone)]
-    far = float((both[0] - both[1]).abs().max())
-    require_equal(far < NEAR, f"{name}: probabilities of all probes together and of one by one are up to {far:.1e} apart")
-    return Measurement(
-        f"edge probing, {len(keys)} probes together, {BATCH} targets per batch, {width} wide, {name}",
-        median(ours),
-        "one after the other on the same states",
-        median(theirs),
-        median(theirs) / median(ours),
-        2.0,
-        False,
-        f"cached states, batches, dropout; probabilities after {steps} steps within {far:.0e}",
-        f"medians of {rounds} alternating rounds of {steps} steps and one evaluation, {size.labels} labels, two spans, "
-        f"{thread_count()} threads",
-    )
-
-
-def _probabilities(trained: Trained, flat: torch.Tensor, arrays: PartArrays, states: WordStates) -> torch.Tensor:
-    with torch.inference_mode():
-        batch = batch_of(arrays, states, np.arange(len(arrays)), CPU)
-        return torch.sigmoid(logits_of(flat, trained.shape, mask_of(trained.keys, trained.shape.layers), batch))

@@ -43,29 +43,25 @@ class Size:
 
     Attributes:
         facts: facts of all probe sets; every run set asks all of them.
-        families: families of a base and six fine-tuned models; the first is BERT-base's.
         top_k: tokens that are stored for each fact and layer.
     """
 
     facts: int = 37_000
-    families: int = 1
     top_k: int = 10
 
     @property
     def rows(self) -> int:
-        """Rows of ``predictions``: families x 7 models x 3 heads x facts x 13 layers."""
-        return self.families * (1 + len(OBJECTIVES)) * len(HEADS) * self.facts * LAYERS
+        """Rows of ``predictions``: 7 models x 3 heads x facts x 13 layers."""
+        return (1 + len(OBJECTIVES)) * len(HEADS) * self.facts * LAYERS
 
     @property
     def name(self) -> str:
         """Name of its folder."""
-        return f"store-{self.facts}-{self.families}-{self.top_k}"
+        return f"store-{self.facts}-{self.top_k}"
 
 
 #: 10,101,000 predictions with ten tokens each.
 PAGES = Size()
-#: 101,010,000 predictions with one token each: its tokens are read by no query of aggregates.
-AGGREGATES = Size(families=10, top_k=1)
 
 
 @dataclass(frozen=True)
@@ -180,25 +176,23 @@ def token(number: int) -> str:
 
 def _runs(size: Size) -> list[_Run]:
     found = []
-    for family in range(size.families):
-        base = BASE if family == 0 else f"made-up-base-{family}"
-        for objective in ("", *OBJECTIVES):
-            model = f"{base}-{objective.lower()}" if objective else base
-            for head in HEADS:
-                for probe_set in _SETS:
-                    recipe = json.dumps({"kind": head, "seed": 0}, sort_keys=True)
-                    config = {
-                        "model": model,
-                        "head": head,
-                        "probe_set": probe_set,
-                        "head_recipe": recipe,
-                        "weights": f"made up {model}",
-                        "facts_sha256": f"made up {size.facts} {probe_set}",
-                        "make": MAKE,
-                        "top_k": size.top_k,
-                    }
-                    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
-                    found.append(_Run(model, base if objective else "", objective or "pre-training", head, probe_set, text))
+    for objective in ("", *OBJECTIVES):
+        model = f"{BASE}-{objective.lower()}" if objective else BASE
+        for head in HEADS:
+            for probe_set in _SETS:
+                recipe = json.dumps({"kind": head, "seed": 0}, sort_keys=True)
+                config = {
+                    "model": model,
+                    "head": head,
+                    "probe_set": probe_set,
+                    "head_recipe": recipe,
+                    "weights": f"made up {model}",
+                    "facts_sha256": f"made up {size.facts} {probe_set}",
+                    "make": MAKE,
+                    "top_k": size.top_k,
+                }
+                text = json.dumps(config, sort_keys=True, separators=(",", ":"))
+                found.append(_Run(model, BASE if objective else "", objective or "pre-training", head, probe_set, text))
     return found
 
 

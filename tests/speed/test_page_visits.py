@@ -1,11 +1,8 @@
-"""The benchmarks of pages and counts on small stores: they run, and what they compare is equal."""
+"""The benchmarks of pages on a small store: they run."""
 
 import pytest
 
-from probing.core.errors import ProbingError
-from probing.ui.frame.selection import PAGE_FIELDS
-from tests.pages.conftest import PAGES as ALL_PAGES
-from tests.speed import aggregates, pages
+from tests.speed import pages
 from tests.speed.generated import Size, make_store
 from tests.speed.page_visits import PAGES, TURNED
 
@@ -17,31 +14,9 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
 
 
-def test_every_page_is_visited_and_what_is_turned_belongs_to_its_page():
-    assert set(PAGES.values()) == set(ALL_PAGES.values())
-    of_file = {path: name for name, path in ALL_PAGES.items()}
-    for page, (_, key, _) in TURNED.items():
-        name, field = key.split(".")
-        assert of_file[PAGES[page]] == name
-        assert field in PAGE_FIELDS[name]
-
-
 def test_visits_say_how_long_each_page_took_and_how_much_memory_all_held(tmp_path):
     found = pages._visits(make_store(tmp_path, Size(facts=500, top_k=1)), 1)
     assert [visit["page"] for visit in found["visits"]] == list(PAGES)
     assert all(len(visit["again"]) == 1 and visit["again"][0] > 0 for visit in found["visits"])
     assert all(bool(visit["other"]) == (visit["page"] in TURNED) for visit in found["visits"])
     assert 2**27 < found["bytes"] <= found["bytes_with_ask"]
-
-
-def test_counts_from_tables_equal_those_from_rows():
-    measured = aggregates.measure(quick=True)
-    assert [row.bound for row in measured] == [None, None, 1.0]
-    assert measured[-1].met()
-
-
-def test_counts_that_differ_are_an_error(monkeypatch):
-    real = aggregates.recount.total_of_rows
-    monkeypatch.setattr(aggregates.recount, "total_of_rows", lambda db, ids: real(db, ids).assign(any_1=lambda frame: frame["any_1"] + 1))
-    with pytest.raises(ProbingError, match="totals of the counted tables differs"):
-        aggregates.measure(quick=True)

@@ -34,10 +34,6 @@ def first(rows, where, **change):
     return [row | change if number == place else row for number, row in enumerate(rows)]
 
 
-def without(rows, where):
-    return [row for row in rows if not where(row)]
-
-
 ANY = lambda row: True  # noqa: E731
 DAMAGE = {
     "fingerprint": (
@@ -46,16 +42,8 @@ DAMAGE = {
         "the fingerprint of",
     ),
     "more layers": ("edge_runs", lambda rows: first(rows, ANY, layers=6), "expected [0, 1, 2, 3, 4, 5]"),
-    "scores of a layer": (
-        "edge_scores",
-        lambda rows: without(rows, lambda row: row["layer"] == 2),
-        "edge_scores has the layers [0, 1, 3, 4]",
-    ),
-    "no scores": ("edge_scores", lambda rows: without(rows, ANY), "edge_scores has the layers []"),
     "number of targets": ("edge_scores", lambda rows: first(rows, ANY, tn=rows[0]["tn"] + 1), "expected one number"),
     "strange label": ("edge_scores", lambda rows: [*rows, rows[0] | {"label": 40}], "each with as many rows"),
-    "training of a layer": ("edge_training", lambda rows: rows[1:], "edge_training has the layers [1, 2, 3, 4]"),
-    "answers missing": ("edge_predictions", lambda rows: rows[1:], "targets x 5 layers"),
     "answers of a target": (
         "edge_predictions",
         lambda rows: [*rows, *({**row, "target": 900} for row in rows[:5])],
@@ -63,7 +51,6 @@ DAMAGE = {
     ),
     "number of a label": ("edge_predictions", lambda rows: first(rows, ANY, top=77), "the label number 77, its task has 4 labels"),
     "gold of an answer": ("edge_predictions", lambda rows: first(rows, ANY, p_gold=[]), "other gold labels than their targets"),
-    "no labels": ("edge_labels", lambda rows: [], "no labels of its task"),
     "label numbers": ("edge_labels", lambda rows: first(rows, ANY, label=9), "no labels of its task srl are stored, or not all"),
     "gold label": ("edge_targets", lambda rows: first(rows, ANY, gold=[12]), "the label number 12"),
     "memory": ("edge_targets", lambda rows: first(rows, ANY, memory=[12]), "the label number 12"),

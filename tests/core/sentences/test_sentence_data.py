@@ -110,13 +110,6 @@ def test_x_probes_odd_man_out_has_4248_texts_with_both_labels(shared_data):
     assert (len(labels), sum(len(found) == 2 for found in labels.values())) == (10_650, 4_248)
 
 
-def test_quick_is_the_beginning_of_ours(read):
-    for name in ("bigram-shift", "tree-depth"):
-        ours, quick = read(name), read(name, "quick")
-        assert all(quick.parts[part] == ours.parts[part][: len(quick.parts[part])] for part in PARTS)
-        assert len(quick.parts["train"]) == 4_000
-
-
 def test_sentevals_protocol_takes_x_probes_validation_file_for_training(read):
     parts = read("bigram-shift", "senteval").parts
     assert [len(parts[part]) for part in PARTS] == [8_578, 1_422, 10_000]
