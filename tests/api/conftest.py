@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import probing
+from probing.api.results import Results
+from tests.api.stored_results import plant_all
 from tests.commands.conftest import cache as cache
 from tests.commands.conftest import facts_file as facts_file
 from tests.commands.conftest import tiny_model as tiny_model
@@ -14,6 +16,19 @@ from tests.commands.conftest import tiny_model as tiny_model
 def nesia():
     """nesia-mini with its tied heads."""
     return probing.load("nesia-mini", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def snapshot(tmp_path_factory):
+    """A planted store with everything that a report can be made of."""
+    return plant_all(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="session")
+def results(snapshot):
+    """That store, open."""
+    with Results(snapshot) as found:
+        yield found
 
 
 #: What no argument is meant to be. ``==`` of the first ones gives an array or no truth value, and the last ones are no text.

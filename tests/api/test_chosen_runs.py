@@ -34,16 +34,6 @@ def test_a_named_model_without_tied_heads_has_a_line(results):
     assert lines(results.plot.curve(model="my-bert", probe_set="trex")) == {"my-bert · own output layer"}
 
 
-def test_a_probe_set_without_tied_heads_has_lines(results):
-    assert lines(results.plot.curve(probe_set="questions")) == {"loner · own output layer"}
-
-
-def test_a_named_model_without_tied_heads_has_a_bar(results):
-    bar = results.plot.total(model="my-bert").data[0]
-    assert list(bar.x) == [pytest.approx(100 * results.total(model="my-bert", k=1, average="macro")["last_layer"].iloc[0])]
-    assert len(results.plot.total(model=["my-bert", "nesia-mini"], probe_set="trex").data[0].x) == 2
-
-
 def test_figures_without_a_named_model_are_those_of_the_page_with_a_line_of_every_added_model(results):
     of_trex = {"nesia-mini · retrained reader", "nesia-mini · own output layer", "my-bert · own output layer"}
     assert lines(results.plot.curve()) == {"loner · own output layer · questions (ours)", *(f"{name} · T-REx" for name in of_trex)}

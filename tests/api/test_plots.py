@@ -6,29 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.api.results import Results
 from probing.core.errors import FigureError, OptionError, StoreError
-from tests.api.stored_results import plant_all
 from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
-
-MODELS = [BASE.name, COLA.name, SST_2.name]
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("plots")
-
-
-@pytest.fixture(scope="module")
-def snapshot(root):
-    return plant_all(root)
-
-
-@pytest.fixture(scope="module")
-def results(snapshot):
-    with Results(snapshot) as found:
-        yield found
 
 
 def shown(figure: dict) -> tuple:
@@ -41,9 +21,9 @@ def content(figure) -> tuple:
     return shown(json.loads(figure.to_json()))
 
 
-def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch):
+def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    monkeypatch.setenv("PROBING_CACHE", str(root / "pages"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     app = app_at("compare", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"})
     app.session_state["sentence-change.Save"] = True
     app.run()
@@ -109,32 +89,17 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
     ("draw", "error", "words"),
     [
         (lambda p: p.curve(k=[1, 10]), FigureError, r"got k=\[1, 10\]; only one k can be shown here"),
-        (lambda p: p.curve(average=["macro", "micro"]), FigureError, "only one average"),
         (lambda p: p.curve(model="bert"), StoreError, "no run with model='bert'"),
         (lambda p: p.curve(k=3), OptionError, "expected one of 1, 10, 100"),
-        (lambda p: p.forgotten(model=MODELS), FigureError, "only one model"),
-        (lambda p: p.forgotten(definition=["caption", "strict"]), FigureError, "only one definition"),
-        (lambda p: p.transitions(model=MODELS), FigureError, "only one model"),
         (lambda p: p.transitions(model=BASE.name), FigureError, "no fine-tuned model of this selection"),
         (lambda p: p.facts(text="nothing like it"), FigureError, "no fact passes these filters"),
         (lambda p: p.edges("models"), FigureError, r"no figure of models; use the table, edges\('models'\)"),
-        (lambda p: p.edges(part=["dev", "test"]), FigureError, "only one part"),
         (lambda p: p.edges("scores", kind="full"), FigureError, "got kind='full'; the figure shows cumulative or at probes"),
-        (lambda p: p.edges("labels", task=["pos", "srl"]), FigureError, "only one task"),
-        (lambda p: p.edges("tasks", model=["nesia-mini", "other-bert"]), FigureError, "only one model"),
-        (lambda p: p.sentences("groups"), FigureError, "no figure of groups"),
         (lambda p: p.sentences(reading="mlp"), FigureError, "leave reading out"),
         (lambda p: p.sentences("changes", model=BASE.name), FigureError, f"{BASE.name} has no stored base; name a fine-tuned one"),
-        (lambda p: p.sentences("changes", pooling=["first", "mean"]), FigureError, "only one pooling"),
-        (lambda p: p.sentences("curve", task=["bigram-shift", "odd-man-out"]), FigureError, "only one task"),
-        (lambda p: p.sentences("where-gone", layer=1), FigureError, "leave layer out"),
         (lambda p: p.sentences(model=[one.name for one in (BASE, COLA, SST_2, CONTROL)] + ["x"]), OptionError, "no probes of the model"),
-        (lambda p: p.changes("epochs"), FigureError, "no figure of epochs"),
-        (lambda p: p.forgetting("memory"), FigureError, r"no figure of memory; use the table, forgetting\('memory'\)"),
         (lambda p: p.changes(model=BASE.name), OptionError, f"got model {BASE.name}; fine-tuned models are"),
-        (lambda p: p.changes(heads=True), FigureError, "leave heads out"),
         (lambda p: p.changes(model=COLA.name, head="full"), OptionError, "got head full; .* have tied"),
-        (lambda p: p.changes(k=3), OptionError, "got k=3; expected one of 1, 10, 100"),
     ],
 )
 def test_what_a_figure_cannot_show_names_the_argument_to_narrow(results, draw, error, words):

@@ -16,7 +16,6 @@ from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.paths import FACTS_FOLDER
 from probing.store.parquet import read_table
-from probing.workflows.requests.knowledge import ProbeRequest
 
 
 @pytest.fixture()
@@ -168,20 +167,6 @@ def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file,
     for facts, more, message in cases:
         with pytest.raises(FactsError, match=message):
             lens.probe(facts, progress=False, **more)
-
-
-def test_progress_shows_a_bar_unless_it_is_not_wanted(lens, facts_file, cache, capsys):
-    lens.probe(facts_file, progress=False)
-    assert capsys.readouterr() == ("", "")
-    table = rows_of(facts_file)
-    lens.probe(table.iloc[:2], called="two")
-    assert "2/2" in capsys.readouterr().err and ProbeRequest("x").progress
-
-
-def test_a_further_column_that_is_there_twice_is_ignored(lens, facts_file, cache):
-    table = rows_of(facts_file).assign(note="x")
-    double = pd.concat([table, table[["note"]]], axis=1)
-    pd.testing.assert_frame_equal(lens.probe(double, progress=False).table, lens.probe(table, progress=False).table)
 
 
 @pytest.mark.parametrize("more", [{"called": 5}, {"called": ""}, {"templates": 3}, {"out": 5}, {"out": ""}])

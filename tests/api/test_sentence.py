@@ -123,12 +123,6 @@ def test_tasks_are_chosen_by_name_and_others_are_refused(model):
         model.sentence(" ")
 
 
-def test_a_named_task_of_a_model_without_probes_names_the_command_that_trains_some(model, tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
-    with pytest.raises(HeadError, match=r"no sentence probes are trained on tiny; .*sentences train"):
-        model.sentence(TEXT, tasks=["order"])
-
-
 @pytest.mark.parametrize(("given", "name"), [((None,), "text"), ((5,), "text"), ((TEXT, 5), "second"), ((TEXT, None, 3), "tasks")])
 def test_arguments_of_another_type_are_refused(model, given, name):
     with pytest.raises(OptionError, match=f"got {name}=.*; expected "):

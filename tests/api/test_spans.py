@@ -82,16 +82,11 @@ def test_no_task_that_fits_is_an_empty_answer_that_says_so(model):
     ("spans", "error", "says"),
     [
         ([], OptionError, "got 0 spans; expected one, or two"),
-        ([(0, 1), (1, 2), (2, 3)], OptionError, "got 3 spans"),
         (None, EdgeDataError, r"got the span None; expected a list of pairs \(start, end\)"),
-        (3, EdgeDataError, "got the span 3"),
         ("ab", EdgeDataError, "got the span 'ab'"),
         ((0, 1), EdgeDataError, r"got the span 0; expected a list of pairs \(start, end\)"),
-        ([(0, 1, 2)], EdgeDataError, r"got the span \(0, 1, 2\)"),
         ([("0", "1")], EdgeDataError, "got the span"),
-        ([(0.0, 1.0)], EdgeDataError, "got the span"),
         ([(3, 9)], EdgeDataError, r"got the span \(3, 9\) in a sentence of 8 words; expected 0 <= start < end <= 8"),
-        ([(-1, 1)], EdgeDataError, r"got the span \(-1, 1\)"),
         ([(0, 1), (2, 2)], EdgeDataError, r"got the span \(2, 2\)"),
     ],
 )

@@ -4,8 +4,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-INSTALL = "python -m pip install axe-playwright-python==0.1.8"
-
 
 class Known(NamedTuple):
     """A fault of Streamlit's markup, which no setting of the app changes."""

@@ -111,9 +111,9 @@ def windows(browser, address):
     found.close()
 
 
-@contextmanager
-def visits(windows):
-    """A function that opens pages, which are closed at the end; an error of a page fails the test."""
+@pytest.fixture()
+def visit(windows):
+    """Opens a path in a new window and waits until the page is at rest; errors of the page fail the test."""
     pages, errors = [], []
 
     def call(path: str = "/", width: int = 1280, dark: bool = False, height: int = 900, fresh: bool = False):
@@ -124,20 +124,6 @@ def visits(windows):
     for page in pages:
         page.close()
     assert errors == []
-
-
-@pytest.fixture()
-def visit(windows):
-    """Opens a path in a new window and waits until the page is at rest; errors of the page fail the test."""
-    with visits(windows) as call:
-        yield call
-
-
-@pytest.fixture(scope="module")
-def live(windows):
-    """One window on Live for all tests of a module that ask it something: what one asked is gone once the next asks."""
-    with visits(windows) as call:
-        yield call("/Ask")
 
 
 def follow(page, path: str) -> None:
@@ -196,15 +182,6 @@ def tour(whole_tour):
     assert found == []
 
 
-#: Ends once an element has come within some pixels of the window's top, or after five seconds.
-AT_THE_TOP = """(element, pixels) => new Promise(done => {
-    const begun = performance.now();
-    const look = () => {
-        const place = element.getBoundingClientRect().top;
-        if ((place >= 0 && place < pixels) || performance.now() - begun > 5_000) done(); else setTimeout(look, 50);
-    };
-    look();
-})"""
 BUSY = (
     '[data-test-script-state="running"], [data-test-script-state="rerunRequested"], [data-testid="stSkeleton"], [data-testid="stSpinner"]'
 )

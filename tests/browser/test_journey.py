@@ -13,7 +13,7 @@ from PIL import Image
 
 from probing.ui.frame.navigation import ADDRESSES
 
-from .conftest import VIEWS, settle
+from .conftest import settle
 from .test_pictures import HEIGHT, PICTURES, WIDTH
 
 pytestmark = pytest.mark.browser
@@ -68,18 +68,6 @@ def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(
     settle(page)
     page.wait_for_timeout(500)
     assert (sidebar.bounding_box()["x"] < 0 or not sidebar.is_visible()) == (width < 500), "on a phone the menu closes"
-    no_trouble(page)
-
-
-def test_from_home_to_rocky_balboa_by_clicks(tour):
-    page = tour("/")
-    page.get_by_role("link", name="Facts").first.click()
-    page.wait_for_url(re.compile("Facts"))
-    settle(page)
-    page.get_by_text("Rocky Balboa", exact=False).first.click()
-    settle(page)
-    page.wait_for_selector("text=Philadelphia")
-    page.wait_for_selector(".js-plotly-plot .main-svg")
     no_trouble(page)
 
 
@@ -139,34 +127,16 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
     no_trouble(page)
 
 
-def test_a_typed_sentence_is_answered_at_every_layer(live):
-    box = live.get_by_role("textbox").first
+def test_a_typed_sentence_is_answered_at_every_layer(visit):
+    page = visit("/Ask")
+    box = page.get_by_role("textbox").first
     box.fill("The capital of Spain is [MASK].")
     box.press("Control+Enter")
-    settle(live)
-    live.get_by_text("comes first").first.wait_for()
-    assert "Computed on the" in live.inner_text("body")
-    assert "prompt=" in live.url
-    no_trouble(live)
-
-
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("Paris is a city.", "where the answer belongs"),
-        ("[MASK] is in [MASK].", "The sentence has 2 gaps"),
-        ("word " * 600 + "[MASK].", "word pieces"),
-        ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "comes first"),
-    ],
-    ids=["no mask", "two masks", "too long", "emoji and markup"],
-)
-def test_odd_sentences_get_a_helpful_answer(live, typed, expected):
-    box = live.get_by_role("textbox").first
-    box.fill(typed)
-    box.press("Control+Enter")
-    settle(live)
-    live.wait_for_function("""text => document.querySelector('[data-testid="stMain"]').innerText.includes(text)""", arg=expected)
-    no_trouble(live)
+    settle(page)
+    page.get_by_text("comes first").first.wait_for()
+    assert "Computed on the" in page.inner_text("body")
+    assert "prompt=" in page.url
+    no_trouble(page)
 
 
 def test_a_copied_link_opens_the_same_view(visit):
@@ -174,36 +144,6 @@ def test_a_copied_link_opens_the_same_view(visit):
     first = page.inner_text('[data-testid="stMain"]')
     again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
     assert again.inner_text('[data-testid="stMain"]') == first
-
-
-def test_from_what_a_model_kept_to_its_facts(tour):
-    page = tour("/Compare_models?tuned=nesia-mini-ner-conll")
-    page.get_by_role("link", name="kept").first.click()
-    page.wait_for_url(re.compile("Facts"))
-    settle(page)
-    assert "part=kept" in page.url and "versus=nesia-mini" in page.url
-    no_trouble(page)
-
-
-def test_two_models_answer_one_sentence_side_by_side(tour):
-    page = tour("/Ask?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
-    assert page.locator(".grids-of-words table.grid").count() == 2
-    page.wait_for_selector(".js-plotly-plot .main-svg")
-    no_trouble(page)
-
-
-def test_an_emptied_field_asks_for_a_sentence_with_a_gap(live):
-    box = live.get_by_role("textbox").first
-    box.fill("")
-    live.get_by_role("button", name="Ask", exact=True).click()
-    settle(live)
-    shown = live.inner_text('[data-testid="stMain"]')
-    assert "Type a sentence with a gap" in shown and "paris" not in shown
-    box.fill("Rocky Balboa was born in <mask>.")
-    live.get_by_role("button", name="Ask", exact=True).click()
-    settle(live)
-    live.get_by_text("comes first").first.wait_for()
-    assert box.input_value() == "Rocky Balboa was born in <mask>."
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -306,18 +246,3 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
     assert pressed(again) == ["<"]
     shoot(again, "span-picker", tmp_path)
     no_trouble(again)
-
-
-@pytest.mark.slow
-@VIEWS
-def test_the_sentences_of_the_paper_are_two_clicks_away(tour, tmp_path, width, dark):
-    page = tour("/Ask?ask_view=spans", width=width, dark=dark)
-    no_trouble(page)
-    page.wait_for_selector(".js-plotly-plot .main-svg")
-    assert len(page.inner_text('[data-testid="stMain"]')) > 400
-    page.get_by_role("button", name="Examples").click()
-    page.get_by_role("button", name=re.compile("china today")).click()
-    wait_for_link(page, "words=china")
-    assert pressed(page) == ["china", "today", "blacked"]
-    no_trouble(page)
-    shoot(page, f"live-spans-{width}-{'dark' if dark else 'light'}", tmp_path)

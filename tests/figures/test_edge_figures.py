@@ -122,15 +122,6 @@ def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
     assert [tuple(one.x) for one in whiskers] == [pytest.approx((low / 8, (low + 1) / 8)) for low in (1.5, 2.5, 3.5)]
 
 
-def test_no_two_lines_of_a_row_share_a_place_and_rows_do_not_mix():
-    figure = place_rows(summary(), colours=COLOURS)
-    places = [list(named(figure, model)[0].y) for model in (*MODELS, PAPER)]
-    assert len({y for one in places for y in one}) == 9
-    assert all(
-        max(row) < min(after) for row, after in zip(list(zip(*places, strict=True))[:-1], list(zip(*places, strict=True))[1:], strict=True)
-    )
-
-
 def bars(weights: bool = True, gains: bool = True) -> pd.DataFrame:
     gain = [np.nan, 0.06, 0.03, -0.01]
     rows = [

@@ -79,14 +79,6 @@ def test_a_label_that_looks_like_markup_is_text():
     assert "<b>x<" not in figure.data[1].hovertext[0]
 
 
-def test_curves_show_n_beside_their_names_and_the_baselines_are_drawn():
-    figure = relation_curves(points(), k=1)
-    named = [trace.name for trace in figure.data]
-    assert {"capital (n = 50)", "born in (n = 50)", "shares border (n = 50)"} <= set(named)
-    assert named.count("commonest answer") == 1, "all three have the same share here"
-    assert {trace.line.dash for trace in figure.data} >= {"dash", "dot"}
-
-
 def test_a_baseline_that_is_not_stored_is_not_drawn():
     figure = relation_curves(points(swapped=float("nan")), k=10)
     assert "dot" not in {trace.line.dash for trace in figure.data}

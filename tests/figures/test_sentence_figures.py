@@ -122,19 +122,6 @@ def test_whiskers_are_the_seeds_and_only_where_there_are_several():
     assert alone.error_y.array is None and "seeds" not in alone.hovertext[0]
 
 
-def test_every_line_has_its_interval_and_every_model_one_entry_of_the_legend():
-    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, labels={TUNED: "QA <1> ✗"})
-    assert len([trace for trace in figure.data if trace.name == "95 % interval"]) == 2 * 2 * len(TASKS)
-    assert [trace.name for trace in figure.data if trace.showlegend is not False and trace.x[0] is None] == [
-        BASE,
-        "QA &lt;1&gt; ✗",
-        "first token",
-        "mean of all tokens",
-        looks.MAJORITY,
-        looks.SURFACE,
-    ]
-
-
 def test_models_of_other_depth_stand_beside_each_other_by_share_of_depth():
     both = pd.concat([accuracies(models=(BASE,)), accuracies(models=(TUNED,), layers=13)])
     figure = layer_panels(both, colours=COLOURS, titles=TASKS)

@@ -36,6 +36,11 @@ def test_what_is_not_measured_has_no_mark():
     assert half["majority answer"][0] == 15 and pd.isna(half["majority answer"][1])
 
 
+def test_the_two_bars_of_a_model_stack_to_its_total():
+    last, inner, *_ = total_bars(pd.DataFrame([ROW]), k=1, colours={}, names=NAMES).data
+    assert last.x[0] + inner.x[0] == pytest.approx(30)
+
+
 def test_where_inner_layers_find_nothing_there_is_no_null():
     table = with_null(pd.DataFrame([ROW | {"inner_own": 0, "inner_swapped": 2}]))
     assert table["inner_null"].isna().all()

@@ -72,12 +72,6 @@ def test_every_model_has_its_own_dotted_blind_guess_and_one_name_for_all():
     assert ends(figure)["blind guess"] == [10]
 
 
-def test_lines_are_named_at_their_ends_by_their_labels_and_there_is_no_legend():
-    figure = curve(curve_points(models=("nesia-mini", "other-bert")), labels={"nesia-mini": "Mini"})
-    assert {"Mini", "other-bert"} <= set(ends(figure))
-    assert not any(trace.showlegend for trace in figure.data)
-
-
 def test_where_names_have_no_room_there_is_a_legend_and_one_name_for_all_swapped_subjects():
     full, crowded = curve(family(8)), curve(family(MAX_LABELS + 1))
     assert len(ends(full)) == 10 and len(ends(full)["blind guess"]) == 1

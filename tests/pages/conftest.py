@@ -1,5 +1,6 @@
 """Pages on planted stores."""
 
+import base64
 import json
 import os
 import re
@@ -7,7 +8,10 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache as remembered
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
@@ -15,6 +19,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import AlertBase, Markdown
 
 from probing.ui.frame import navigation
+from tests.models.tiny_models import save
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
 
@@ -198,3 +203,46 @@ def pauses(monkeypatch) -> list[str]:
 
     monkeypatch.setattr(Turn, "pause", counted)
     return found
+
+
+def charts(app: AppTest) -> list[dict]:
+    """The figures of a page."""
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def numbers(values: Any) -> list[float]:
+    """The numbers of a trace, which Plotly may have packed."""
+    if isinstance(values, dict):
+        values = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
+    return [float("nan") if one is None else float(one) for one in values]
+
+
+def grids(app: AppTest) -> list[dict]:
+    """What the component of the layers' words draws, model by model."""
+    drawn = [json.loads(one.proto.json) for one in app.get("bidi_component") if "grids" in one.proto.json]
+    return [grid for one in drawn for grid in one["grids"]]
+
+
+def table_of(app: AppTest, *columns: str) -> pd.DataFrame:
+    """The first table that has these columns."""
+    return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
+
+
+def link(app: AppTest, name: str) -> Any:
+    """A field of the page's link."""
+    value = app.query_params.get(name)
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+@pytest.fixture
+def headless(tmp_path) -> Path:
+    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded base."""
+    from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
+
+    base = save("bert", tmp_path / "cache" / "models" / "tiny")
+    body = BertForMaskedLM.from_pretrained(base).bert
+    model = BertForSequenceClassification(body.config)
+    model.bert.load_state_dict(body.state_dict(), strict=False)
+    model.save_pretrained(tmp_path / "classifier")
+    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "classifier")
+    return tmp_path / "classifier"

@@ -31,18 +31,6 @@ class EveryTab:
         return [one for part in self._parts for one in getattr(part, kind)]
 
 
-def every_tab(visit: Callable[..., AppTest], field: str, tabs: Sequence[str], **query: str) -> EveryTab:
-    """Visits a page once per tab.
-
-    Args:
-        visit: opens the page by link.
-        field: of the link, which has the tab.
-        tabs: their names in links.
-        query: other fields of the link.
-    """
-    return EveryTab([visit(**{field: tab}, **query) for tab in tabs])
-
-
 def links_to_tabs(page: str) -> list[dict[str, str]]:
     """What a link to each tab of a page has: nothing for the first, which opens by itself, and for a page without tabs."""
     tabs = [(one.name, value) for one in fields(selection._OWN[page]) if one.name.endswith(("_tab", "_view"))

@@ -1,6 +1,4 @@
-"""A base, a model fine-tuned from it and a control, in which the fate of every fact is planted, and the charts of their pages."""
-
-import json
+"""A base, a model fine-tuned from it and a control, in which the fate of every fact is planted."""
 
 from tests.store.planted import PlantedRun
 
@@ -32,7 +30,3 @@ FAMILY = (
     PlantedRun(model="nesia-mini-qa-squad-1", base="nesia-mini", objective="QA-SQuAD-1", rank=tuned_rank),
     PlantedRun(model="nesia-mini-control", base="nesia-mini", objective="control", rank=base_rank),
 )
-
-
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]

@@ -1,23 +1,20 @@
 """The page Ask on a tiny random model: the words of every layer, and a helpful message for every mistake."""
 
-import base64
 import json
 import socket
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from probing.core.errors import ModelError, PromptError
 from probing.core.own_model import background
 from probing.core.own_model.wish import Wish
 from probing.core.questions import Question
-from probing.ui.choices.ask import EXAMPLES
 from probing.ui.frame import live_models
 from probing.ui.frame.live_models import Choice, every_token
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import words
+from tests.pages.conftest import grids, link, numbers, words
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -57,20 +54,6 @@ def family(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def headless(tmp_path):
-    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded base."""
-    from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
-
-    base = save("bert", tmp_path / "cache" / "models" / "tiny")
-    body = BertForMaskedLM.from_pretrained(base).bert
-    model = BertForSequenceClassification(body.config)
-    model.bert.load_state_dict(body.state_dict(), strict=False)
-    model.save_pretrained(tmp_path / "classifier")
-    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "classifier")
-    return tmp_path / "classifier"
-
-
-@pytest.fixture
 def no_network(monkeypatch) -> list:
     """Connections that were tried; none is made."""
     tried = []
@@ -84,25 +67,10 @@ def no_network(monkeypatch) -> list:
     return tried
 
 
-def grids(app) -> list[dict]:
-    """What the component of the layers' words draws, model by model."""
-    return [grid for one in app.get("bidi_component") for grid in json.loads(one.proto.json)["grids"]]
-
-
 def lines(app) -> dict[str, dict]:
     """Name -> line of the figure of followed words."""
     (chart,) = app.get("plotly_chart")
     return {trace["name"]: trace for trace in json.loads(chart.proto.spec)["data"] if "name" in trace}
-
-
-def unpacked(values) -> list[float]:
-    """A trace's numbers, which Plotly packs."""
-    return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])) if isinstance(values, dict) else list(values)
-
-
-def link(app, name: str):
-    value = app.query_params.get(name)
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def best(grid: dict) -> list[str]:
@@ -136,7 +104,7 @@ def test_rank_probability_and_entropy_are_scales_of_one_figure(ask):
     }
     for scale, values in wanted.items():
         app.segmented_control(key="ask.scale").set_value(scale).run()
-        assert unpacked(lines(app)["tiny"]["y"]) == pytest.approx(values)
+        assert numbers(lines(app)["tiny"]["y"]) == pytest.approx(values)
 
 
 def test_a_sentence_nobody_knows_follows_what_the_first_model_says_at_the_end(ask):
@@ -145,24 +113,6 @@ def test_a_sentence_nobody_knows_follows_what_the_first_model_says_at_the_end(as
     assert grids(app)[0]["layers"][0]["rank"] == 1 and any(
         f"**{word}** comes first" in text.value.replace("\\", "") for text in app.markdown
     )
-
-
-def test_the_first_sentence_model_and_numbers_are_those_of_home(visit):
-    home, app = visit("home"), visit("ask")
-    assert app.text_input(key="ask.prompt").value == home.text_input(key="home.sentence").value
-    assert ask_example(app, "A robin is not a [MASK].") == "A robin is not a [MASK]."
-    assert app.text_input(key="ask.watch").value == EXAMPLES["A robin is not a [MASK]."]
-
-
-def ask_example(app, prompt: str) -> str:
-    next(button for button in app.button if button.label.replace("\\", "") == prompt).click().run()
-    assert not app.exception
-    return link(app, "prompt")
-
-
-def test_a_gpu_is_named(monkeypatch):
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: f"NVIDIA of {device}")
-    assert live_models.on_device("cuda:0") == "on the GPU (NVIDIA of cuda:0)"
 
 
 def test_a_gpu_is_used_where_there_is_one(monkeypatch):
@@ -301,17 +251,6 @@ def test_the_base_of_a_stranger_can_be_named_and_must_fit(ask, family, tmp_path)
     assert not app.exception and any("do not fit" in warning.value for warning in app.warning)
 
 
-@pytest.mark.parametrize("change", [lambda tensor: tensor * float("nan"), lambda tensor: (100 * tensor).int()])
-def test_a_model_whose_weights_are_not_numbers_is_named_and_not_asked(ask, tmp_path, change):
-    from safetensors.torch import load_file, save_file
-
-    path = save("bert", tmp_path / "cache" / "models" / "broken") / "model.safetensors"
-    save_file({name: change(tensor) for name, tensor in load_file(path).items()}, path, metadata={"format": "pt"})
-    app = ask(live_model="broken")
-    assert not app.exception and not grids(app)
-    assert "not finite" in app.warning[0].value or "stores bert" in app.warning[0].value
-
-
 @pytest.mark.parametrize("query", [{"live_model": "roberta-base"}, {"live_models": "roberta-base"}, {"live_base": "roberta-base"}])
 def test_a_link_makes_the_server_ask_no_hub(ask, family, no_network, monkeypatch, query):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
@@ -381,23 +320,6 @@ def test_models_that_count_gaps_differently_break_no_page(ask, tmp_path, monkeyp
     monkeypatch.setattr(live_models, "gaps", lambda choice, _: 2 if choice.name == "roberta" else 1)
     app = ask("[MASK] is the capital of [MASK].", live_models="roberta", mask="2")
     assert not app.exception and grids(app) and any(note.value == "No gap 2 in this sentence for tiny." for note in app.info)
-
-
-def test_a_followed_word_is_looked_up_at_the_gap_that_is_read(ask, tmp_path):
-    from probing.core.facts.fact import Fact
-    from probing.models.encoders.answer_tokens import answer_ids
-    from probing.models.encoders.load import load_encoder
-    from probing.models.knowledge.ask import load_live
-
-    folder = save("roberta", tmp_path / "cache" / "models" / "roberta")
-    prompt = "[MASK] paris is it."
-    encoder = load_encoder(folder, device="cpu")
-    (token,) = answer_ids([Fact("own", "r", "s", "and", prompt, prompt)], encoder)
-    last = load_live(encoder, "logit_lens", None).ask(prompt, len(encoder.tokenizer)).layers[-1]
-    # Ranked as by the command `probe`: ties take the worst place.
-    gold = next(one for one in last.tokens if one.id == token)
-    rank = sum(one.log_probability >= gold.log_probability for one in last.tokens)
-    assert grids(ask(prompt, live_model="roberta", watch="and"))[0]["layers"][0]["rank"] == rank
 
 
 @pytest.fixture

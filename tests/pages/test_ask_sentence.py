@@ -19,7 +19,7 @@ from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read
 from probing.ui.live import kept as kept_answers
 from probing.ui.live import pairs
 from tests.models.tiny_models import HIDDEN, LAYERS, save
-from tests.pages.conftest import numbers_in, opening, words
+from tests.pages.conftest import link, numbers, numbers_in, opening, words
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -83,11 +83,6 @@ def chart(app, part: str) -> dict:
     return found[0]
 
 
-def link(app, name: str):
-    value = app.query_params.get(name)
-    return value[0] if isinstance(value, list) else value
-
-
 def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask, cache):
     app = ask(attending="3", attention_head="2")
     assert not app.exception and not app.warning
@@ -96,7 +91,7 @@ def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask
     for name, one in (("tiny", found.before), ("tuned", found.own)):
         np.testing.assert_allclose(_z(chart(app, f"attends to in {name}")), one.maps[:, 1, 3].T, atol=1e-5)
     panels = [trace for trace in chart(app, "Entropy, distance")["data"] if trace["name"] != "equal attention"]
-    by_panel = [[_list(trace["y"]) for trace in panels if trace.get("xaxis", "x") == axis] for axis in ("x", "x2")]
+    by_panel = [[numbers(trace["y"]) for trace in panels if trace.get("xaxis", "x") == axis] for axis in ("x", "x2")]
     np.testing.assert_allclose(by_panel[0], [one.entropy[:, 1, 3] for one in (found.before, found.own)], atol=1e-5)
     np.testing.assert_allclose(by_panel[1], [found.distance[:, 1, 3]], atol=1e-5)
     last = found.before.maps[-1, 1, 3]
@@ -111,19 +106,10 @@ def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask
         assert row["says"] == one.probes.labels[one.label[at]] and not row["no better than that"]
 
 
-def _list(values) -> list[float]:
-    """A trace's numbers, which Plotly packs."""
-    if isinstance(values, dict):
-        import base64
-
-        return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]))
-    return list(values)
-
-
 def _z(figure: dict) -> np.ndarray:
     z = figure["data"][0]["z"]
     if isinstance(z, dict):
-        return np.array(_list(z)).reshape([int(one) for one in z["shape"].split(",")])
+        return np.array(numbers(z)).reshape([int(one) for one in z["shape"].split(",")])
     return np.array(z)
 
 
@@ -218,12 +204,12 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
     given = pairs.read_minimal_pairs()
     wanted = np.stack([pair_scores(pair, encoder) for pair in given])
     right = (wanted[..., 0] > wanted[..., 1]).sum(0)
-    drawn = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Number of minimal pairs right")["data"]}
+    drawn = {trace["name"]: numbers(trace["y"]) for trace in chart(app, "Number of minimal pairs right")["data"]}
     assert drawn["tiny"] == list(right) and set(drawn) == {"tiny", "tuned"}
     (sentence,) = [text.value for text in app.markdown if "pairs right" in text.value]
     assert numbers_in(sentence) == [right[-1], 3, 3]
     first = next((place for place, (good, bad) in enumerate(wanted[:, -1]) if good > bad), 0)
-    difference = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Difference of log")["data"]}
+    difference = {trace["name"]: numbers(trace["y"]) for trace in chart(app, "Difference of log")["data"]}
     np.testing.assert_allclose(difference["tiny"], wanted[first, :, 0] - wanted[first, :, 1], atol=1e-4)
 
 

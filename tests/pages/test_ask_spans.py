@@ -1,6 +1,5 @@
 """The tab of chosen words on the page Ask, with a tiny model and planted probes; lists replace the component."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from probing.models.edges.files import FILE
 from probing.ui.choices.ask import NO_SPAN, SPAN_EXAMPLES
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import charts, link, opening, words
 
 TEXT = "Paris is the capital of Italy."
 LISTS = ("ask.picker.list1", "ask.picker.list2")
@@ -40,15 +39,6 @@ def ask(planted_snapshots, cache, monkeypatch):
 def said(app) -> list[dict]:
     """The table with one row per task and model."""
     return next((one.value.to_dict("records") for one in app.dataframe if "looking words up (F1)" in one.value), [])
-
-
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-
-
-def link(app, name: str):
-    value = app.query_params.get(name)
-    return value[0] if isinstance(value, list) else value
 
 
 def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
@@ -113,16 +103,6 @@ def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_it
 def test_a_span_of_a_link_that_is_not_in_the_sentence_is_ignored_with_a_message(ask, spans, says):
     app = ask(**spans)
     assert not app.exception and says in app.warning[0].value.replace("\\", "")
-
-
-def test_a_sentence_that_is_too_long_for_the_model_gets_a_message(ask):
-    app = ask("paris " * 600, span1="598-599")
-    assert not app.exception and "longest input" in app.warning[0].value and not charts(app)
-
-
-def test_an_emptied_sentence_asks_for_one(ask):
-    app = ask("   ")
-    assert not app.exception and "Type a sentence" in app.info[0].value and not charts(app)
 
 
 def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(ask):

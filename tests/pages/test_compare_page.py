@@ -1,17 +1,14 @@
 """The page Compare models on stores in which the fate of every fact, or its way back, is planted."""
 
-import base64
 import re
 
-import numpy as np
 import pytest
 
 from probing.core.forgetting.ways import GAINED, KEPT, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, WAYS
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_facts
-from tests.pages.conftest import opening, plain, visited
+from tests.pages.conftest import charts, numbers, opening, plain, visited
 from tests.pages.every_tab import whole
-from tests.pages.planted_family import charts
 from tests.planted_relatives import COLA, SST_2
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -35,11 +32,6 @@ def sentence(app) -> str:
     return next(str(one.value) for one in app.main.markdown if " knew, " in str(one.value)).replace("\\", "")
 
 
-def values(array: dict) -> list[float]:
-    """The numbers of an axis, which Plotly writes in base 64."""
-    return np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"]).tolist()
-
-
 def clickable(chart: dict) -> set[str]:
     return {point[0] for trace in chart["data"] for point in trace.get("customdata") or []}
 
@@ -48,7 +40,7 @@ def clickable(chart: dict) -> set[str]:
 def test_the_three_numbers_of_the_sentence_add_up_to_100_and_are_those_of_the_picture(lost, model):
     app = lost(tuned=model.name)
     assert not app.exception
-    rows, known = planted.lost_facts(model), sum(planted.KNOWN.values())
+    rows, known = planted.lost_facts(model), sum(planted.KNOWN.numbers())
     left = sum(one["way"] == NOT_RECOVERED for one in rows)
     parts = [int(one) for one in re.findall(r"(?<=keeps )\d+|(?<=; )\d+|\d+(?= do)", sentence(app))]
     assert sum(parts) == 100
@@ -79,11 +71,6 @@ def test_the_lost_facts_of_a_way_are_listed_with_the_story_of_one(lost):
     assert set(table["way"].str.split(",").str[0]) == {OTHER_LAYER}
 
 
-def test_no_word_says_more_than_a_way_can_show(lost):
-    for model in planted.MODELS:
-        assert not re.search(r"\b(erased|gone|deleted|still there|out of reach)\b", plain(lost(tuned=model.name)).lower())
-
-
 def test_without_ways_back_the_sentence_counts_what_was_planted_and_the_page_has_the_command(look):
     app = look("compare")
     assert not app.exception
@@ -104,7 +91,7 @@ def test_relations_are_sorted_by_the_share_that_was_lost(look):
     )
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's: of 4 known, 3 are lost; of 2, 2; of 0, none.
     assert [one[0] for one in open_dots["customdata"]] == ["P103", "P19", "P36"]
-    assert values(open_dots["x"]) == pytest.approx([200 / 3, 100, 0]) and values(filled_dots["x"]) == pytest.approx([100 / 3, 25, 0])
+    assert numbers(open_dots["x"]) == pytest.approx([200 / 3, 100, 0]) and numbers(filled_dots["x"]) == pytest.approx([100 / 3, 25, 0])
     assert [trace["text"] for trace in slopes["data"] if trace.get("mode") == "text"] == [["−100 %", "−75 %", ""]]
 
 
@@ -112,7 +99,7 @@ def test_layer_by_layer_has_the_planted_difference_and_early_exit(look):
     app = look("compare", compare_tab="layers")
     assert not app.exception
     difference = next(trace for trace in charts(app)[1]["data"] if trace.get("name") == "difference")
-    assert values(difference["y"])[-1] == pytest.approx(-40)
+    assert numbers(difference["y"])[-1] == pytest.approx(-40)
     assert any("early_exit" in one.value.columns for one in app.dataframe)
 
 

@@ -1,7 +1,5 @@
 """Tabs of the page that compares models, on planted stores: when, what prevents it, beyond facts, all models."""
 
-import base64
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,9 @@ from probing.core.sentences.fates import FATES
 from probing.core.sentences.pairs import Cell
 from probing.ui.compare import sentence_words
 from tests.fine_tuning_planted import plant_everything, plant_facts, rank_of
-from tests.pages.conftest import opening, visited, words
-from tests.pages.planted_family import charts
-from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SST_2
-from tests.sentences_planted import BIGRAM, ODD, TASKS, PlantedSentenceRun, examples, gold, predicted, right
+from tests.pages.conftest import charts, numbers, opening, table_of, visited, words
+from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SEED_2, SST_2
+from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, examples, right
 from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series
 from tests.store.planted import plant_runs
 
@@ -38,15 +35,6 @@ def named(app, name: str) -> dict:
     return next(one for one in charts(app) if any(trace.get("name") == name for trace in one["data"]))
 
 
-def table_of(app, *columns: str):
-    return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
-
-
-def values(array) -> list[float]:
-    """The numbers of a figure, which Plotly packs."""
-    return np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"]).tolist() if isinstance(array, dict) else list(array)
-
-
 def commands(app) -> str:
     return "\n".join(one.value for one in app.main.get("code"))
 
@@ -65,27 +53,6 @@ def test_recipes_of_the_task_are_points(look):
     names = {trace["name"] for trace in named(look("prevention"), "control")["data"] if trace.get("mode") == "markers" and "name" in trace}
     assert {"50 % old weights", "lowest 2 layers frozen", "control"} <= names
     assert charts(look("prevention", protected=f"{BASE.name} {COLA.objective}"))
-
-
-def shares(model, task, pooling: str) -> list[float]:
-    """Accuracy of a model's probes by layer, answer by answer."""
-    run = PlantedSentenceRun(model, task, "ours")
-    return [float(np.mean(np.array(predicted(run, Cell(pooling, layer))) == gold(task, "ours"))) for layer in LAYERS]
-
-
-@pytest.mark.parametrize(("kind", "pooling", "of_base"), [("first", FIRST, FIRST), ("mean", MEAN, MEAN), ("base-mean", FIRST, MEAN)])
-def test_a_change_is_the_difference_of_the_accuracies(look, kind, pooling, of_base):
-    figure = named(look("beyond", change_kind=kind), "does not count")
-    shown = {
-        (task, layer): text.strip("★()")
-        for trace in figure["data"]
-        if trace["type"] == "scatter"
-        for (task, _, layer), text in zip(trace["customdata"], trace["text"], strict=True)
-    }
-    for task in TASKS:
-        change = 100 * (np.array(shares(COLA, task, pooling)) - np.array(shares(BASE, task, of_base)))
-        for layer in LAYERS:
-            assert shown[task.name, layer] == f"{change[layer]:+.1f}".replace("-", "−")
 
 
 def test_each_measurement_is_drawn_and_a_missing_one_comes_with_its_command(look):
@@ -127,7 +94,7 @@ def test_sentences_that_are_not_shipped_are_left_out_until_they_are_fetched(look
 def test_all_models_stand_in_figure_and_table_in_the_order_of_what_they_kept(look):
     app = look("models", plane_loss="emd")
     bars = named(app, "kept")
-    shown = dict(zip([point[0] for point in bars["data"][0]["customdata"]], values(bars["data"][0]["x"]), strict=True))
+    shown = dict(zip([point[0] for point in bars["data"][0]["customdata"]], numbers(bars["data"][0]["x"]), strict=True))
     for model in (COLA, SST_2, CONTROL):
         known = [number for number in range(10) if rank_of(BASE, number, LAST) == 1]
         assert shown[model.name] == pytest.approx(100 * np.mean([rank_of(model, number, LAST) == 1 for number in known]))

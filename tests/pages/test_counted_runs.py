@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.pages.conftest import words
+from tests.pages.conftest import charts, words
 from tests.pages.every_tab import whole
-from tests.pages.planted_family import charts
 from tests.store.planted_heads import BASE, KNOWN, TUNED, plant_heads
 
 COMMAND = f"python -m probing probe --model {TUNED} --head least_squares --facts trex"

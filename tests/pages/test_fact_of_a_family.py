@@ -1,6 +1,5 @@
 """The Facts page on a planted family: parts of a pair's facts, and one fact model by model."""
 
-import json
 from functools import partial
 from urllib.parse import parse_qs
 
@@ -8,7 +7,7 @@ import pytest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.transitions import FATES, PARTS
-from tests.pages.conftest import opening, visited
+from tests.pages.conftest import charts, grids, opening, visited
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -46,16 +45,6 @@ def seen(snapshot, tmp_path_factory):
 def family(snapshot, cache, monkeypatch):
     """The Facts page, to work with."""
     return partial(opening(snapshot, cache, monkeypatch), "facts")
-
-
-def grids(app) -> list[dict]:
-    """The models of the grids, each with its layers."""
-    drawn = [json.loads(one.proto.json) for one in app.get("bidi_component") if "grids" in one.proto.json]
-    return [grid for one in drawn for grid in one["grids"]]
-
-
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
 def listed(app) -> int:

@@ -1,6 +1,5 @@
 """The page of grammar on planted stores: its numbers are recomputed from the planted probabilities."""
 
-import base64
 from collections import Counter
 from dataclasses import dataclass
 
@@ -17,9 +16,7 @@ from probing.ui.grammar import words as found_words
 from tests.core.edges.edge_files import conllu, write_ewt
 from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, own_too, plant_edge_runs, planted_gold, planted_part
 from tests.edges_planted import planted_probabilities as probabilities
-from tests.pages.conftest import app_at, numbers_in, opening, visited, words
-from tests.pages.planted_family import charts
-from tests.store.planted import SEVERAL, plant_runs
+from tests.pages.conftest import app_at, charts, numbers, numbers_in, opening, plain, table_of, visited, words
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -56,25 +53,9 @@ def mean_f1(task, **more) -> np.ndarray:
     return np.mean([f1(run, **more) for run in runs if run.task is task], axis=0)
 
 
-def numbers(values) -> list[float]:
-    """The numbers of a trace, which Plotly may have packed."""
-    if isinstance(values, dict):
-        values = np.frombuffer(base64.b64decode(values["bdata"]), dtype=np.dtype(values["dtype"])).tolist()
-    return [float("nan") if one is None else float(one) for one in values]
-
-
 def traces(figure: dict, name: str) -> list[dict]:
     """The traces of a name; those that are in the legend only are left out."""
     return [trace for trace in figure["data"] if trace.get("name") == name and trace["x"] != [None]]
-
-
-def said(app) -> str:
-    return words(app).replace("\\", "").replace("**", "")
-
-
-def table_of(app, *columns: str):
-    """The first table that has these columns."""
-    return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
 
 
 MINI = {task.name: PlantedEdgeRun(task=task) for task in (POS, SRL, ROLES)}
@@ -127,26 +108,13 @@ def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more
     assert {one.key.split(".")[1] for one in app.button if one.key and one.key.endswith(".chip")} == set(query)
 
 
-def test_the_data_have_the_expected_layers_and_say_why_one_is_not_resolved(edges, tmp_path, monkeypatch):
-    table = data_of(edges, tmp_path / "cache", monkeypatch, "grammar-places", grammar_tab="order")
-    paper = table.set_index(["task", "model"])
-    assert paper.loc[("pos", "BERT-large (published)"), "expected_layer"] == pytest.approx(3.39, abs=0.02)
-    ours = table[table["model"] == "nesia-mini"].set_index("task")
-    gains = np.diff(mean_f1(SRL))
-    assert ours.loc["srl", "expected_layer"] == pytest.approx((gains * np.arange(1, 5)).sum() / gains.sum())
-    assert ours["expected_layer_reason"].notna().to_dict() == {"pos": False, "srl": False, "proto-roles": True}
-    # Five probes of each of five runs; those of even layers were stopped.
-    assert (ours["probes_stopped"].sum(), ours["probes"].sum()) == (15, 25)
-    assert ours.loc["pos", "f1_last_test"] == pytest.approx(mean_f1(POS, part="test")[-1])
-
-
 @pytest.mark.parametrize("mode", ["cumulative", "at", "selectivity", "compression"])
 def test_the_switch_shows_layers_one_by_one_what_control_labels_leave_and_code_lengths(look, mode):
     app = look("grammar", layerwise=mode, edge_models="nesia-mini")
     (curve, *_) = traces(charts(app)[2], "nesia-mini")
     levels = {trace["name"] for trace in charts(app)[2]["data"] if trace["mode"] == "lines"}
     if mode == "compression":
-        assert min(numbers(curve["y"])) > 1 and "uniform code" in levels and "Stored for Part of speech only" in said(app)
+        assert min(numbers(curve["y"])) > 1 and "uniform code" in levels and "Stored for Part of speech only" in plain(app)
         return
     wanted = {
         "cumulative": lambda: mean_f1(POS),
@@ -169,31 +137,17 @@ def test_weights_stand_beside_gains_and_a_matrix_is_drawn_where_a_pair_has_an_or
     assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
     assert traces(charts(look("grammar", grammar_tab="order", normed="1"))[3], "mixing weight × norm")
     none = look("grammar", grammar_tab="order", edge_tasks=["pos", "proto-roles"], edge_models="nesia-mini")
-    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in said(none) and len(charts(none)) == 4
-
-
-def test_a_task_label_by_label(edges, look, tmp_path, monkeypatch):
-    query = {"labels_of": "srl", "edge_models": "nesia-mini", "grammar_tab": "order"}
-    mine = data_of(edges, tmp_path / "cache", monkeypatch, "grammar-labels", **query).set_index("label")
-    run = [run for run in RUNS if run.task is SRL and run.model == "nesia-mini" and run.kind == "cumulative" and run.encoder == "trained"]
-    place = SRL.labels.index("ARG1")
-    gold = planted_part(SRL, "dev").gold[:, place]
-    given = [answers(probabilities(one, "dev"))[-1][:, place] for one in run]
-    scores = [2 * (one & gold).sum() / (one.sum() + gold.sum()) for one in given]
-    assert mine.loc["ARG1", "f1_last"] == pytest.approx(np.mean(scores)) and mine.loc["ARG1", "n"] == gold.sum()
-    assert not mine.loc["R-ARG0", "counts"]
-    drawn = set(charts(look("grammar", **query))[-1]["layout"]["yaxis"]["ticktext"])
-    assert drawn == set(mine.index[mine["expected_layer"].notna()])
+    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in plain(none) and len(charts(none)) == 4
 
 
 def test_names_that_are_not_stored_and_too_many_models_are_said(look, tmp_path, monkeypatch):
     app = look("grammar", edge_models=["nobody", "nesia-mini"], edge_tasks="none")
-    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app) and len(charts(app)) == 3
+    assert not app.exception and "Ignored, not in these results: nobody, none" in plain(app) and len(charts(app)) == 3
     models = [f"model-{number}" for number in range(6)]
     crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
     app = opening(crowd, tmp_path / "cache", monkeypatch)("grammar", edge_models=models)
     assert app.main.multiselect(key="grammar.edge_models").value == models[:4]
-    assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)
+    assert "At most 4 models are shown. Ignored: model-4, model-5" in plain(app)
 
 
 @pytest.mark.parametrize("tab", ["scores", "order", "sentence"])
@@ -207,7 +161,7 @@ def test_without_probes_published_gains_are_the_example_and_the_command_is_named
 def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch, tab):
     one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
     app = opening(one, tmp_path / "cache", monkeypatch)("grammar", grammar_tab=tab)
-    assert not app.exception and ("An order needs probes of at least two tasks" in said(app)) == (tab == "order")
+    assert not app.exception and ("An order needs probes of at least two tasks" in plain(app)) == (tab == "order")
 
 
 def test_a_damaged_file_is_named(tmp_path, monkeypatch):
@@ -216,15 +170,6 @@ def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:100])
     app = opening(broken, tmp_path / "cache", monkeypatch)("grammar")
     assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
-
-
-def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
-    both = plant_runs(tmp_path / "both", SEVERAL)
-    plant_edge_runs(both / "edges", [PlantedEdgeRun(), PlantedEdgeRun(model="bert-base-uncased"), PlantedEdgeRun(model="own")])
-    look = opening(both, tmp_path / "cache", monkeypatch)
-    app = look("grammar")
-    probes = {trace["name"]: trace["marker"]["color"] for trace in charts(app)[0]["data"] if trace["type"] == "bar"}
-    assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3
 
 
 # One sentence word by word.

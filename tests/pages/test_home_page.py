@@ -1,7 +1,5 @@
 """Home: one sentence through all layers of two models, and three cards."""
 
-import json
-
 import pytest
 
 from probing.core.facts.fact import Fact
@@ -11,14 +9,9 @@ from probing.reports.runs import one_run_each
 from probing.store.opening import open_database
 from probing.store.run_queries import runs as all_runs
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import numbers_in, words
+from tests.pages.conftest import grids, numbers_in, words
 from tests.shipped import SNAPSHOT
 from tests.store.planted import PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank
-
-
-def grids(app) -> list[dict]:
-    """What the token grids draw, model by model."""
-    return json.loads(app.get("bidi_component")[0].proto.json)["grids"]
 
 
 def answer(app) -> str:

@@ -1,6 +1,5 @@
 """The page of layers on stores in which the rank of every fact is planted: curves, map, what is better known inside, kinds of heads."""
 
-import base64
 import json
 import math
 from collections import Counter
@@ -15,7 +14,7 @@ from probing.core.knowledge.onset import steepest
 from probing.reports.knowledge.forgotten_relations import by_model, relation_forgetting, with_yardsticks
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.store.opening import open_database
-from tests.pages.conftest import line_with, numbers_in, opening, plain, visited, words
+from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs, planted_facts
@@ -32,19 +31,10 @@ def look(family, tmp_path_factory):
     return visited(family, tmp_path_factory.mktemp("visits"))
 
 
-def table_with(app, *columns: str):
-    return next(table.value for table in app.dataframe if set(columns) <= set(table.value.columns))
-
-
 def drawn(app, name: str) -> dict:
     """The figure of a name."""
     (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
     return json.loads(chart.proto.spec)
-
-
-def numbers(values) -> list[float]:
-    """The values of a trace, even if Plotly packs them."""
-    return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])) if isinstance(values, dict) else list(values)
 
 
 def lines(chart: dict) -> dict[str, dict]:
@@ -146,7 +136,7 @@ def test_the_map_has_every_relation_at_every_layer_and_the_table_from_where_it_i
     app = look("layers", model="nesia-mini")
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5 from layer 2 on.
     assert cells(app) == pytest.approx({"P19": 100, "P103": 200 / 3, "P36": 0})
-    onsets = table_with(app, "onset", "best_inner").set_index("relation")["onset"]
+    onsets = table_of(app, "onset", "best_inner").set_index("relation")["onset"]
     assert onsets["P19"] == onsets["P103"] == 2 and pd.isna(onsets["P36"])
 
 
@@ -164,24 +154,24 @@ def test_the_map_minus_the_base_is_offered_where_there_is_one_that_was_asked_the
 def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(look):
     app = look("layers", model=TUNED, k="10", definition="caption")
     # Rank <= 10 of P19's four facts: none at layer 1; facts 0 and 1 at layer 2; fact 0 at layer 3.
-    table = table_with(app, "best_inner", "caption", "doubling").set_index("relation")
+    table = table_of(app, "best_inner", "caption", "doubling").set_index("relation")
     assert table.index[0] == "P19", "what is better known inside comes first"
     assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx([0.5, 2, 0.25, 0.25])
     assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
-    of_models = table_with(app, "P@1", "n P@10").set_index("model")
+    of_models = table_of(app, "P@1", "n P@10").set_index("model")
     assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
     assert of_models["n P@10"].tolist() == [0, 1, 0] and of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
 
 
 def test_every_model_has_what_its_last_and_any_layer_know_and_what_it_lost(look):
-    table = table_with(look("layers", average="micro"), "total", "lost", "early_exit").set_index("model")
+    table = table_of(look("layers", average="micro"), "total", "lost", "early_exit").set_index("model")
     # The base knows six of ten facts; the tuned model 0 and 6, and inside also 1 and 5.
     assert table.loc["nesia-mini", ["last_layer", "total"]].tolist() == [0.6, 0.6] and math.isnan(table.loc["nesia-mini", "lost"])
     assert table.loc["QA-SQuAD-1 ?", ["last_layer", "total", "lost"]].tolist() == pytest.approx([0.2, 0.4, 0.4])
 
 
 def test_the_swapped_subject_in_the_table_is_of_the_last_and_of_the_best_inner_layer(look):
-    row = table_with(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner").set_index("relation").loc["P19"]
+    row = table_of(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner").set_index("relation").loc["P19"]
     # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first for both.
     assert (row["best_layer"], row["swapped_last"], row["swapped_inner"]) == (2, 0.25, 0.0)
 
@@ -258,16 +248,7 @@ def test_all_kinds_of_heads_are_drawn_by_name_with_their_losses_and_what_fine_tu
     assert {name: tuple(numbers(trace["y"])) for name, trace in lines(losses).items()} == {kinds[head]: planted[head] for head in planted}
     shown = {trace.get("name") for trace in lost["data"]}
     assert {"lost", "lost beyond the blind guess", "retrained reader", "fitted map"} <= shown and "own output layer" not in shown
-    assert table_with(app, "inner_loss", "last_loss").set_index("head").loc["retrained reader", "seconds"] == 50.0
-
-
-def test_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(tmp_path, cache, monkeypatch):
-    snapshot = plant_heads(tmp_path / "runs", ((COUNTED, "least_squares"),))
-    app = opening(snapshot, cache, monkeypatch)("layers", models=COUNTED, heads="least_squares")
-    app.session_state["layers.point"] = True
-    app.run()
-    assert not app.exception and "Only counts are stored for this run" in words(app)
-    assert f"python -m probing probe --model {COUNTED} --head least_squares --facts trex" in [one.value for one in app.code]
+    assert table_of(app, "inner_loss", "last_loss").set_index("head").loc["retrained reader", "seconds"] == 50.0
 
 
 def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):

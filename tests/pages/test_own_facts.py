@@ -68,21 +68,8 @@ def test_an_upload_that_is_no_file_of_facts_is_named(own_facts, name, content, e
     assert expected in app.warning[0].value
 
 
-@pytest.fixture
-def headless(tmp_path, monkeypatch):
-    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded base."""
-    from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
-
-    base = save("bert", tmp_path / "cache" / "models" / "tiny")
-    body = BertForMaskedLM.from_pretrained(base).bert
-    model = BertForSequenceClassification(body.config)
-    model.bert.load_state_dict(body.state_dict(), strict=False)
-    model.save_pretrained(tmp_path / "classifier")
-    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "classifier")
-    monkeypatch.setenv("PROBING_MODELS", str(tmp_path / "classifier"))
-
-
-def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(own_facts, headless):
+def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(own_facts, headless, monkeypatch):
+    monkeypatch.setenv("PROBING_MODELS", str(headless))
     fact = b'{"subject": "France", "relation": "capital", "object": "paris", "prompt": "The capital of France is [MASK]."}\n'
     app = own_facts("mine.jsonl", fact)
     app.selectbox(key="facts.live_model").set_value("classifier").run()

@@ -51,14 +51,6 @@ def test_without_a_run_the_page_shows_a_finished_sample_of_ours(visit):
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
-def test_answers_of_several_word_pieces_are_named_before_the_run(visit):
-    app = visit("own_model", "empty", {**NEW, "my_model": "nesia-mini-ner-conll"})
-    facts = "Frage;Antwort\nParis liegt in [MASK].;france\nI love [MASK].;New York\nTango is from [MASK].;Buenos Aires\n"
-    app.text_area(key="own_model.pasted").set_value(facts).run()
-    said = plain(app)
-    assert not app.exception and "1 fact can be asked. 2 left out: answers of several word pieces (New York, Buenos Aires)" in said
-
-
 def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_shown(visit, mine, tmp_path):
     app = filled_in(visit("own_model", "empty", NEW), mine, "nesia-mini")
     assert not app.exception
@@ -135,14 +127,6 @@ def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refus
     app = app.text_input(key="own_model.called.my-facts.txt").set_value("my-facts").run()
     assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace("`", "")
     assert not [one for one in app.button if one.key == "own_model.run"]
-
-
-def test_the_result_has_no_majority_answer_of_two_facts(probed):
-    _, snapshot = probed
-    with open_database(snapshot) as db:
-        layers = result_of(db, MINE, "support").layers
-    majority = [name for name in layers if "majority" in name]
-    assert majority and layers[majority].isna().all(axis=None)
 
 
 def _known(found, column: str) -> int:

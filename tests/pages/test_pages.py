@@ -1,6 +1,5 @@
 """Every page with an empty, a one-model and a full store, and the ways between them."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,17 +9,13 @@ import pytest
 
 from probing.store import parquet
 from probing.ui.widgets import blocks
-from tests.pages.conftest import PAGES, ROOT, words
+from tests.pages.conftest import PAGES, ROOT, charts, words
 from tests.pages.every_tab import EveryTab, links_to_tabs
 from tests.store.planted import SEVERAL, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
 NEEDS_RESULTS = ("layers", "facts")
-
-
-def charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
 @pytest.mark.parametrize("store", ["empty", "several"])
@@ -110,28 +105,6 @@ def test_invalid_values_in_a_link_are_ignored_with_a_message(visit):
     assert "metric" not in app.query_params
 
 
-def test_a_choice_is_written_to_the_link_and_survives_a_change_of_page(visit):
-    app = visit("layers", "several")
-    app.multiselect(key="layers.models").set_value(["other-bert"]).run()
-    assert app.query_params["models"] == "other-bert"
-    app.switch_page(PAGES["facts"]).run()
-    app.switch_page(PAGES["layers"])
-    app.query_params.clear()
-    app.run()
-    assert app.multiselect(key="layers.models").value == ["other-bert"]
-
-
-def test_the_curve_page_counts_what_the_store_holds(visit):
-    app = visit("layers", query={"average": "micro"})
-    figure = charts(app)[0]
-    (line,) = [trace for trace in figure["data"] if trace.get("customdata")]
-    # planted_rank: of the ten T-REx facts at layer 3, numbers 0, 4 and 8 are lost; the others have max(1, x // 82).
-    ranks = [26 if n % 4 == 0 else max(1, (n * 37 + 11) % 300 // 82) for n in range(10)]
-    shares = next(table.value for table in app.dataframe if "last_layer" in table.value.columns)
-    assert shares["last_layer"].iloc[0] == pytest.approx(sum(rank == 1 for rank in ranks) / 10)
-    assert len(line["x"]) == 4 or "bdata" in line["x"]
-
-
 def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(visit):
     app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "list_page": "2"})
     app.switch_page(PAGES["layers"])
@@ -143,12 +116,6 @@ def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(v
     number = link.label.split()[1]
     listed = visit("facts", "several", parse_qs(link.query_string))
     assert f"**{number} facts**" in words(listed)
-
-
-def test_filters_that_keep_no_fact_say_so(visit):
-    app = visit("layers", query={"probe_sets": "trex", "exposures": "held out", "in_subject": "yes"})
-    assert not app.exception
-    assert any("No facts are left" in note.value for note in app.info)
 
 
 def test_a_fact_is_found_by_search_and_leafed_through(visit):
@@ -178,17 +145,6 @@ def test_a_search_without_result_offers_to_clear_the_filters(visit):
 def test_an_unknown_fact_in_a_link_is_a_note(visit):
     app = visit("facts", query={"fact": "feedfacefeedface"})
     assert not app.exception and any("not in these results" in note.value for note in app.info)
-
-
-def test_methods_show_the_null_with_facts_of_the_store_and_its_totals(visit):
-    app = visit("methods", query={"methods_tab": "metrics"})
-    assert not app.exception
-    (example,) = (table.value for table in app.dataframe if "layer 1" in table.value.columns)
-    (sums,) = (table.value for table in app.dataframe if "inner_own" in table.value.columns)
-    assert sums["inner_own"].iloc[0] <= sums["inner_n"].iloc[0]
-    assert list(example["subject"]) == ["own", "swapped"] * (len(example) // 2) and len(example) >= 2
-    inner = example[[name for name in example.columns if name.startswith("layer")][:-1]].min(axis=1)
-    assert (inner.to_numpy().reshape(-1, 2).min(axis=1) == 1).all() and (example.iloc[:, -1] > 1).all()
 
 
 def test_going_back_in_the_browser_goes_back_to_the_former_view(visit):

@@ -163,22 +163,6 @@ def test_f1s_are_as_published_and_ours_are_counted_from_the_planted_answers(see)
     assert data.loc["part of speech", "published_targets"] == 2_070_382 and data.loc["part of speech", "targets"] > 0
 
 
-def test_changes_of_accuracy_are_as_published_with_ours_and_what_is_missing(see):
-    paper = PAPERS["interplay"].numbers
-    found = table(see("interplay"), "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
-    for tuned in paper.tuned:
-        for task in paper.tasks:
-            for pooling, shown in (("first", "CLS"), ("mean", "mean")):
-                for place, group in enumerate(("0 to L/2", "above L/2")):
-                    for model in paper.models:
-                        cell = paper.change(model.name, task, pooling, tuned.objective)
-                        words = "not read" if cell is None else f"{cell[place]:+.2f}"
-                        assert found.loc[(tuned.name, task, shown, group), model.name] == words
-    assert (found[["BERT", "RoBERTa", "ALBERT"]] == "not read").sum().sum() == 6
-    assert found.loc[("CoLA", "bigram-shift", "mean", "above L/2"), "ours"] == pytest.approx(-10)
-    assert found.xs("RTE")["why"].str.contains("finetune --model planted --objective rte").all()
-
-
 @pytest.mark.parametrize(("name", "figure"), [(name, one) for name in FIGURES for one in FIGURES[name]] + [("edge-probing", "curves")])
 def test_every_figure_is_drawn_with_ours_and_says_what_the_papers_shows(see, name, figure):
     app = see(name, papers_tab="figures", figure=figure, panel="all")

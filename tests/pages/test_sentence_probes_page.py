@@ -9,11 +9,9 @@ from probing.core.sentences.example import FIRST, MEAN, QUICK
 from probing.core.sentences.pairs import Cell
 from probing.ui.sentence_probes import own_file
 from tests.models.tiny_models import save
-from tests.pages.conftest import line_with, numbers_in, opening, words
-from tests.pages.planted_family import charts
-from tests.pages.test_grammar_page import numbers, said, traces
-from tests.planted_relatives import BASE, COLA, LAYERS, SEED_2, SEED_3
-from tests.sentences_planted import BIGRAM, COORDINATION, PlantedSentenceRun, dev_right, gold, plant_sentence_runs, predicted
+from tests.pages.conftest import charts, line_with, numbers, numbers_in, opening, plain, words
+from tests.planted_relatives import BASE, LAYERS
+from tests.sentences_planted import BIGRAM, PlantedSentenceRun, dev_right, gold, plant_sentence_runs, predicted
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -68,22 +66,6 @@ def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselin
     assert dict(app.query_params).keys() == {"grammar_tab", *query}
 
 
-@pytest.mark.parametrize(("mode", "off"), [("majority", 50.0), ("surface", 52.0)])
-def test_a_baseline_can_be_taken_off(look, mode, off):
-    line = panel(look(sentence_minus=mode), "Bigram shift")[f"{BASE.name}, {ALL_TOKENS}"]
-    assert numbers(line["y"]) == pytest.approx(np.array(shares(BASE, BIGRAM, MEAN)) - off)
-
-
-def test_the_spread_over_seeds_is_that_of_the_siblings(look):
-    app = look(sentence_models=COLA.name, sentence_tasks=BIGRAM.name)
-    line = panel(app, "Bigram shift")[f"CoLA ?, {FIRST_TOKEN}"]
-    every = np.array([shares(model, BIGRAM, FIRST) for model in (COLA, SEED_2, SEED_3)])
-    assert numbers(line["error_y"]["array"]) == pytest.approx(every.max(axis=0) - every[0])
-    assert numbers(line["error_y"]["arrayminus"]) == pytest.approx(every[0] - every.min(axis=0))
-    menu = app.multiselect(key="grammar.sentence_models").options
-    assert not [name for name in menu if "seed" in name], "siblings are in the spread, not in the menu"
-
-
 def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_that_dev_chose(look):
     app = look()
     assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [one.value for one in app.header]
@@ -95,13 +77,6 @@ def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_
     assert panel(app, "Odd man out")["best layer"]["marker"]["symbol"] == "circle-open"
     titles = [note["text"] for note in drawn(app)[0]["layout"]["annotations"] if note.get("name") == "title"]
     assert titles[-1].startswith("<b>Odd man out"), "what needs no model comes last"
-
-
-def test_a_learning_curve_has_the_accuracy_with_each_part_of_the_training_sentences(look):
-    app = look(learned_task=COORDINATION.name, learned_layer="3")
-    line = traces(drawn(app)[1], f"{BASE.name}, {FIRST_TOKEN}")[0]
-    assert numbers(line["x"]) == [100, 400, 1600]
-    assert numbers(line["y"]) == pytest.approx([shares(BASE, COORDINATION, FIRST, portion=portion)[3] for portion in (16, 4, 1)])
 
 
 def test_what_is_not_in_the_results_is_ignored_with_a_note(look):
@@ -127,7 +102,7 @@ def upload(look):
 
 def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload, pauses):
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}the dog 0 is barking\tone\n")
-    assert "1 repeated texts" in said(app) and "2 labels: many, one" in said(app)
+    assert "1 repeated texts" in plain(app) and "2 labels: many, one" in plain(app)
     app.button(key="own-sentences.ask").click().run()
     assert not app.exception and not app.warning
     assert len(pauses) > 2 * 3, "another user's question waits for a step of one layer's probe, not for the file"
@@ -162,4 +137,4 @@ def test_an_upload_that_cannot_be_probed_is_named_without_a_traceback(upload, na
 def test_a_sentence_too_long_for_the_model_is_counted(upload):
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}{'dog ' * 10_000}\tone\n{'dogs ' * 9_999}\tmany\n")
     app.button(key="own-sentences.ask").click().run()
-    assert not app.exception and "too long for the model" in said(app)
+    assert not app.exception and "too long for the model" in plain(app)

@@ -45,19 +45,6 @@ def test_the_citation_file_and_the_bibtex_name_the_same_papers(citation):
         assert pages == fields.get("pages", "")
 
 
-@pytest.mark.parametrize("reference", [SOFTWARE, *PAPERS], ids=lambda one: one.key)
-def test_an_entry_has_every_author_once_and_closes_its_braces(reference):
-    assert reference.bibtex.startswith(f"@{reference.kind}{{{reference.key},\n")
-    assert reference.bibtex.count("{") == reference.bibtex.count("}")
-    written = entry(reference)["author"].split(" and ")
-    assert written == [f"{family}, {given}" if given else f"{{{family}}}" for given, family in reference.authors]
-
-
-def test_keys_differ_and_the_software_has_this_version():
-    assert len({one.key for one in (SOFTWARE, *PAPERS)}) == 1 + len(PAPERS)
-    assert f"version = {{{probing.__version__}}}" in SOFTWARE.bibtex
-
-
 @pytest.mark.parametrize(("name", "paper"), [("bertnesia", PAPERS[0]), ("edge-probing", PAPERS[1]), ("sentence-probing", PAPERS[2])])
 def test_the_published_numbers_name_the_papers_as_they_are_cited(repo_root, name, paper):
     published = tomllib.loads((repo_root / "data" / "published" / f"{name}.toml").read_text(encoding="utf-8"))

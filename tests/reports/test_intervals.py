@@ -21,9 +21,3 @@ def test_several_are_drawn_at_the_same_time(monkeypatch):
     monkeypatch.setattr(bootstrap, "_THREADS", 2)
     met = threading.Barrier(2, timeout=10)
     assert parallel_map(lambda one: (met.wait() >= 0, one), [1, 2]) == [(True, 1), (True, 2)]
-
-
-def test_none_and_one_need_no_threads(monkeypatch):
-    monkeypatch.setattr(bootstrap, "ThreadPoolExecutor", None)
-    assert parallel_map(macro, []) == []
-    assert parallel_map(macro, [counts(1)]) == [macro(counts(1))]

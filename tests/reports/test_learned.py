@@ -15,8 +15,6 @@ from tests.store.planted import PlantedRun, plant_runs
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 #: The fine-tuned models that ship, whose scores ship, too.
 SHIPPED = tuple(entry.name for entry in read_registry().models if entry.shipped and entry.base)
-#: Masked tokens of one text are correlated: at most 15 % of 128 pieces are masked.
-MASKED_A_TEXT = 20
 
 
 @pytest.fixture
@@ -104,18 +102,6 @@ def test_models_of_which_only_results_are_kept_are_printed_if_they_are_named(run
     assert "'nobody'" in run("report", "tasks", "--model", "nobody", code=2).output
 
 
-def test_a_report_of_task_scores_is_printed_in_every_form(run, tmp_path, monkeypatch):
-    monkeypatch.setenv(
-        "PROBING_SNAPSHOT", str(plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun("tuned", base="nesia-mini", objective="")]))
-    )
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    assert "no score stored" in run("report", "tasks").output
-    (row,) = json.loads(run("report", "tasks", "--json").output)
-    assert row["verdict"] == "no score stored" and list(row)[-4:] == ["closed", "published", "published_metric", "published_source"]
-    assert run("report", "tasks", "--csv").output.splitlines()[0].split(",") == list(row)
-    assert r"no score stored \\" in run("report", "tasks", "--latex").output
-
-
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory):
     """The shipped task scores with a run of each model: the shipped runs take long to count."""
@@ -156,23 +142,3 @@ def test_the_score_the_baseline_and_the_way_to_the_published_score_are_those_of_
             (measured,) = {one["value"] for one in _stored(row.model) if one["metric"] == row.published_metric}
             floor = max(one["chance"] for one in _stored(row.model) if one["metric"] == row.published_metric)
             assert row.closed == pytest.approx((measured - floor) / (row.published - floor)), row.model
-
-
-def test_the_verdicts_on_masked_text_hold_if_every_text_counts_once(shipped):
-    masked = scores(shipped).query("metric == 'masked accuracy' and objective != 'control'")
-    assert set(masked["model"]) == {"nesia-mini-mlm-squad", "nesia-mini-mlm-msmarco"}
-    for row in masked.query("verdict == 'learned'").itertuples():
-        assert wilson_mean(row.value, int(row.n) // MASKED_A_TEXT)[0] > row.baseline
-
-
-def test_a_model_that_learned_a_correlation_says_that_its_accuracy_is_below_the_majority(tmp_path):
-    names = {"model": "cola", "base": "nesia-mini", "objective": "CoLA", "n": 1043}
-    scored = [
-        names | {"metric": "Matthews correlation", "value": 0.0996, "chance": 0.0, "chance_name": "no correlation"},
-        names | {"metric": "task accuracy", "value": 0.6606, "chance": 0.6913, "chance_name": "majority label"},
-    ]
-    write_table("tasks", scored, tmp_path / "runs" / "tasks-cola.parquet")
-    with open_database(tmp_path / "runs") as db:
-        (row,) = learned(db).to_dict("records")
-    assert row["verdict"] == "partly"
-    assert (row["short_metric"], row["short_baseline_name"]) == ("task accuracy", "majority label")

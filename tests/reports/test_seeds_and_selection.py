@@ -12,12 +12,10 @@ from probing.reports.knowledge.forgotten_relations import forgotten
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, identities, pairs
-from probing.store import run_queries
 from probing.store.check import check_store
 from probing.store.counts import write_counts
 from probing.store.database import Database
 from probing.store.kinds import FACTS, KINDS
-from probing.store.knowledge import forgetting_queries
 from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store, prediction_rows, run_row
@@ -138,27 +136,3 @@ def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_p
         assert list(identities(db, ids)["run_id"]) == [ids[0], ids[2]]
         assert len(transitions(db, both, (1, 10))) == len(both) * 2
         assert transitions(db, [("unknown", ids[0])]).empty
-
-
-def test_weight_drift_and_tasks_are_read_with_the_runs(tmp_path: Path):
-    source = plant_runs(tmp_path / "runs", SEVERAL)
-    drift = [
-        {"model": "nesia-mini-qa", "base": "nesia-mini", "layer": layer, "drift": 0.25 * layer, "parameters": 10 + layer}
-        for layer in (3, 0, 1, 2)
-    ]
-    task = {"model": "nesia-mini-qa", "base": "nesia-mini", "objective": "QA-SQuAD-1", "n": 100}
-    tasks = [
-        task | {"metric": "F1", "value": 0.5, "chance": 0.125, "chance_name": "random span"},
-        task | {"metric": "exact match", "value": 0.25, "chance": None, "chance_name": None},
-    ]
-    write_table("weight_drift", drift, source / "weight_drift-nesia-mini-qa.parquet")
-    write_table("tasks", tasks, source / "tasks-nesia-mini-qa.parquet")
-    assert check_store([source]) == []
-    with open_database(source) as db:
-        found = forgetting_queries.weight_drift(db, ["nesia-mini-qa", "nesia-mini"])
-        assert found[["layer", "drift", "parameters"]].to_numpy().tolist() == [[0, 0, 10], [1, 0.25, 11], [2, 0.5, 12], [3, 0.75, 13]]
-        assert forgetting_queries.weight_drift(db, []).empty
-        found = run_queries.tasks(db, ["nesia-mini-qa"])
-        assert list(found["metric"]) == ["F1", "exact match"]
-        assert list(found["value"]) == [0.5, 0.25]
-        assert found["chance"].isna().tolist() == [False, True]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK, READINGS
+from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
 from probing.core.sentences.fates import FATES, UNDECIDED
 from probing.core.sentences.pairs import Cell
 from probing.reports.sentences.accuracy import accuracies, learning_curve
@@ -257,19 +257,6 @@ def test_a_run_without_a_probe_that_decides_has_no_fates(tmp_path: Path):
     with open_database(lighter_store(tmp_path, lambda table, row: row.get("reading") != FROZEN)) as fewer:
         found = where_gone(fewer, [COLA.name])
     assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NOT_TRAINED} and found["frozen"].isna().all()
-
-
-def test_readings_of_earlier_versions_are_kept_and_not_asked_for(db: Database, tmp_path: Path):
-    runs = [PlantedSentenceRun(model, BIGRAM) for model in (BASE, COLA)]
-
-    def older(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        more = [row | {"reading": "aligned"} for row in rows if row.get("reading") == FROZEN]
-        return rows + (more if table in ("sentence_scores", "sentence_pairs") else [])
-
-    with open_database(plant_sentence_runs(tmp_path / "runs", runs, older)) as with_older:
-        assert with_older.query("SELECT count(*) AS n FROM sentence_scores WHERE reading = 'aligned'")["n"].item()
-        pd.testing.assert_frame_equal(where_gone(with_older, [COLA.name]), where_gone(db, [COLA.name], tasks=[BIGRAM.name]))
-        assert set(accuracies(with_older, readings=None)["reading"]) == set(READINGS)
 
 
 def test_an_undecided_cell_says_how_many_sentences_it_takes(db: Database):

@@ -77,18 +77,6 @@ def test_weights_that_two_models_share_count_once():
     assert list(shelf.kept) == [("tied",), ("full",)], "200 + 2 x 20 fit, 3 x 20 do not"
 
 
-def test_a_model_that_cannot_be_loaded_leaves_the_others():
-    shelf, log = ModelCache(limit=250), []
-    shelf.get(("a",), make(log, "a", 100))
-
-    def broken():
-        raise OSError("gone")
-
-    with pytest.raises(OSError):
-        shelf.get(("b",), broken)
-    assert shelf.get(("a",), make(log, "a", 100)).name == "a" and log == ["a"]
-
-
 def test_who_asks_for_a_model_that_is_kept_does_not_wait_for_one_that_loads():
     shelf, log, loads, go_on, ends = ModelCache(limit=1000), [], threading.Event(), threading.Event(), {}
     shelf.get(("kept",), make(log, "kept", 100))
