@@ -29,7 +29,7 @@ from probing.ui.widgets.markdown import Markdown, count, filled
 SAMPLE = ("nesia-mini-sst-2", "sample")
 #: Facts of the table; the CSV has all.
 MOST_ROWS = 40
-CAPTION = "Squares: layers 1 to the last, full where the layer gives the right answer. Dot: kept, lost, gained or known to neither."
+CAPTION = "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: lost, gained, kept or known to neither."
 HOW = (
     "Lost: the base has the answer within the chosen rank at its last layer, and the fine-tuned model has not; gained: the reverse. "
     "Every layer is read by the pre-trained head (logit lens). A fact that a layer does not give may still be in the model."
