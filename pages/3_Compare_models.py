@@ -8,14 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.forgetting.ways import (
-    AS_IN_BASE,
     BACK,
     GAINED,
     KEPT,
-    LOST_OUTCOMES,
-    MOVED,
+    LISTED_BY,
     NOT_RECOVERED,
-    OTHER_LAYER,
     RELEARNED,
     STEPS,
     WAYS,
@@ -160,9 +157,12 @@ def of_fates(row: pd.Series) -> pd.DataFrame:
 
 
 def opened(pair: Pair, part: str) -> None:
-    """Opens the facts of a part of the flow: on this page if they were lost and asked for, else on the page of facts."""
+    """Opens the facts of a part of the flow: on the page of facts, or on this one if single answers of the model are not stored."""
     if part in (*WAYS, NOT_RECOVERED):
-        selection.update(lost_way=part, lost_relation="", lost_fact="")
+        if pair.by_fact:
+            facts_link.go(pair.view, way_back=part, part_k=pair.view.chosen.k)
+        else:
+            selection.update(lost_way=part, lost_relation="", lost_fact="")
     elif pair.by_fact:
         facts_link.go(pair.view, versus=pair.base, part=part, part_k=pair.view.chosen.k)
 
@@ -192,11 +192,13 @@ def fates(pair: Pair) -> Markdown | None:
             "transitions", model=pair.tuned, head=view.chosen.head, probe_set=pair.probe_set, k=k, base=pair.base, filtered=view.filtered
         ),
     )  # fmt: skip
-    known = int(row["kept"] + row["lost"])
-    kept, lost = whole_shares([int(row["kept"]), int(row["lost"])])
+    known, gained = int(row["kept"] + row["lost"]), int(row["gained"])
+    # Of fewer than a hundred facts every one counts, and shares would claim more than was asked.
+    kept, lost = whole_shares([int(row["kept"]), int(row["lost"])]) if known >= 100 else (int(row["kept"]), int(row["lost"]))
     return filled(
-        "Of 100 facts that {base} knew, {model} keeps {kept} and loses {lost}; it gains {gained}.",
-        base=view.name(pair.base), model=view.name(pair.tuned), kept=kept, lost=lost, gained=round(100 * row["gained"] / max(1, known)),
+        "Of {n} {facts} that {base} knew, {model} keeps {kept} and loses {lost}; it gains {gained}.",
+        n=min(known, 100), facts="fact" if known == 1 else "facts", base=view.name(pair.base), model=view.name(pair.tuned),
+        kept=kept, lost=lost, gained=round(100 * gained / known) if known >= 100 else gained,
     )  # fmt: skip
 
 
@@ -254,7 +256,7 @@ def lost_facts(pair: Pair) -> None:
     view, own = pair.view, selection.of(CompareSelection)
     by_relation = view.read(places.relations, pair.recovery).query("lost > 0").set_index("relation")
     labels = by_relation["label"].fillna("").to_dict()
-    ways = {ALL_LOST: "all", OTHER_LAYER: OTHER_LAYER, **{way: way for way in LOST_OUTCOMES}}
+    ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
         way = selection.bound(
             st.selectbox, "How they come back", "lost_way", view.page, options=list(ways), resets={"lost_fact": ""}, format_func=ways.get
@@ -264,8 +266,7 @@ def lost_facts(pair: Pair) -> None:
             options=["", *sorted(labels)], resets={"lost_fact": ""},
             format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
         )  # fmt: skip
-    wanted = {ALL_LOST: None, OTHER_LAYER: (AS_IN_BASE, MOVED)}.get(way, (way,))
-    table = view.read(places.facts, pair.recovery["run_id"].iloc[0], wanted, (relation,) if relation else None)
+    table = view.read(places.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None)
     if table.empty:
         st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
         return

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.core.forgetting.ways import LISTED_BY
 from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.core.stats.baselines import may_be_shown
 from probing.figures import theme
@@ -76,6 +77,12 @@ def compared(view: View) -> pd.Series | None:
     return runs.iloc[0] if own.part and len(runs) else None
 
 
+def recovery(view: View) -> str:
+    """Id of the run that asked for the facts that the model lost against its base; ``""`` if there is none."""
+    found = view.read(stored_runs, (view.chosen.model,), (view.chosen.probe_set,), (selection.of(FactsSelection).part_k,))
+    return next(iter(found["run_id"]), "")
+
+
 def wanted(view: View) -> dict[str, Any]:
     """The active filters, as arguments of the store's queries."""
     own, run = selection.of(FactsSelection), compared(view)
@@ -89,6 +96,7 @@ def wanted(view: View) -> dict[str, Any]:
         "exposures": view.exposures,
         "answer_in_subject": view.in_subject,
         "layer_rank": (own.at_layer, own.at_rank) if own.at_layer is not None else None,
+        **({"back": (recovery(view), LISTED_BY[own.way_back])} if own.way_back else {}),
         **({} if run is None else {"versus": run["run_id"], "part": own.part, "part_k": own.part_k}),
     }
 
@@ -112,6 +120,7 @@ def bar(view: View) -> None:
         "last_known": "Last known at layer",
         "at_layer": f"Rank ≤ {own.at_rank} at layer",
         "part": "Only",
+        "way_back": "Way back",
         "versus": "Compared with",
         "fact_models": "Beside",
     }
@@ -121,6 +130,8 @@ def bar(view: View) -> None:
         menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
             menu(view, filled("{label}", label=chips[field]), field, [None, *range(first, last + 1)], {None: "any"})
+        if recovery(view):
+            menu(view, Markdown("Way back of a lost fact"), "way_back", ["", *LISTED_BY], {"": "any"})
         chosen = view.chosen
         alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
         others = [name for name in view.colours if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])]
@@ -194,7 +205,7 @@ def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd
     layers = stored_examples.first_layers(rows[first])
     known = filled(
         "{subject}: **{answer}** {where}",
-        subject=fact["subject"] or fact["prompt"],
+        subject=fact["subject"] or fact["prompt"].rstrip("."),
         answer=fact["object"],
         where=where(layers, int(rows[first]["layer"].max())),
     )
@@ -348,6 +359,9 @@ def listing(view: View) -> str:
     found = view.read(count_facts, run["run_id"], **asked)
     search(view, run["run_id"], asked, found, last)
     why_no_part(view)
+    if own.way_back and not asked["back"][0]:
+        words = "No way back was looked for to the facts of {facts} that {model} lost."
+        st.info(filled(words, facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model)), icon=":material/link_off:")
     if not found:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})

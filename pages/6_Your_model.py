@@ -13,7 +13,7 @@ from probing.core.model_folders import find_entry
 from probing.core.own_model import background
 from probing.core.own_model.background import OwnRun
 from probing.core.registry import name_in_files, name_of_model
-from probing.figures.own_model import fact_table, own_curves, report_page
+from probing.figures.own_model import fact_squares, fact_table, own_curves, report_page
 from probing.reports.own_model.result import OwnResult, fact_rows, result_of
 from probing.reports.own_model.side_by_side import not_asked, side_by_side
 from probing.ui.choices.own_model import TABS, OwnModelSelection
@@ -21,7 +21,7 @@ from probing.ui.frame import navigation, page, page_reads, selection
 from probing.ui.frame.page import View
 from probing.ui.own_model import form, run_state, space
 from probing.ui.own_model.permission import why_not
-from probing.ui.widgets import blocks, export
+from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled
 
@@ -29,7 +29,11 @@ from probing.ui.widgets.markdown import Markdown, count, filled
 SAMPLE = ("nesia-mini-sst-2", "sample")
 #: Facts of the table; the CSV has all.
 MOST_ROWS = 40
-CAPTION = "Squares: layers 1 to the last, full where the layer gives the right answer. Dot: kept, lost, gained or known to neither."
+CAPTION = "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: lost, gained, kept or known to neither."
+HOW = (
+    "Lost: the base has the answer within the chosen rank at its last layer, and the fine-tuned model has not; gained: the reverse. "
+    "Every layer is read by the pre-trained head (logit lens). A fact that a layer does not give may still be in the model."
+)
 CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
 CURVE_HOW = (
     "Every layer of both models is read by the pre-trained head (logit lens). A fact counts as known at a layer if its answer has at most "
@@ -80,7 +84,9 @@ def sentence(found: OwnResult, rows: pd.DataFrame) -> None:
 
 
 def head(view: View, runs: Sequence[OwnRun], found: OwnResult | None, rows: pd.DataFrame) -> None:
-    """Draws the sentence, and which run it is about."""
+    """Draws the sentence, and which run it is about; nothing above the form, which is about none."""
+    if selection.of(OwnModelSelection).own_tab == "new":
+        return
     if found is not None:
         sentence(found, rows)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own-run"):
@@ -125,16 +131,19 @@ def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> Non
     if found.doubt:
         st.warning(filled("{doubt}", doubt=found.doubt), icon=":material/report:")
     run = {"model": found.model, "head": found.head, "probe_set": found.probe_set}
-    top = rows.head(MOST_ROWS)
+    top, base = rows.head(MOST_ROWS), view.name(found.base) if found.base else ""
     links = {fact: navigation.address("facts", fact=fact, **run) for fact in top["fact_id"]} if own else {}
-    st.html(fact_table(top, base=view.label(found.base) if found.base else "", model=view.label(found.model), k=found.k, links=links))
-    st.caption(CAPTION)
-    stamp = view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        if len(rows) > len(top):
-            st.caption(filled("{shown} of {n:,} facts; the CSV has all.", shown=len(top), n=len(rows)), width="content")
-        csv = "text/csv"
-        st.download_button("CSV", lambda: export.csv_bytes(rows, stamp), "facts.csv", csv, key="own_model.csv", on_click="ignore")
+    st.html(fact_table(top, base=base, model=view.name(found.model), k=found.k, links=links))
+    blocks.files(
+        drawing(fact_squares, top, base=base, model=view.name(found.model), k=found.k),
+        table=rows,
+        stamp=view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids),
+        name="own-facts",
+        caption=CAPTION if len(rows) == len(top) else f"{CAPTION} {len(top)} of {len(rows):,} facts; Data has all.",
+        how=HOW,
+        alt=f"Facts that {found.model} lost, gained and kept, with the layers that know them",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Report (HTML)",
             lambda: report(found),
@@ -142,10 +151,11 @@ def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> Non
             "text/html",
             key="own_model.report",
             on_click="ignore",
+            type="tertiary",
+            icon=":material/description:",
         )
-    if not own:
-        return
-    with st.container(horizontal=True):
+        if not own:
+            return
         both = tuple(name for name in (found.base, found.model) if name)
         navigation.link("layers", "Its curve in Layers", models=both, heads=(found.head,), probe_sets=(found.probe_set,))
         navigation.link("facts", "These facts one by one", afresh=True, **run)
@@ -162,7 +172,7 @@ def report(found: OwnResult) -> bytes:
 def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
     """Draws what every layer knows, and all models that were asked the same facts."""
     blocks.figure(
-        drawing(own_curves, found.layers, base=found.base, model=found.model, k=found.k, colours=view.all_colours),
+        drawing(own_curves, found.layers, base=found.base, model=found.model, k=found.k),
         table=found.layers,
         stamp=view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids),
         name="own-model",
@@ -209,10 +219,11 @@ def ways(view: View, found: OwnResult) -> None:
     )
 
 
-def new(view: View, run: OwnRun | None, refused: Markdown | None) -> None:
+def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdown | None) -> None:
     """Draws the form; while a run is at work, or did not end well, that stands where its button was."""
-    stands = run if run is not None and run.status != background.DONE else None
-    form.draw(view, refused, lambda: run_state.draw(stands, may_act=refused is None) if stands else None)
+    busy = next((one for one in runs if one.running), None)
+    stands = busy or (run if run is not None and run.status != background.DONE else None)
+    form.draw(view, refused, lambda: run_state.draw(stands, may_act=refused is None) if stands else None, busy=busy is not None)
 
 
 view = page.open_page("own_model", "Your model", "What did your model forget?", needs_results=False)
@@ -225,23 +236,27 @@ shown = view if run else of_sample(view)
 found = found_of(shown, run)
 rows = shown.read(fact_rows, found) if found else pd.DataFrame()
 head(shown, runs, found, rows)
-titles = {name: title for name, title in TABS.items() if found or name not in ("facts", "curve", "ways")}
+# The same tabs before a run and while it is at work: others would be drawn anew, and the view would jump.
+titles = {name: title for name, title in TABS.items() if found or run or name not in ("facts", "curve", "ways")}
 titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
 with selection.open_tab("own_tab", titles, view.page) as tab:
-    if found is not None and tab in ("facts", "curve", "ways"):
-        if tab == "facts":
-            if run is not None and run.status != background.DONE:
-                run_state.draw(run, may_act=refused is None)
-            facts(shown, found, rows, own=run is not None)
-        elif tab == "curve":
-            curve(shown, found, run)
-        else:
-            ways(shown, found)
-    elif tab == "space":
+    if tab == "space":
         space.draw(view)
+    elif tab == "new":
+        new(view, runs, run, refused)
     else:
-        new(view, run, refused)
-    if run is not None and run.status == background.DONE and tab == "facts":
-        run_state.draw(run, may_act=refused is None)
+        if run is not None and run.status != background.DONE:
+            run_state.draw(run, may_act=refused is None)
+        elif found is None:
+            st.info("The results of this run are not stored any more.", icon=":material/info:")
+        if found is not None:
+            if tab == "facts":
+                facts(shown, found, rows, own=run is not None)
+            elif tab == "curve":
+                curve(shown, found, run)
+            else:
+                ways(shown, found)
+        if run is not None and run.status == background.DONE and tab == "facts":
+            run_state.draw(run, may_act=refused is None)
 run_state.scroll_up()
 page.end(view)

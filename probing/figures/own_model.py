@@ -12,6 +12,8 @@ from probing.figures.knowledge.paired_curve import paired_curve
 
 #: Facts of each outcome that the report lists.
 MOST_LISTED = 200
+#: Characters of a fact above its squares in the figure: what fits into one column.
+_FITS = 46
 _HEADINGS = {"lost": "Facts that the model lost", "gained": "Facts that the model gained"}
 _CELLS = {
     "prompt": "fact",
@@ -36,7 +38,7 @@ table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;
 td.n{text-align:right}footer{color:#5A6672;font-size:.85rem;margin-top:2rem}"""
 
 
-def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int, colours: Mapping[str, str] | None = None) -> go.Figure:
+def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
     """P@k by layer of a model and, if there is one, its base with their difference.
 
     Args:
@@ -44,9 +46,8 @@ def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int, colours: 
         base: its name; empty if there is none.
         model: name of the model.
         k: the rank up to which a fact counts as known.
-        colours: model -> colour; None: two of the palette.
     """
-    shades = colours or dict(zip((base, model), theme.PALETTE, strict=False))
+    shades = {base: theme.BASE, model: theme.TUNED}
     if base:
         return paired_curve(layers, k=k, base=base, model=model, colours=shades)
     return layer_curve(layers, title=f"P@{k}", unit="share", colours=shades, names={})
@@ -78,6 +79,43 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
         ]
         body.append(f"<tr>{''.join(cells)}</tr>")
     return f'<style>{_TABLE}</style><div class="own-facts"><table><tr>{head}</tr>{"".join(body)}</table></div>'
+
+
+def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
+    """The same as a figure for files: above its squares stands each fact with its answer, in the colour of its outcome."""
+    shown = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
+    last = max((len(ranks) for ranks in rows["ranks"]), default=1) - 1
+    figure = go.Figure()
+    for place, (name, column) in enumerate(shown.items()):
+        shade = theme.BASE if column == "base_ranks" else theme.TUNED
+        squares = [(layer, row, rank) for row, ranks in enumerate(rows[column]) for layer, rank in enumerate(ranks) if layer]
+        figure.add_scatter(
+            x=[layer + place * (last + 1) for layer, _, _ in squares],
+            y=[row + 0.2 for _, row, _ in squares],
+            mode="markers",
+            name=theme.plain(name),
+            showlegend=False,
+            marker={
+                "symbol": "square",
+                "size": 9,
+                "color": [shade if rank <= k else "rgba(0,0,0,0)" for _, _, rank in squares],
+                "line": {"width": 1, "color": [shade if rank <= k else theme.NEUTRAL for _, _, rank in squares]},
+            },
+        )
+        figure.add_annotation(x=0.6 + place * (last + 1), y=-1, text=f"<b>{theme.plain(name)}</b>", showarrow=False, xanchor="left")
+    for row, fact in enumerate(rows.to_dict("records")):
+        figure.add_annotation(
+            x=0.6,
+            y=row - 0.2,
+            text=f"{theme.plain(theme.shorten(str(fact['prompt']), _FITS))} <b>{theme.plain(str(fact['object']))}</b>",
+            font={"color": theme.PART_COLOURS[fact["part"]]},
+            showarrow=False,
+            xanchor="left",
+        )
+    theme.apply(figure, height=80 + 56 * len(rows))
+    figure.update_xaxes(range=[0.4, len(shown) * (last + 1)], visible=False)
+    figure.update_yaxes(range=[len(rows) - 0.3, -1.4], visible=False)
+    return figure
 
 
 def _squares(ranks: Sequence[int], colour: str, k: int) -> str:

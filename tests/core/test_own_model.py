@@ -115,6 +115,19 @@ def test_the_same_wish_is_the_same_run_and_its_facts_are_copied(run):
     assert run.id not in {one.id for one in background.own_runs()}
 
 
+def test_the_time_left_is_expected_until_the_progress_shows_it(run, monkeypatch):
+    steps, state = len(run.state.wish.steps), run.state.model_copy(update={"expected": 60.0})
+    begun = (run.folder / "run.json").stat().st_mtime
+    monkeypatch.setattr(background.time, "time", lambda: begun + 10)
+
+    def left(**more):
+        return background.OwnRun(run.folder, state.model_copy(update=more)).seconds_left
+
+    assert steps == 2 and left() == 20 + 30 and left(step=1, seconds=(40.0,)) == 30 and left(expected=0.0) is None
+    (run.folder / "log.txt").write_text("$ probe\nprobe:  50%|##  | 1/2")
+    assert left() == 10 + 30 and left(step=1, seconds=(40.0,)) == 10
+
+
 def test_other_facts_need_another_name_because_results_are_kept_by_it(run):
     content = Path(run.state.wish.facts).read_bytes()
     called = run.state.wish.called

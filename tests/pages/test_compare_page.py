@@ -4,12 +4,18 @@ import re
 
 import pytest
 
-from probing.core.forgetting.ways import GAINED, KEPT, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, WAYS
+from probing.core.forgetting.ways import AS_IN_BASE, GAINED, KEPT, LAYERS_BACK, MOVED, NOT_RECOVERED, OTHER_LAYER, WAYS
+from probing.reports.forgetting.places import facts
+from probing.reports.forgetting.runs import stored_runs
+from probing.reports.runs import choose
+from probing.store.knowledge.fact_queries import count_facts
+from probing.store.opening import open_database
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_facts
 from tests.pages.conftest import charts, numbers, opening, plain, visited
 from tests.pages.every_tab import whole
 from tests.planted_relatives import COLA, SST_2
+from tests.shipped import SNAPSHOT
 from tests.store.planted import PlantedRun, plant_runs
 
 TUNED = "nesia-mini-qa-squad-1"
@@ -71,11 +77,25 @@ def test_the_lost_facts_of_a_way_are_listed_with_the_story_of_one(lost):
     assert set(table["way"].str.split(",").str[0]) == {OTHER_LAYER}
 
 
+def test_the_facts_of_a_way_back_are_listed_on_the_page_of_facts_until_its_chip_is_removed(tmp_path, monkeypatch):
+    run = {"model": "nesia-mini-ner-conll", "head": "logit_lens", "probe_set": "trex"}
+    with open_database(SNAPSHOT) as db:
+        recovered = stored_runs(db, [run["model"]], [run["probe_set"]], [1])["run_id"].iloc[0]
+        asked = facts(db, recovered, (AS_IN_BASE, MOVED))
+        everything = count_facts(db, choose(db, *([one] for one in run.values()))["run_id"].iloc[0])
+    app = opening(SNAPSHOT, tmp_path / "cache", monkeypatch)("facts", **run, way_back=OTHER_LAYER)
+    assert not app.exception and 0 < len(asked) < everything and f"{len(asked):,} facts" in plain(app)
+    (listed,) = [one.value for one in app.dataframe if "answer" in one.value.columns]
+    assert set(zip(listed["subject"], listed["answer"], strict=True)) <= set(zip(asked["subject"], asked["object"], strict=True))
+    app.button(key="facts.way_back.chip").click().run()
+    assert not app.exception and f"{everything:,} facts" in plain(app)
+
+
 def test_without_ways_back_the_sentence_counts_what_was_planted_and_the_page_has_the_command(look):
     app = look("compare")
     assert not app.exception
     # The base knows the facts 0 to 5 at its last layer, the model 0 and 6.
-    assert sentence(app) == "Of 100 facts that nesia-mini knew, QA-SQuAD-1 keeps 17 and loses 83; it gains 17."
+    assert sentence(app) == "Of 6 facts that nesia-mini knew, QA-SQuAD-1 keeps 1 and loses 5; it gains 1."
     assert f"python -m probing forgetting recover --k 1 --model {TUNED}" in [one.value for one in app.code]
     assert clickable(charts(app)[0]) == {KEPT, "lost", GAINED, "still_inside", "moved", "suppressed", "displaced", "not_read"}
     links = {one.proto.label: one.proto.query_string.split("&") for one in app.get("page_link")}

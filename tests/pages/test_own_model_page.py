@@ -13,7 +13,7 @@ from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
 from probing.core.own_model.wish import Wish
 from probing.core.provenance import canonical_json
-from probing.figures.own_model import fact_table
+from probing.figures.own_model import fact_squares, fact_table
 from probing.reports.own_model.result import fact_rows, result_of
 from probing.reports.own_model.side_by_side import side_by_side
 from probing.store.opening import open_database
@@ -152,6 +152,30 @@ def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(pro
     assert {"Layers", "Facts", "Compare_models"} <= pages
 
 
+def test_the_figure_for_files_has_a_square_per_fact_layer_and_model_full_where_the_answer_is_known(probed):
+    _, snapshot = probed
+    with open_database(snapshot) as db:
+        found = result_of(db, MINE, "support")
+        rows = fact_rows(db, found)
+    drawn = fact_squares(rows, base=found.base, model=found.model, k=1)
+    for trace, column in zip(drawn.data, ("base_ranks", "ranks"), strict=True):
+        ranks = [rank for one in rows[column] for rank in one[1:]]
+        assert [colour.startswith("#") for colour in trace.marker.color] == [rank == 1 for rank in ranks]
+        assert len(trace.x) == len(trace.y) == len(ranks)
+    assert all(any(fact["prompt"] in note.text for note in drawn.layout.annotations) for fact in rows.to_dict("records"))
+
+
+def test_a_run_at_work_leaves_the_tabs_in_place(probed):
+    look, snapshot = probed
+    before = [tab.label for tab in look("own_model", own_tab="new").tabs]
+    (path,) = (snapshot.parent / "cache" / "own-runs").glob("*/run.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "", "wish": {"model": "m", "facts": "f", "called": "g"}}))
+    with exclusive_lock(path.parent / "run.lock"):
+        app = look("own_model", own_tab="new")
+        assert not app.exception and [tab.label for tab in app.tabs] == before
+        assert look("own_model").get("progress")
+
+
 def test_the_table_escapes_what_models_and_facts_say():
     row = {
         "part": "lost",
@@ -202,7 +226,11 @@ def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_sta
         (bar,) = app.get("progress")
         assert bar.proto.value == 75 and "Step 2 of 2" in bar.proto.text
         app = filled_in(look("own_model", own_tab="new"), "nesia-mini")
-        assert app.button(key="own_model.run").disabled and app.button(key="own_model.cancel")
+        # The run stands where the button was: below the options, above the commands.
+        assert not [one for one in app.button if one.key == "own_model.run"] and app.button(key="own_model.cancel")
+        kinds = [(one.type, str(getattr(one, "label", ""))) for one in app.main]
+        (at,) = [number for number, (kind, _) in enumerate(kinds) if kind == "progress"]
+        assert "toggle" in [kind for kind, _ in kinds[:at]] and "In a terminal" in [label for _, label in kinds[at:]]
 
 
 def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops_it(visit, mine, tmp_path, monkeypatch):

@@ -24,6 +24,8 @@ NOT_RECOVERED = "not recovered"
 #: What becomes of a fact that the base knows; the first that holds.
 LOST_OUTCOMES = (AS_IN_BASE, MOVED, FITTED_HEAD, LAYERS_BACK, RELEARNED, NOT_RECOVERED)
 OUTCOMES = (KEPT, *LOST_OUTCOMES)
+#: What the lost facts are listed by -> the outcomes that it stands for.
+LISTED_BY = {OTHER_LAYER: (AS_IN_BASE, MOVED), **{outcome: (outcome,) for outcome in LOST_OUTCOMES}}
 #: What is said of all ways together, and of facts that only the fine-tuned model knows.
 BACK, GAINED = "comes back", "gained"
 #: Training steps after which a relearning model is asked, and those that count for the outcome.

@@ -47,6 +47,7 @@ class State(Frozen):
         pid: of the process that runs it, or ran it last; 0 before.
         group: of that process and its command; 0 where there are no groups.
         step: number of its command, from 0.
+        expected: seconds that all commands are expected to take; 0 if that is unknown.
         seconds: that the finished commands took.
         outcome: ``done``, ``failed`` or ``cancelled``; empty before its end.
         error: the last line of the command that failed.
@@ -57,6 +58,7 @@ class State(Frozen):
     pid: int = 0
     group: int = 0
     step: int = 0
+    expected: float = 0.0
     seconds: tuple[float, ...] = ()
     outcome: str = ""
     error: str = ""
@@ -97,13 +99,18 @@ class OwnRun:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it still takes if its next commands take as long as its longest one; None before the command shows progress."""
-        if not (done := self.progress):
-            return None
+        """How long it still takes if its next commands take as long as its longest one; None if nothing is known yet.
+
+        Before the command shows progress, it is taken to last as long as the longest one, or as was expected.
+        """
+        steps = len(self.state.wish.steps)
         # The state is written when a command begins.
         passed = time.time() - (self.folder / _STATE).stat().st_mtime
-        longest = max(passed / done, *self.state.seconds, 0.0)
-        return passed / done - passed + longest * (len(self.state.wish.steps) - self.state.step - 1)
+        done, usual = self.progress, max(self.state.expected / steps, *self.state.seconds, 0.0)
+        whole = passed / done if done else usual
+        if not whole:
+            return None
+        return max(0.0, whole - passed) + max(whole, usual) * (steps - self.state.step - 1)
 
     def log(self) -> str:
         """The end of its log; each bar of progress as it stood last."""
@@ -137,13 +144,14 @@ def free_name(called: str, content: bytes) -> str:
     return next(name for name in names if asked_otherwise(name, content) is None)
 
 
-def prepare(wish: Wish, content: bytes, suffix: str) -> OwnRun:
+def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> OwnRun:
     """The run of a wish, made if it is new; the same wish gives the same run.
 
     Args:
         wish: its ``facts`` are replaced by the file that is written.
         content: of the file of facts.
         suffix: of that file.
+        expected: seconds that the run is expected to take.
 
     Raises:
         JobError: if other facts were asked under the name of these.
@@ -158,7 +166,8 @@ def prepare(wish: Wish, content: bytes, suffix: str) -> OwnRun:
     if not (folder / _STATE).is_file():
         folder.mkdir(parents=True, exist_ok=True)
         facts.write_bytes(content)
-        _save(folder, State(wish=wish.with_facts(facts), created=datetime.now(UTC).isoformat(timespec="seconds")))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        _save(folder, State(wish=wish.with_facts(facts), created=created, expected=expected))
     return find_run(folder.name)
 
 

@@ -35,6 +35,7 @@ class FactFilter:
         versus: id of the base's run that ``part`` compares with.
         part: ``kept``, ``gained``, ``lost``, ``never`` (``core.knowledge.transitions.PARTS``), or a fate of the lost (``FATES``).
         part_k: the rank up to which a fact counts as known for ``part``.
+        back: (id of the run that asked for the lost facts, outcomes): lost facts with one of these (``core.forgetting.ways``).
     """
 
     text: str = ""
@@ -50,6 +51,7 @@ class FactFilter:
     versus: str | None = None
     part: str | None = None
     part_k: int = 1
+    back: tuple[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         if self.part is not None and self.part not in PART_CONDITIONS:
@@ -91,4 +93,10 @@ class FactFilter:
                 f"WHERE m.run_id = $run_id AND b.run_id = $versus AND {PART_CONDITIONS[self.part]})"
             )
             values |= {"versus": self.versus, "part_k": int(self.part_k)}
+        if self.back is not None:
+            parts.append(
+                "k.fact_id IN (SELECT w.fact_id FROM forgetting_facts w WHERE w.run_id = $back_run "
+                "AND w.way IN (SELECT unnest($back_ways::VARCHAR[])))"
+            )
+            values |= {"back_run": self.back[0], "back_ways": list(self.back[1])}
         return " AND ".join(parts) or "true", values

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from probing.core.forgetting.ways import LOST_OUTCOMES, OTHER_LAYER
+from probing.core.forgetting.ways import LISTED_BY
 from probing.core.sentences.example import POOLINGS
 from probing.figures.yardsticks import MODES
 from probing.reports.fine_tuning.by_layer import LOSSES
@@ -48,7 +48,7 @@ class CompareSelection:
     tuned: str = ""
     versus_model: str = ""
     compare_tab: str = one_of(tuple(TABS))
-    lost_way: str = one_of(("", ALL_LOST, OTHER_LAYER, *LOST_OUTCOMES))
+    lost_way: str = one_of(("", ALL_LOST, *LISTED_BY))
     lost_relation: str = ""
     lost_fact: str = ""
     pair_minus: str = one_of(tuple(MODES))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from probing.core.forgetting.ways import LISTED_BY
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
@@ -23,6 +24,7 @@ class FactsSelection:
         fact: id of the fact shown.
         versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
             if its rank at the last layer is <= ``part_k``.
+        way_back: how the facts that are listed come back, which ``model`` lost against its base at ``part_k``; ``""`` lists all facts.
         fact_models: models compared with ``model`` and its base for one fact.
         facts_tab: the tab that is open.
         own_head, own_base: how ``live_model`` is asked the user's own facts: its heads, and its base if that is not recorded.
@@ -42,6 +44,7 @@ class FactsSelection:
     versus: str = ""
     part: str = one_of(PARTS)
     part_k: int = one_of(RANKS)
+    way_back: str = one_of(("", *LISTED_BY))
     fact_models: tuple[str, ...] = noted((), kept=True)
     facts_tab: str = one_of(tuple(TABS))
     own_head: str = ""

@@ -76,7 +76,7 @@ def show(view: View) -> None:
         return
     if asked.here:
         facts = left_out_facts.of_model(facts, asked.location, asked.base and offered[asked.base].location)
-    left_out_facts.say(facts)
+    left_out_facts.say(facts, checked=asked.here)
     if len(facts.facts) > MAX_FACTS:
         _say_command(asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"

@@ -46,7 +46,7 @@ class Choice:
         location: what to load: a name in the registry or a folder.
         where: its origin, shown after its name in menus.
         here: whether it is on this machine; other models are downloaded from the hub, and only at the user's request.
-        base: name of the model whose head reads it, if it has no head and its base is not recorded.
+        base: name of its base if a run of one's own names it; its head reads the model if that has none.
     """
 
     name: str
@@ -100,18 +100,18 @@ def choices() -> dict[str, Choice]:
     offered: dict[str, Choice] = {}
     for choice in [*shipped, *local, *sorted(hub, key=lambda one: not one.here)]:
         offered.setdefault(choice.name, choice)
-    return offered
+    return {name: one if one.base in offered else replace(one, base="") for name, one in offered.items()}
 
 
 def _of_own_runs() -> list[Choice]:
-    """The folders that own runs asked; one without a head is read through that of the base that its run names."""
+    """The folders that own runs asked, each with the base that its run names."""
     found = []
     for wish in (run.state.wish for run in own_runs()):
         base = name_of_model(wish.base) if wish.base else ""
         for text, name in ((wish.model, wish.name), (wish.base, ""), *((one, "") for one in wish.others)):
             if text and (Path(text) / "config.json").is_file():
                 choice = Choice(name or name_of_model(text), text, "local")
-                found.append(replace(choice, base=base) if text != wish.base and lacks_head(choice) else choice)
+                found.append(replace(choice, base=base) if text != wish.base else choice)
     return found
 
 

@@ -40,13 +40,14 @@ class Given:
     facts: FactSet
 
 
-def draw(view: View, refused: Markdown | None, at_work: Callable[[], None]) -> None:
+def draw(view: View, refused: Markdown | None, standing: Callable[[], None], *, busy: bool) -> None:
     """Draws the form.
 
     Args:
         view: the page.
         refused: why no run can be started; None if one can.
-        at_work: draws the run that is at work, where the button is.
+        standing: draws the run that is at work, or did not end well.
+        busy: whether a run is at work, which then stands where the button was.
     """
     model, base, more = models.draw(view, refused is not None)
     given = _facts()
@@ -55,19 +56,30 @@ def draw(view: View, refused: Markdown | None, at_work: Callable[[], None]) -> N
         facts = given.facts
         for one in known:
             facts = left_out_facts.of_model(facts, one.text, base.text if base else "")
-        left_out_facts.say(facts)
-        _start(view, model, base, more, Given(given.file, given.content, facts), refused)
-    elif given is not None:
-        left_out_facts.say(given.facts)
-    else:
+        left_out_facts.say(facts, checked=bool(known))
+        _start(model, base, more, Given(given.file, given.content, facts), refused, standing, busy=busy)
+        return
+    if given is not None:
+        left_out_facts.say(given.facts, checked=False)
+    elif not busy:
         st.info("Name a model and give facts; then they can be asked.", icon=":material/info:")
-    at_work()
+    standing()
 
 
-def _start(view: View, model: Named, base: Named | None, more: list[Named], given: Given, refused: Markdown | None) -> None:
-    """Draws the options, the expected time, the button and the commands that it runs."""
+def _start(
+    model: Named,
+    base: Named | None,
+    more: list[Named],
+    given: Given,
+    refused: Markdown | None,
+    standing: Callable[[], None],
+    *,
+    busy: bool,
+) -> None:
+    """Draws the options, the button with the expected time, and the commands that it runs; for ``standing`` and ``busy`` see ``draw``."""
     if not given.facts.facts:
         st.info("None of these facts can be asked.", icon=":material/info:")
+        standing()
         return
     left, right = st.columns(2)
     trex = left.toggle("Ask T-REx, too", key="own_model.trex", help="The shipped facts, next to yours.")
@@ -88,26 +100,36 @@ def _start(view: View, model: Named, base: Named | None, more: list[Named], give
         recover=recover and base is not None,
         others=tuple(one.text for one in more),
     )
-    models_asked = [model, *more, *([base] if base else [])]
-    if refused is None:
-        busy = any(run.running for run in background.own_runs())
-        ready = all(one.fine for one in models_asked) and not busy
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button("Run", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
-                try:
-                    run = background.prepare(wish, given.content, Path(given.file).suffix.lower())
-                    background.start(run)
-                except ProbingError as error:
-                    blocks.problem(error)
-                else:
-                    selection.update(my_run=run.id, own_tab="new")
-                    st.rerun()
-            _say_time(models_asked, len(given.facts.facts), trex)
-    else:
+    if refused is not None:
         st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
+    elif not busy:
+        _button(wish, [model, *more, *([base] if base else [])], given)
+    standing()
     with st.expander("In a terminal", icon=":material/terminal:", expanded=refused is not None):
         blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
         st.caption(filled("Type them where {file} lies.", file=code(given.file)))
+
+
+def _button(wish: Wish, asked: Sequence[Named], given: Given) -> None:
+    """Draws the button, and how long the run takes if the sizes of the models that are asked are known."""
+    seconds = 0.0
+    if all(one.model for one in asked):
+        sizes = (len(given.facts.facts), *([_trex_facts()] if wish.trex else []))
+        seconds = sum(one.model.seconds(n, _speed()) for one in asked if one.model for n in sizes)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        ready = all(one.fine for one in asked)
+        if st.button("Run", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
+            try:
+                run = background.prepare(wish, given.content, Path(given.file).suffix.lower(), seconds)
+                background.start(run)
+            except ProbingError as error:
+                blocks.problem(error)
+            else:
+                selection.update(my_run=run.id, own_tab="new")
+                st.rerun()
+        if seconds:
+            words = "Takes {time}, without downloads and ways back; it goes on if this page is closed."
+            st.caption(filled(words, time=in_minutes(seconds)))
 
 
 def _facts() -> Given | None:
@@ -138,14 +160,6 @@ def _facts() -> Given | None:
         st.warning(filled(words, run=code(other.id), name=facts.probe_set, free=free), icon=":material/label:")
         return None
     return Given(Path(name).name, content, facts)
-
-
-def _say_time(named: Sequence[Named], facts: int, trex: bool) -> None:
-    """States the expected time, if the models' sizes are known."""
-    known = [one.model for one in named if one.model]
-    if len(known) == len(named):
-        seconds = sum(one.seconds(n, _speed()) for one in known for n in (facts, *([_trex_facts()] if trex else [])))
-        st.caption(filled("Takes {time}, without downloads and ways back; it goes on if this page is closed.", time=in_minutes(seconds)))
 
 
 @st.cache_resource(show_spinner=False)

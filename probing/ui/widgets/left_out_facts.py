@@ -21,9 +21,10 @@ def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
         return facts
 
 
-def say(facts: FactSet) -> None:
-    """States how many facts can be asked, and names those that are left out with the reasons."""
-    parts: list[Markdown] = [filled("{facts} can be asked.", facts=count(len(facts.facts), "fact"))]
+def say(facts: FactSet, *, checked: bool = True) -> None:
+    """States how many facts can be asked, or are read if no model was ``checked``, and names those that are left out with the reasons."""
+    words = "{facts} can be asked." if checked else "{facts} read."
+    parts: list[Markdown] = [filled(words, facts=count(len(facts.facts), "fact"))]
     for reason, number in sorted(facts.left_out.items()):
         named = listing([fact.object or fact.prompt for fact, why in facts.dropped if why == reason])
         which = filled(" ({named})", named=named) if named else ""
