@@ -94,21 +94,21 @@ MAX_PARAMETERS = 9
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
-    "app.py": 182,
+    "app.py": 183,
     "data/making": 2368,
-    "pages": 2906,
+    "pages": 2909,
     "probing": 111,
     "probing/api": 3281,
     "probing/commands": 1403,
-    "probing/core": 13_886,
-    "probing/figures": 6285,
+    "probing/core": 13_893,
+    "probing/figures": 6337,
     "probing/jobs": 603,
     "probing/models": 11_670,
     "probing/reports": 8741,
     "probing/store": 5796,
     "probing/ui": 8679,
     "probing/workflows": 8430,
-    "tests": 48_237,
+    "tests": 48_262,
 }
 
 

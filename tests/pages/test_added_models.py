@@ -66,19 +66,13 @@ def own_model(tmp_path):
     return save("bert", tmp_path / "cache" / "models" / "mine").name
 
 
-def lens_line(app) -> str:
-    """The line on the logit lens; there is one."""
-    (line,) = [one.value.replace("\\", "") for one in app.caption if "logit lens" in one.value]
-    return line
-
-
 def ranks(app) -> list[list[int]]:
     """The ranks of the user's own facts by layer."""
     table = next(one.value for one in app.dataframe if "L0" in one.value.columns)
     return table[[f"L{layer}" for layer in range(LAYERS + 1)]].values.tolist()
 
 
-def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_and_one_line_says_so(visit, own_model):
+def test_own_facts_are_asked_of_a_model_without_trained_heads_through_its_own_output_layer(visit, own_model):
     content = b"Question;Answer\nThe capital of France is ___.;Paris\nParis has no gap.;Paris\n"
     app = visit("facts", query={"facts_tab": "own"})
     app.selectbox(key="facts.live_model").set_value(own_model)
@@ -89,8 +83,4 @@ def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_
     assert "1 left out: not exactly one mask" in read
     app.button(key="own.ask").click().run()
     assert not app.exception and not app.warning
-    assert own_model in lens_line(app)
-    by_default = ranks(app)
-    app.selectbox(key="facts.own_head").set_value("logit_lens").run()
-    app.button(key="own.ask").click().run()
-    assert by_default == ranks(app) and min(by_default[0]) >= 1
+    assert app.selectbox(key="facts.own_head").value == "logit_lens" and min(ranks(app)[0]) >= 1

@@ -186,7 +186,7 @@ def test_methods_show_the_null_with_facts_of_the_store_and_its_totals(visit):
     (example,) = (table.value for table in app.dataframe if "layer 1" in table.value.columns)
     (sums,) = (table.value for table in app.dataframe if "inner_own" in table.value.columns)
     assert sums["inner_own"].iloc[0] <= sums["inner_n"].iloc[0]
-    assert list(example["subject"]) == ["own", "swapped"] * (len(example) // 2) and len(example) >= 2
+    assert list(example["subject"]) == ["own", "other"] * (len(example) // 2) and len(example) >= 2
     inner = example[[name for name in example.columns if name.startswith("layer")][:-1]].min(axis=1)
     assert (inner.to_numpy().reshape(-1, 2).min(axis=1) == 1).all() and (example.iloc[:, -1] > 1).all()
 

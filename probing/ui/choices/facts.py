@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
@@ -44,5 +45,5 @@ class FactsSelection:
     part_k: int = one_of(RANKS)
     fact_models: tuple[str, ...] = noted((), kept=True)
     facts_tab: str = one_of(tuple(TABS))
-    own_head: str = ""
+    own_head: str = one_of(HEADS, LOGIT_LENS)
     own_base: str = ""
