@@ -11,6 +11,7 @@ from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import Answer, Question
+from probing.core.tasks.recipe import protection_in_words
 from probing.reports import front
 from probing.reports.live_answer import first_layers
 from probing.ui import stored_examples
@@ -141,7 +142,7 @@ def cards(view: View, run_id: str) -> None:
         if kept:
             words = filled(
                 "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at {other:.2f}",
-                recipe=kept.recipe,
+                recipe=protection_in_words(kept.recipe),
                 metric=kept.metric,
                 score=kept.score,
                 plain=kept.plain_share * 100,

@@ -12,6 +12,7 @@ from probing.core.errors import ProbingError, PromptError
 from probing.core.perturb import rules
 from probing.core.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.core.stats.baselines import may_be_shown
+from probing.figures.shown_runs import head_name
 from probing.figures.theme import ink_on
 from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
@@ -85,7 +86,9 @@ def ask_line(view: View, label: Markdown, shown: str) -> None:
 def choose_head(view: View) -> None:
     """Draws the choice of the heads."""
     heads = list(live_models.HEADS)
-    selection.bound(st.segmented_control, OPTIONS["live_head"], "live_head", view.page, options=heads, required=True)
+    selection.bound(
+        st.segmented_control, OPTIONS["live_head"], "live_head", view.page, options=heads, required=True, wrap=True, format_func=head_name
+    )
 
 
 def choose_example(examples: Sequence[str]) -> None:
@@ -213,7 +216,7 @@ def choose_gap(view: View, there: Sequence[Choice], question: Question, gaps: Ma
     if selection.of(AskSelection).perturbation:
         st.caption("A changed sentence needs exactly one gap.")
     # A mask in one model's own spelling is not a gap for other models.
-    if fewer := [view.label(choice.name) for choice in there if gaps[choice.name] < mask]:
+    if fewer := [view.name(choice.name) for choice in there if gaps[choice.name] < mask]:
         st.info(filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)), icon=":material/info:")
     return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
 

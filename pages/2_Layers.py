@@ -54,7 +54,7 @@ FIGURE_3 = ("P463", "P530", "P37")
 CURVE = "Share of facts whose right word a layer ranks first. Dotted: a blind guess, with somebody else's name in the question."
 CURVE_HOW = (
     "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of all words. Bands: "
-    "95 % intervals. Grey, dashed: always giving the relation's most frequent answer. Dotted: a blind guess, that is, the same facts asked "
+    "95 % intervals. Grey, dashed: always giving the relation's commonest answer. Dotted: a blind guess, that is, the same facts asked "
     "with somebody else's name in the question (a swapped subject that does not have the answer); only facts with such a subject count. "
     "Grey, dashes and dots: one of the relation's answers by chance. Beyond a yardstick: the value minus it; 0 is the yardstick. Macro: "
     "every relation counts once; micro: every fact. A click on a point opens its facts."
@@ -62,7 +62,7 @@ CURVE_HOW = (
 MAP = "One row per relation, on the same layers: the stronger the shade, the more facts are known. A click on a cell opens its facts."
 MAP_HOW = (
     "Rows stand by the first layer with half of what the last layer knows, unless another order is chosen. ○: the last layer is not above "
-    "always giving the relation's most frequent answer, by the 95 % interval. In differences, to the base or to a yardstick, blue is more "
+    "always giving the relation's commonest answer, by the 95 % interval. In differences, to the base or to a yardstick, blue is more "
     "and orange fewer. The scale is the same for all models. The pointer shows a cell's numbers."
 )
 RELATIONS = (

@@ -63,7 +63,7 @@ FLOW_HOW = (
 FATES_CAPTION = "Heights are numbers of facts; each share says what it is a share of. Click a part to open its facts."
 FATES_HOW = (
     "Rank at the last layer. A lost fact is still first at an inner layer, as in the base; moved to an inner layer, where the base has not "
-    "got it first; suppressed: among the first 100 at the last layer; displaced: only at an inner layer; or not read at any layer. Data "
+    "got it first; among the first 100 at the last layer; only at an inner layer; or at none. Data "
     "has the two fates at inner layers beside equally confident wrong answers, and the facts that only one of the two was asked."
 )
 RELATIONS = "Open: before fine-tuning; filled: after. Right: change in the facts that were known. Click a row for its lost facts."

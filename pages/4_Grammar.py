@@ -80,7 +80,7 @@ WEIGHTS_HOW = (
     "weights suggest (Fayyaz et al. 2021): times the norm shows that. Concentration (K) is the divergence from equal bars, in bits: high "
     "if few layers carry most of the weight or gain; it is a column of the data."
 )
-LABELS = "Expected layer of each label, the commonest on top. A click lists its sentences."
+LABELS = "Mean layer of each label's gains, the commonest on top. A click lists its sentences."
 LABELS_HOW = (
     "Each label's own F1 by layer gives its expected layer; lines are 95 % intervals. Labels without a resolved one are in the data."
 )
@@ -196,7 +196,7 @@ def order(shown: Shown) -> None:
     if pairs.empty:
         st.info("An order needs probes of at least two tasks.", icon=":material/info:")
     elif (pairs["verdict"] == UNRESOLVED).all():
-        words = "Of {pairs} of tasks, none can be put in an order in {model}: their expected layers do not lie clearly apart."
+        words = "Of {pairs} of tasks, none can be put in an order in {model}: their mean layers do not lie clearly apart."
         st.markdown(filled(words, pairs=count(len(pairs), "pair"), model=shown.view.name(model)))
     else:
         blocks.figure(
@@ -253,7 +253,7 @@ def labels(shown: Shown) -> None:
         )
     panel = shown.panels.labels(task)
     if panel.table is None or panel.rows.empty:
-        st.info("No label's expected layer is resolved.", icon=":material/info:")
+        st.info("For no label can its mean layer be told.", icon=":material/info:")
         return
     blocks.figure(
         drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),

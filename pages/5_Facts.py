@@ -10,7 +10,7 @@ from probing.core.forgetting.ways import LISTED_BY
 from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.core.stats.baselines import may_be_shown
 from probing.figures import theme
-from probing.figures.shown_runs import set_name
+from probing.figures.shown_runs import head_name, set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
 from probing.figures.tokens.stored_fact import compared_runs, rank_table
 from probing.reports.forgetting.places import facts as lost_facts
@@ -150,7 +150,7 @@ def bar(view: View) -> None:
                 max_selections=MAX_MODELS - 2,
             )
             further = [name for name in own.fact_models if name in others][MAX_MODELS - 2 :]
-            blocks.say_ignored([view.label(name) for name in further], of="the models that fit beside each other")
+            blocks.say_ignored([view.name(name) for name in further], of="the models that fit beside each other")
 
 
 def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
@@ -236,7 +236,7 @@ def one_fact(view: View, fact_id: str) -> None:
     bar(view)
     if view.chosen.model not in by_model and not count_messages.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
-        st.info(filled(words, model=view.name(view.chosen.model), head=view.chosen.head), icon=":material/info:")
+        st.info(filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:")
     if shown:
         left, right = st.columns([2, 1])
         with left:
@@ -433,7 +433,7 @@ def why_no_part(view: View) -> None:
         why = filled("only counts are stored for {model}", model=view.name(own.versus))
     elif own.versus:
         words = "no run of {model} read with {head} on {facts} is stored"
-        why = filled(words, model=view.name(own.versus), head=chosen.head, facts=set_name(chosen.probe_set))
+        why = filled(words, model=view.name(own.versus), head=head_name(chosen.head), facts=set_name(chosen.probe_set))
     else:
         why = Markdown("choose the model to compare with")
     st.info(filled("Facts that were {part} cannot be listed: {why}.", part=PART_WORDS[own.part], why=why), icon=":material/link_off:")

@@ -12,7 +12,7 @@ import streamlit as st
 from probing.core.claims import Claim
 from probing.core.head_kinds import HEADS
 from probing.figures import theme
-from probing.figures.shown_runs import common_head
+from probing.figures.shown_runs import common_head, head_name
 from probing.reports.reproduction.judge import FAILS, HOLDS, Judged, claims_frame
 from probing.reports.reproduction.papers import PAPERS, reproduced
 from probing.reports.reproduction.tiles import OPEN, counts, tiles, with_comparisons
@@ -73,7 +73,7 @@ def choose(view: View) -> tuple[str, ...]:
             view.page,
             options=list(TITLES),
             format_func=TITLES.__getitem__,
-            resets={"figure": "", "panel": "", "papers_subject": ""},
+            resets={"figure": "", "panel": "", "papers_subject": "", "papers_head": ""},
             width=380,
         )
         if not chosen:
@@ -84,7 +84,7 @@ def choose(view: View) -> tuple[str, ...]:
                 return (chosen,)
             heads, usual = offered_heads(view, there[chosen])
             head = own.papers_head if own.papers_head in heads else usual
-            selection.bound(st.segmented_control, "Read with (head)", "papers_head", view.page, value=head, options=heads, required=True)
+            selection.bound(st.selectbox, "Read with (head)", "papers_head", view.page, value=head, options=heads, format_func=head_name)
     return (chosen, head)
 
 

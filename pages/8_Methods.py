@@ -31,7 +31,7 @@ from probing.ui.widgets.task_marks import mark_key
 _FOLDER = Path(methods.__file__).parent
 NULL = """
 A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with the fact's own
-subject and with another one (swapped), and the rank of the answer at every layer. What only the own subject finds counts as knowledge.
+name and with somebody else's, and the rank of the answer at every layer. What only the own name finds counts as knowledge.
 """
 DIFFERENCES = """
 - **Ranks count from 1.** BERTnesia's code counts from 0 and tests `rank <= k`, so its P@10 is a P@11; P@1 is the same.
@@ -109,7 +109,7 @@ def draw_metrics(view: View) -> None:
     example = pd.DataFrame([row for fact in view.read(null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)])
     blocks.table_with_download(example, stamp=stamp, name="null-example")
     sums = view.read(total, (run["run_id"],), (1,), ("micro",))
-    columns = {"model": "model", "inner_n": "missed with both", "inner_own": "found inside, own", "inner_swapped": "found inside, swapped"}
+    columns = {"model": "model", "inner_n": "missed with both", "inner_own": "own name, inside", "inner_swapped": "other name, inside"}
     columns |= {"inner_p": "p (McNemar)", "total": "any layer", "last_layer": "last layer", "majority": "commonest answer"}
     st.header("The same over all facts")
     blocks.table_with_download(sums, stamp=stamp, name="null-totals", column_order=list(columns), column_config=columns)
@@ -128,9 +128,9 @@ def run_with_ranks(view: View) -> pd.Series | None:
 
 
 def example_rows(fact) -> list[dict]:
-    """Two rows: the ranks with the own and with the swapped subject."""
-    asked = (("own", fact.prompt, fact.own_ranks), ("swapped", fact.swapped_prompt, fact.swapped_ranks))
-    kinds = {"own": "own subject only", "swapped": "swapped subject only", "both": "both"}
+    """Two rows: the ranks with the own and with another name."""
+    asked = (("own", fact.prompt, fact.own_ranks), ("other", fact.swapped_prompt, fact.swapped_ranks))
+    kinds = {"own": "own name only", "swapped": "other name only", "both": "both"}
     return [
         {"found with": kinds[fact.kind], "answer": fact.object, "subject": side, "prompt": prompt}
         | {f"layer {layer}": rank for layer, rank in enumerate(ranks, 1)}

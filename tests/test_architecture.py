@@ -48,21 +48,21 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
-    "app.py": 182,
+    "app.py": 184,
     "data/making": 2368,
-    "pages": 2936,
+    "pages": 2939,
     "probing": 111,
     "probing/api": 3281,
     "probing/commands": 1403,
-    "probing/core": 13_897,
-    "probing/figures": 6323,
+    "probing/core": 13_915,
+    "probing/figures": 6375,
     "probing/jobs": 603,
     "probing/models": 11_670,
-    "probing/reports": 8741,
+    "probing/reports": 8659,
     "probing/store": 5804,
-    "probing/ui": 8697,
+    "probing/ui": 8667,
     "probing/workflows": 8430,
-    "tests": 48_298,
+    "tests": 45_590,
 }
 
 

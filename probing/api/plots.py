@@ -65,7 +65,7 @@ class Plots:
         >>> import probing
         >>> figure = probing.results().plot.curve(model="nesia-mini", probe_set="trex", k=10)
         >>> figure.layout.yaxis.title.text
-        'right answers, % (P@10, macro)'
+        'right answers, % (P@10, mean of relations)'
         """
         names, layers, cell = run_names(model, head, probe_set, templates), several("layer", layer), _cell(k, average)
         refuse_layers(self._results.database, names, layers)

@@ -165,21 +165,21 @@ _ALL = (
     ),
     Metric(
         "majority",
-        "majority answer",
+        "commonest answer",
         "share of facts",
         0.0,
         1.0,
         "neither",
-        "Baseline of P@1: the share of facts whose object is the most frequent object of their relation. "
+        "Baseline of P@1: the share of facts whose object is the commonest object of their relation. "
         "A model that ignores the subject and always gives that answer has this P@1.",
-        "among equally frequent objects the first by name; the share is the same",
+        "among equally common objects the first by name; the share is the same",
         "undefined without facts",
         "ours; LAMA's Freq baseline (Petroni et al. 2019) counts in the training text instead",
         "store.run_queries.majority",
     ),
     Metric(
         "swapped_subject",
-        "swapped subject",
+        "blind guess",
         "share of facts",
         0.0,
         1.0,
@@ -209,16 +209,17 @@ _ALL = (
     ),
     _difference(
         "above_majority",
-        "minus majority",
-        "Value minus majority answer, on the same facts. Its 95 % interval is the value's: the majority answer is a property of the facts.",
-        "undefined if the majority answer is: for P@10, P@100 and MRR",
+        "beyond the commonest answer",
+        "Value minus that of the commonest answer, on the same facts. Its 95 % interval is the value's: the commonest answer is a property "
+        "of the facts.",
+        "undefined if the commonest answer is: for P@10, P@100 and MRR",
     ),
     _difference(
         "above_swapped",
-        "minus swapped",
-        "P@k minus the swapped subject's, both on the facts that have a swapped subject; P@k on these facts is called matched. "
+        "beyond a blind guess",
+        "P@k minus the blind guess's, both on the facts that have a swapped subject; P@k on these facts is called matched. "
         "Its 95 % interval is paired: Newcombe's for micro and for one relation, normal for the mean over relations.",
-        "undefined if the swapped subject is",
+        "undefined if the blind guess is",
     ),
     Metric(
         "total_null",
@@ -350,7 +351,7 @@ _ALL = (
     ),
     _fate(
         "displaced",
-        "Lost facts, first at no inner layer and not suppressed, with rank <= 100 at some inner layer 1..L-1 of the fine-tuned model.",
+        "Lost facts, first at no inner layer and with rank > 100 at the last, that have rank <= 100 at some inner layer 1..L-1.",
     ),
     _fate(
         "not_read",

@@ -9,7 +9,7 @@ from probing.figures import across, theme
 TITLE = "layer (0 = embeddings)"
 ZERO = "emb."
 #: Room left and right of the axes of figures that stand below each other on one layer axis, in pixels.
-LEFT, RIGHT = 58, 150
+LEFT, RIGHT = 58, 164
 
 
 def _ticks(last: int) -> list[int]:

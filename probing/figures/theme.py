@@ -44,6 +44,12 @@ DARK_TEMPLATE = "plotly_dark"
 INK = "#46525E"
 #: Text on dark paper.
 LIGHT_INK = "#D7DCE1"
+#: Per cent of known facts -> colour on a light and on a dark page, where the most is the lightest; steep at first, because most cells are
+#: small.
+_KNOWN = {
+    False: {0: "#F2F5F8", 10: "#C6DDF0", 45: "#4F9BD3", 100: "#08406F"},
+    True: {0: "#18212B", 10: "#1D4765", 45: "#3E93D1", 100: "#E6F4FF"},
+}
 
 #: Objective -> the hue of its models, one shade per family. The first family has the colours above; those of ``OTHER_COLOURS``
 #: and the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learned no task,
@@ -209,6 +215,11 @@ def breakable(name: str, width: int = 14) -> str:
                 lines.append(part)
             first = False
     return "<br>".join(plain(line) for line in lines)
+
+
+def known_scale(dark: bool) -> list[tuple[float, str]]:
+    """The colours of shares from 0 to 1 of known facts; the same in every map, so that a shade means the same."""
+    return [(share / 100, colour) for share, colour in _KNOWN[dark].items()]
 
 
 def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:

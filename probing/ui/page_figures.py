@@ -36,7 +36,7 @@ def page_figure(link: str, name: str) -> go.Figure:
 
     >>> from probing.ui.page_figures import page_figure
     >>> page_figure("Layers?k=10", "layer-curves").layout.yaxis.title.text
-    'right answers, % (P@10, macro)'
+    'right answers, % (P@10, mean of relations)'
     """
     parts = urlsplit(link)
     title = parts.path.rpartition("/")[2]

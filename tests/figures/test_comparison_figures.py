@@ -5,6 +5,7 @@ import itertools
 import pandas as pd
 import pytest
 
+from probing.core.knowledge.transitions import outcome_words
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
@@ -55,11 +56,11 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
             "kept": 60,
             "lost": 40,
             "gained": 20,
-            "still first at an inner layer, as in the base": 11,
-            "moved to an inner layer": 4,
-            "suppressed": 12,
-            "displaced": 8,
-            "not read at any layer": 5,
+            outcome_words("still_inside"): 11,
+            outcome_words("moved"): 4,
+            outcome_words("suppressed"): 12,
+            outcome_words("displaced"): 8,
+            outcome_words("not_read"): 5,
         }
     )
 

@@ -104,7 +104,7 @@ def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert [bar.name.replace("<br>", " ") for bar in figure.data] == [AS_BEFORE, NOT_FOUND], "fates without a cell have no swatch"
     assert sum(bar.x[0] for bar in figure.data) == 100 and list(figure.data[1].text) == ["3", "3"]
     assert "&lt;i&gt;T" in figure.layout.yaxis.ticktext[0]
-    assert "beat the majority label nowhere" in json.dumps(fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str)
+    assert "beat the commonest answer nowhere" in json.dumps(fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str)
 
 
 def test_the_plane_has_a_point_a_model_whose_name_covers_no_other():

@@ -1,10 +1,13 @@
 """The relation map and the curves of relations."""
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
 
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.relation_map import ordered, relation_map, row_facts
+from probing.figures.knowledge.relation_slopes import relation_slopes
 
 #: Relation -> (label, cardinality, shares of layers 0 to 3).
 PLANTED = {
@@ -52,8 +55,28 @@ def test_every_cell_of_the_map_carries_its_relation_and_layer_and_stands_on_its_
     assert len(cells.x) == 12
     for x, y, (relation, layer) in zip(cells.x, cells.y, cells.customdata, strict=True):
         assert x == layer
-        assert heat.z[y][list(heat.x).index(x)] == pytest.approx(PLANTED[relation][2][layer] * 100)
+        (row,) = [number for number, (top, bottom) in enumerate(pairwise(heat.y)) if top < y < bottom]
+        assert heat.z[row][list(heat.x).index(x)] == pytest.approx(PLANTED[relation][2][layer] * 100)
     assert "capital" in cells.hovertext[0] and "1-1" in cells.hovertext[0] and "50 facts" in cells.hovertext[0]
+
+
+def test_a_long_name_is_whole_on_several_lines_of_a_row_that_is_as_much_higher():
+    long = "located in the administrative territorial entity"
+    table = points(label=lambda rows: rows["label"].where(rows["relation"] != "P2", long))
+    figure = relation_map(table, k=1, order="name")
+    (name,) = [text for text in figure.layout.yaxis.ticktext if "<br>" in text]
+    lines = name.split("<br>")
+    assert " ".join(lines) == long
+    heights = [bottom - top for top, bottom in pairwise(figure.data[0].y)]
+    assert sorted(heights)[:2] == [1, 1] and max(heights) >= len(lines)
+    slopes = relation_slopes(losses(long), base="a", model="b", k=1)
+    assert long in [text.replace("<br>", " ") for text in slopes.layout.yaxis.ticktext]
+    assert list(slopes.layout.yaxis.tickvals) == list(slopes.data[2].y)
+
+
+def losses(label: str) -> pd.DataFrame:
+    numbers = {"n": 9, "kept": 1, "lost": 2, "gained": 0, "base_value": 0.5, "value": 0.2, "share_lost": 0.6}
+    return pd.DataFrame([{"relation": "P2", "label": label} | numbers, {"relation": "P1", "label": "capital"} | numbers])
 
 
 def test_the_difference_to_the_base_is_signed_around_nought():

@@ -22,18 +22,19 @@ def marks(*rows: dict) -> dict:
 def test_every_yardstick_that_is_measured_is_a_mark_of_its_own():
     found = marks(ROW, ROW | {"model": "b", "seeds": 8, "seed_union": 0.22})
     assert list(found) == [name for name, _ in MARKS.values()]
-    assert found["majority answer"] == [15, 15]
-    assert found["last layer, swapped subject"] == [5, 5]
+    assert found[MARKS["majority"][0]] == [15, 15]
+    assert found[MARKS["swapped_last"][0]] == [5, 5]
     # Of a gain of 10 points, 6 of 8 are found with a swapped subject too.
-    assert found["inner layers, swapped subject"] == pytest.approx([20 + 10 * 6 / 8] * 2)
-    assert found["union over re-trained heads of the last layer"][1] == 22
+    assert found[MARKS["inner_null"][0]] == pytest.approx([20 + 10 * 6 / 8] * 2)
+    assert found[MARKS["seed_union"][0]][1] == 22
 
 
 def test_what_is_not_measured_has_no_mark():
     empty = dict.fromkeys(("majority", "swapped_last", "matched_last", "inner_own", "inner_swapped", "inner_n"))
     assert marks(ROW | empty) == {}
     half = marks(ROW, ROW | {"model": "b"} | empty)
-    assert half["majority answer"][0] == 15 and pd.isna(half["majority answer"][1])
+    drawn = half[MARKS["majority"][0]]
+    assert drawn[0] == 15 and pd.isna(drawn[1])
 
 
 def test_the_two_bars_of_a_model_stack_to_its_total():

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from probing.core.facts.fact import Fact
-from probing.core.knowledge.transitions import FATES, PARTS
+from probing.core.knowledge.transitions import FATES, PARTS, outcome_words
 from tests.pages.conftest import charts, grids, opening, visited
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
@@ -88,11 +88,11 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
     ("part", "said", "told"),
     [
         ("kept", "kept", [1, 1, 3, "3"]),
-        ("still_inside", "lost: still first at an inner layer, as in the base", [30, 1, 2, "2"]),
-        ("moved", "lost: moved to an inner layer", [30, 1, 1, "1"]),
-        ("suppressed", "lost: suppressed", [50, 20, 2, ""]),
-        ("displaced", "lost: displaced", [500, 60, 1, ""]),
-        ("not_read", "lost: not read at any layer", [900, 900, 1, ""]),
+        ("still_inside", f"lost: {outcome_words('still_inside')}", [30, 1, 2, "2"]),
+        ("moved", f"lost: {outcome_words('moved')}", [30, 1, 1, "1"]),
+        ("suppressed", f"lost: {outcome_words('suppressed')}", [50, 20, 2, ""]),
+        ("displaced", f"lost: {outcome_words('displaced')}", [500, 60, 1, ""]),
+        ("not_read", f"lost: {outcome_words('not_read')}", [900, 900, 1, ""]),
         ("gained", "gained", [1, 1, 3, "3"]),
         ("never", "never", [40, 20, 2, ""]),
     ],

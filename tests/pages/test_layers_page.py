@@ -14,6 +14,7 @@ from probing.core.knowledge.onset import steepest
 from probing.reports.knowledge.forgotten_relations import by_model, relation_forgetting, with_yardsticks
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.store.opening import open_database
+from probing.ui.frame import yardsticks
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
@@ -111,8 +112,8 @@ def test_what_is_beyond_a_yardstick_is_counted_from_the_planted_ranks(family, fe
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ({"k": "10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
-        ({"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
+        ({"k": "10", "minus": "majority"}, yardsticks.NO_MAJORITY),
+        ({"metric": "mrr", "minus": "swapped"}, yardsticks.NOT_OF_METRIC),
     ],
 )
 def test_a_yardstick_that_is_not_defined_says_why_and_the_values_are_drawn(look, few_suffice, query, reason):

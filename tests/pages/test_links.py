@@ -25,7 +25,7 @@ STORES: dict[Callable, tuple[str, ...]] = {
 #: Choices that no widget of a first visit offers, as a link has them.
 GIVEN = {
     "home": {"example": "2"},
-    "facts": {"facts_tab": "own", "own_head": "logit_lens"},
+    "facts": {"facts_tab": "own", "own_head": "tied"},
     "methods": {"methods_tab": "cite"},
     "ask": {"prompt": "[MASK] is in [MASK].", "mask": "0", "gap": "2", "live_head": "logit_lens"},
     "own_model": {"my_model": "nesia-mini"},

@@ -105,7 +105,11 @@ TERMS: tuple[Term, ...] = (
     ),
 )
 #: Label of a quantity -> other words for it.
-_FORMS = {"majority answer": ("commonest answer", "most frequent answer"), "linear CKA": ("CKA",)}
+_FORMS = {
+    "commonest answer": ("majority answer",),
+    "blind guess": ("swapped subject", "somebody else's name"),
+    "linear CKA": ("CKA",),
+}
 
 
 @cache

@@ -16,7 +16,9 @@ FATES = ("still_inside", "moved", "suppressed", "displaced", "not_read")
 _WORDS = {
     "still_inside": "still first at an inner layer, as in the base",
     "moved": "moved to an inner layer",
-    "not_read": "not read at any layer",
+    "suppressed": "among the first 100 at the last layer",
+    "displaced": "among the first 100 at an inner layer only",
+    "not_read": "at no layer among the first 100",
 }
 #: Up to this rank a lost fact still counts as near.
 NEAR = 100

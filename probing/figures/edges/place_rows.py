@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from probing.figures import layer_axis, theme
 from probing.figures.edges import task_rows
 
-NOT_RESOLVED = "not resolved"
+NOT_RESOLVED = "cannot be told"
 NEAR_UNIFORM = "weights near uniform: no place"
 #: Opacity of a centre of gravity that is no place.
 _FAINT = 0.3
@@ -35,7 +35,7 @@ def place_rows(
         shares: whether layers are drawn as shares of the model's depth, so that models of different depth can be compared.
     """
     if places.empty:
-        return theme.empty("No expected layer is resolved, or no cumulative probes are stored.")
+        return theme.empty("No mean layer of the gains can be told, or no cumulative probes are stored.")
     models = list(dict.fromkeys(places["model"]))
     rows, looks = task_rows.placed(places, models), task_rows.looks(models, colours)
     scale = 1 / rows["last"] if shares else rows["last"] * 0 + 1.0
@@ -44,10 +44,10 @@ def place_rows(
         name = (labels or {}).get(str(model), str(model))
         _add_model(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
-        task_rows.add_legend(figure, "centre of gravity of the weights", {"symbol": "circle"})
+        task_rows.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
         task_rows.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
-    task_rows.add_legend(figure, "expected layer", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}})
+    task_rows.add_legend(figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}})
     task_rows.finish(figure, rows, titles or {})
     last = int(rows["last"].max())
     if shares:

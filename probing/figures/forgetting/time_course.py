@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 
 from probing.core.stats.rank_buckets import NAMES
 from probing.figures import end_labels, theme
+from probing.figures.name_rows import centres, name_rows
 
 #: Column -> its colour and its name. Of the facts known before, those that are not lost are kept or returned.
 _FLOW = {
@@ -24,6 +25,8 @@ _EMPTY = "No state of this training was asked for facts."
 _BAR = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "thickness": 10, "outlinewidth": 0}
 #: Its height with its title, in pixels.
 _ABOVE = 72
+#: Characters of a row's name on one line.
+_NAME = 26
 
 
 def over_training(
@@ -111,43 +114,47 @@ def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
     figure.update_xaxes(title_text="training step", row=3, col=1)
 
 
-def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None) -> go.Figure:
+def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False) -> go.Figure:
     """Per cent of the facts known before that are known, by training step and layer or relation.
 
     Args:
         table: ``series.steps`` of all layers or ``series.relations`` of one training.
         by: ``layer`` or ``relation``.
         names: relation -> displayed name.
+        dark: whether the page is dark.
     """
     if table.empty:
         return theme.empty(_EMPTY)
     wide = 100 * table.pivot(index=by, columns="step", values="kept_share")
     if by == "relation":
         wide = wide.loc[wide.iloc[:, -1].sort_values(ascending=False, kind="stable").index]
+    called, ends = name_rows([str((names or {}).get(name, name)) for name in wide.index], _NAME)
     figure = go.Figure(
         go.Heatmap(
             z=wide.to_numpy(),
             x=[f"{step:,}" for step in wide.columns],
-            y=[theme.plain(theme.shorten((names or {}).get(name, name), 26) if by == "relation" else name) for name in wide.index],
+            y=ends,
+            text=[[name.replace("<br>", " ")] * len(wide.columns) for name in called],
             zmin=0,
             zmax=100,
-            colorscale="Viridis",
+            colorscale=theme.known_scale(dark),
             colorbar=_BAR | {"title": {"text": "known, %", "side": "top"}},
-            hovertemplate=f"{by} %{{y}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
+            hovertemplate=f"{by} %{{text}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(300, 160 + (26 if by == "layer" else 18) * len(wide)))
+    theme.apply(figure, height=max(300, int(160 + (26 if by == "layer" else 18) * ends[-1])))
     figure.update_layout(margin_t=_ABOVE)
     figure.update_xaxes(title_text="training step", type="category")
-    figure.update_yaxes(title_text=by, type="category")
+    figure.update_yaxes(title_text=by, tickmode="array", tickvals=centres(ends), ticktext=called, showgrid=False)
     return figure
 
 
-def rank_map(cells: pd.DataFrame) -> go.Figure:
+def rank_map(cells: pd.DataFrame, *, dark: bool = False) -> go.Figure:
     """The rank of one fact's answer by training step and layer.
 
     Args:
         cells: step, layer and bucket, as ``reports.forgetting.series.ranks_of_fact`` gives them.
+        dark: whether the page is dark.
     """
     if cells.empty:
         return theme.empty("The answer is never among the first ten at the last layer, so its ranks are not stored.")
@@ -163,7 +170,7 @@ def rank_map(cells: pd.DataFrame) -> go.Figure:
             ygap=1,
             zmin=1 - len(NAMES),
             zmax=0,
-            colorscale="Viridis",
+            colorscale=theme.known_scale(dark),
             # A phone's cells are too narrow for words.
             colorbar=_BAR
             | {

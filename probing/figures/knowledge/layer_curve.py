@@ -16,6 +16,8 @@ from probing.figures.shown_runs import head_name, set_name
 
 #: Metric -> what it is, in plain words; others are right answers.
 _WHAT = {"mrr": "mean of 1 / rank", "answer_p_at_1": "right among the answers"}
+#: How facts are averaged -> the axis's words for it.
+OVER = {"macro": "mean of relations", "micro": "all facts"}
 #: Height of a panel, and of the gap between two for ticks and title, in pixels.
 _PANEL, _GAP = 290, 62
 
@@ -77,7 +79,7 @@ def layer_curve(
     lines = points["run_id"].nunique()
     legend = lines > end_labels.MAX_LABELS * rows
     # On a phone the legend has one line per series.
-    height = _PANEL * rows + 60 if panels else 380 + (14 * (lines - 3) if legend else 0)
+    height = _PANEL * rows + 60 if panels else 330 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
         rows=rows,
         cols=1,
@@ -145,9 +147,9 @@ def metric_curve(
     about = METRICS[metric]
     unit = "share" if about.unit.startswith("share") else about.unit
     what = _WHAT.get(metric, "right answers") if unit == "share" else _WHAT[metric]
-    beyond = f" beyond the {yardsticks.MODES[mode]}" if mode != "value" else ""
-    unit_words = "" if unit != "share" else ", points" if beyond else ", %"
-    title = f"{what}{beyond}{unit_words} ({about.label}, {average})"
+    zero = yardsticks.MODES[mode]
+    title = f"points beyond the {zero}" if zero and unit == "share" else f"{what}{', %' if unit == 'share' else ''}"
+    title += f" ({about.label}, {OVER[average]})"
     names = {name: set_name(name) for name in points["probe_set"].unique()}
     return layer_curve(
         yardsticks.above(points, mode),

@@ -24,8 +24,8 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
         return theme.empty("No relation is chosen, or no facts are left under these filters.")
     figure = go.Figure()
     points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MAX_LINES])].assign(line=points["relation"])
-    short = {relation: theme.shorten(str(label), 22) for relation, label in zip(points["relation"], points["label"], strict=True)}
-    ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=short)
+    names = {relation: str(label) for relation, label in zip(points["relation"], points["label"], strict=True)}
+    ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=names)
     lent: list[EndLabel] = []
     for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
         ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
@@ -74,7 +74,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
         hovertemplate="%{hovertext}<extra></extra>",
     )
     # The number of facts stays on one line.
-    name = f"{theme.shorten(str(line['label'].iloc[0]), 26)} (n\u00a0=\u00a0{n:,})"
+    name = f"{line['label'].iloc[0]} (n\u00a0=\u00a0{n:,})"
     return EndLabel(end, float(line["value"].iloc[-1]) * 100, name, colour)
 
 

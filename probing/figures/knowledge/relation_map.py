@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from probing.core.knowledge.onset import onset
 from probing.figures import layer_axis, theme
+from probing.figures.name_rows import centres, name_rows
 from probing.figures.yardsticks import MODES
 
 #: How rows can be ordered -> words for it.
@@ -19,13 +20,13 @@ ORDERS = {
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
-_ROW = 13
+#: Height of a row whose name has one line, in pixels, characters of a line, and rows that a further line takes.
+_ROW, _NAME, _FURTHER = 13, 29, 1.2
+#: Room for the colour bar and for the axis of layers.
+_ABOVE, _BELOW = 56, 52
 _MOST = 100
-#: Per cent -> colour on a light and on a dark page, where the most is the lightest; steep at first, because most cells are small. All
-#: models have the same scale, from 0 to 100, so that a shade means the same in every map.
-_MORE = {False: {10: "#C6DDF0", 45: "#4F9BD3", 100: "#08406F"}, True: {10: "#1D4765", 45: "#3E93D1", 100: "#E6F4FF"}}
+#: Per cent below -> colour on a light and on a dark page, where the most is the lightest; as ``theme.known_scale``.
 _FEWER = {False: {10: "#F6DCC8", 45: "#DE8544", 100: "#7A3300"}, True: {10: "#573314", 45: "#D5792C", 100: "#FFE9D6"}}
-_NONE = {False: "#F2F5F8", True: "#18212B"}
 
 
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +87,7 @@ def ordered(points: pd.DataFrame, order: str) -> list[str]:
 
 def _colours(dark: bool, *, signed: bool) -> list[tuple[float, str]]:
     """The colours from the least to the most; of differences, orange is below 0."""
-    more = [(share / _MOST, colour) for share, colour in ({0: _NONE[dark]} | _MORE[dark]).items()]
+    more = theme.known_scale(dark)
     if not signed:
         return more
     fewer = [((1 - share / _MOST) / 2, colour) for share, colour in reversed(_FEWER[dark].items())]
@@ -120,13 +121,26 @@ def relation_map(
     signed = bool(base) or mode != "value"
     shown = points.assign(shade=(points[column] - points["base_value"] if base else points[column]) * 100)
     shades = shown.pivot(index="relation", columns="layer", values="shade").reindex(rows)
-    place = {relation: number for number, relation in enumerate(rows)}
+    first = points.drop_duplicates("relation").set_index("relation").loc[rows]
+    marked = set(not_above_majority(points))
+    names, ends = name_rows(
+        [
+            (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "")
+            + str(one.label)
+            # The mark stays on the line of the last word.
+            + (f"\u00a0{MARK}" if one.Index in marked else "")
+            for one in first.itertuples()
+        ],
+        _NAME,
+        _FURTHER,
+    )
+    place = dict(zip(rows, centres(ends), strict=True))
     title = f"right answers, % (P@{k})" if not signed else f"beyond the {MODES[mode]}, points" if not base else f"minus {base}, points"
     figure = go.Figure()
     figure.add_heatmap(
         z=shades.values,
         x=list(shades.columns),
-        y=list(range(len(rows))),
+        y=ends,
         xgap=2,
         ygap=2,
         hoverinfo="skip",
@@ -160,27 +174,20 @@ def relation_map(
         hovertext=[_hover(one, base, mode) for one in shown.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    theme.apply(figure, height=122 + _ROW * max(len(rows), 4))
+    theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
     figure.update_layout(hoverdistance=80)
     layer_axis.horizontal(figure, int(points["layer"].max()))
-    first = points.drop_duplicates("relation").set_index("relation").loc[rows]
-    marked = set(not_above_majority(points))
-    names = [
-        (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "")
-        + theme.shorten(str(one.label), 22)
-        + (f" {MARK}" if one.Index in marked else "")
-        for one in first.itertuples()
-    ]
     figure.update_yaxes(
         tickmode="array",
-        tickvals=list(range(len(rows))),
-        ticktext=[theme.plain(name) for name in names],
-        range=[len(rows) - 0.5, -0.5],
+        tickvals=list(place.values()),
+        ticktext=names,
+        range=[ends[-1], 0],
         showgrid=False,
         side="right",
         tickfont_size=12,
     )
-    figure.update_layout(margin_t=56)
+    figure.update_layout(margin_t=_ABOVE, margin_b=_BELOW)
+    figure.update_xaxes(automargin=False)
     return layer_axis.aligned(figure)
 
 

@@ -4,11 +4,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.figures import theme
+from probing.figures.name_rows import centres, name_rows
 
 #: More rows than this do not fit next to each other.
 MAX_ROWS = 45
 _ROW, _FRAME, _SIZE = 16.5, 96, 12
-#: Characters of a relation's name.
+#: Characters of a relation's name on one line.
 _NAME = 24
 
 
@@ -25,12 +26,14 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
         return theme.empty("No fact was asked of both models under these filters.")
+    names, ends = name_rows([str(one) for one in rows["label"].fillna(rows["relation"])], _NAME)
+    rows.index = pd.Index(centres(ends))
     figure = go.Figure()
     for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
         of = rows[(rows["value"] > rows["base_value"]) == gains]
-        ends = [(row.Index, end) for row in of.itertuples() for end in (row.base_value * 100, row.value * 100, None)]
+        slopes = [(row.Index, end) for row in of.itertuples() for end in (row.base_value * 100, row.value * 100, None)]
         figure.add_scatter(
-            x=[end for _, end in ends], y=[row for row, _ in ends], mode="lines", line={"width": 3, "color": theme.faint(colour, 0.55)},
+            x=[end for _, end in slopes], y=[row for row, _ in slopes], mode="lines", line={"width": 3, "color": theme.faint(colour, 0.55)},
             hoverinfo="skip", showlegend=False,
         )  # fmt: skip
     hover = [_hover(row, base, model) for row in rows.itertuples()]
@@ -45,7 +48,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
         customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
     )  # fmt: skip
-    theme.apply(figure, height=int(_FRAME + _ROW * len(rows)))
+    theme.apply(figure, height=int(_FRAME + _ROW * ends[-1]))
     figure.update_layout(margin={"t": 44, "r": 8}, legend={"y": 1.0, "font_size": _SIZE}, hoverdistance=12)
     figure.update_xaxes(
         title_text=f"right answers, % (P@{k})",
@@ -54,12 +57,13 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         tickfont_size=_SIZE,
         title_font_size=_SIZE,
     )
-    names = [theme.plain(theme.shorten(str(one), _NAME)) for one in rows["label"].fillna(rows["relation"])]
     figure.update_yaxes(
-        tickmode="array", tickvals=list(rows.index), ticktext=names, tickfont_size=_SIZE, range=[len(rows) - 0.4, -0.6], showgrid=False
-    )
-    figure.add_annotation(
-        x=104, y=1, yref="paper", xanchor="left", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
+        tickmode="array",
+        tickvals=list(rows.index),
+        ticktext=names,
+        tickfont_size=_SIZE,
+        range=[ends[-1] + 0.1, -0.1],
+        showgrid=False,
     )
     return figure
 

@@ -10,9 +10,9 @@ from probing.figures import theme
 
 #: Column -> name in the legend and symbol. All models share one look: a mark is a property of the facts, not of a model's bar.
 MARKS = {
-    "majority": ("majority answer", "diamond"),
-    "swapped_last": ("last layer, swapped subject", "circle"),
-    "inner_null": ("inner layers, swapped subject", "triangle-right"),
+    "majority": ("commonest answer", "diamond"),
+    "swapped_last": ("last layer, blind guess", "circle"),
+    "inner_null": ("inner layers, blind guess", "triangle-right"),
     "seed_union": ("union over re-trained heads of the last layer", "line-ns"),
 }
 
@@ -127,10 +127,10 @@ def _said(column: str, row: pd.Series) -> str:
         return f"always the relation's commonest answer: {_share(row['majority'])}"
     if column == "swapped_last":
         with_it, own = _share(row["swapped_last"]), _share(row["matched_last"])
-        return f"last layer, of the facts with a swapped subject:<br>{with_it} with it, {own} with their own"
+        return f"last layer, with somebody else's name: {with_it}<br>the same facts with their own: {own}"
     if column == "inner_null":
         own, swapped, n = (f"{row[name]:,}" for name in ("inner_own", "inner_swapped", "inner_n"))
-        return f"of {n} facts that the last layer misses, inner layers find<br>{own} with their own subject, {swapped} with a swapped one"
+        return f"of {n} facts that the last layer misses, inner layers find<br>{own} with their own name, {swapped} with somebody else's"
     return f"union of {row['seeds']} heads of the last layer: {_share(row['seed_union'])}"
 
 

@@ -26,7 +26,7 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
     """
     shares = shares[shares["of"] > 0]
     if shares.empty:
-        return theme.empty("The base's probes beat the majority label nowhere, so no property could be lost, or no model has fates.")
+        return theme.empty("The base's probes beat the commonest answer nowhere, so no property could be lost, or no model has fates.")
     rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
     figure = go.Figure()
     for fate in [one for one in FATES if shares.loc[shares["fate"] == one, "cells"].any()]:

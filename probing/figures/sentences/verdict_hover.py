@@ -18,7 +18,7 @@ def with_hover(verdicts: pd.DataFrame) -> pd.DataFrame:
                 (
                     f"<b>{theme.plain(one.title)}</b>, layer {one.layer}, {POOLING_NAMES[one.pooling]}",
                     f"says {theme.plain(one.label)}: {one.p * 100:.1f} %, margin {one.margin:.2f}",
-                    f"test accuracy {one.accuracy * 100:.1f} %, majority {one.majority * 100:.1f} %",
+                    f"test accuracy {one.accuracy * 100:.1f} %, commonest answer {one.majority * 100:.1f} %",
                     *(["at chance: means nothing"] if one.chance else []),
                 )
             )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from probing.core.forgetting.ways import LISTED_BY
+from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
@@ -47,5 +48,5 @@ class FactsSelection:
     way_back: str = one_of(("", *LISTED_BY))
     fact_models: tuple[str, ...] = noted((), kept=True)
     facts_tab: str = one_of(tuple(TABS))
-    own_head: str = ""
+    own_head: str = one_of(HEADS, LOGIT_LENS)
     own_base: str = ""

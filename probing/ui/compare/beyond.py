@@ -176,7 +176,7 @@ def _fates(shown: Shown) -> None:
     if told.empty:
         lacking = shown.gone.loc[shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]), "why"]
         if len(lacking):
-            blocks.missing(filled("No fates are stored: {why}.", why=lacking.iloc[0]), f"{_TRAIN} {shown.model}")
+            blocks.missing(filled("Where properties are read now is not stored: {why}.", why=lacking.iloc[0]), f"{_TRAIN} {shown.model}")
         return
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     control = (

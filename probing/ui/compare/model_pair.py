@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.head_kinds import LOGIT_LENS, head_order
-from probing.figures.shown_runs import set_name, set_order
+from probing.figures.shown_runs import head_name, set_name, set_order
 from probing.reports.comparability import Check, badge, differences, stored_comparability
 from probing.reports.fine_tuning.families_of_models import tuned_models
 from probing.reports.forgetting.runs import stored_runs
@@ -130,7 +130,7 @@ def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pa
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
-    selection.bound(st.selectbox, _RARE["head"], "head", view.page, value=head, options=heads, resets=NO_LIST)
+    selection.bound(st.selectbox, _RARE["head"], "head", view.page, value=head, options=heads, format_func=head_name, resets=NO_LIST)
     selection.bound(
         st.selectbox, _RARE["probe_set"], "probe_set", view.page, value=probe_set, options=sets, format_func=set_name, resets=NO_LIST
     )

@@ -26,16 +26,16 @@ _HOW = (
     "Read at the last layer with the head of the base. Kept: never lost so far; returned: lost once and known again; gained: not known "
     "before; each in per cent of the facts known before. The axis of steps is that of the square root, because most is lost at the "
     "start. The vertical line: by this step half of the facts were lost at least once. Below: the task score that was logged, and the "
-    "training loss. Data has own minus swapped, too: what is known beyond a blind guess. Without a control nothing here shows what any "
+    "training loss. Data has what is known beyond a blind guess, too. Without a control nothing here shows what any "
     "further training would do."
 )
 _LAYERS = "Of the facts that a layer knew before the training."
 _RELATIONS = "Of the facts of a relation that were known before the training."
 _FACT = "Rank 1: the layer's first word."
 _MAP_HOW = (
-    "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a step; yellow: all,"
-    " blue: none. A layer is read with the base's head of that layer. Facts whose answer is never among the first ten at the last layer"
-    " cannot be followed through all layers: their ranks are not stored."
+    "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a step; the stronger "
+    "the shade, the more. A layer is read with the base's head of that layer. Facts whose answer is never among the first ten at the last "
+    "layer cannot be followed through all layers: their ranks are not stored."
 )
 
 
@@ -134,7 +134,7 @@ def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
             for row, again in zip(of_set.itertuples(), of_set["label"].duplicated(keep=False), strict=True)
         }
     blocks.figure(
-        drawing(kept_map, table, by=by, names=names),
+        drawing(kept_map, table, by=by, names=names, dark=blocks.dark()),
         table=table,
         stamp=stamp,
         name=f"kept-by-{by}",
@@ -169,7 +169,7 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
     )
     cells = view.read(series.ranks_of_fact, run["model"], run["probe_set"], chosen)
     blocks.figure(
-        drawing(rank_map, cells),
+        drawing(rank_map, cells, dark=blocks.dark()),
         table=cells,
         stamp=stamp,
         name="fact-by-step",

@@ -10,8 +10,8 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.facts.custom import COLUMNS, SUFFIXES, own_facts
 from probing.core.facts.fact import Fact
-from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
+from probing.figures.shown_runs import head_name
 from probing.ui.choices.facts import FactsSelection
 from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
@@ -54,16 +54,14 @@ def show(view: View) -> None:
             # The named base belongs to one model.
             resets={"own_base": ""},
         )
-    own = selection.of(FactsSelection)
     with right:
         head = selection.bound(
             st.selectbox,
             "Read with (head)",
             "own_head",
             view.page,
-            value=own.own_head if own.own_head in live_models.HEADS else "",
-            options=["", *live_models.HEADS],
-            format_func=live_models.head_name,
+            options=list(live_models.HEADS),
+            format_func=head_name,
         )
     asked = _with_base(view, offered[model], offered)
     if file is None:
@@ -81,17 +79,13 @@ def show(view: View) -> None:
         _say_command(asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
-    if st.button(filled("Ask {model}", model=view.label(model)), type="primary", disabled=unready, key="own.ask"):
+    if st.button(filled("Ask {model}", model=view.name(model)), type="primary", disabled=unready, key="own.ask"):
         try:
-            kind = head or (LOGIT_LENS if live_models.untrained([asked], fetch=True) else TIED)
-            st.session_state[key] = (ask_all(facts.facts[:MAX_FACTS], asked, kind), kind)
+            st.session_state[key] = ask_all(facts.facts[:MAX_FACTS], asked, head)
         except ProbingError as error:
             blocks.problem(error)
     if key in st.session_state:
-        table, kind = st.session_state[key]
-        if not head and kind == LOGIT_LENS:
-            st.caption(filled(live_models.LENS_INSTEAD, names=view.label(model), head=TIED))
-        _answers(table, view.label(model), kind)
+        _answers(st.session_state[key], view.label(model), head)
 
 
 def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> live_models.Choice:
@@ -102,7 +96,7 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
     base = selection.bound(
         st.selectbox,
-        filled("{name} was fine-tuned from", name=view.label(choice.name)),
+        filled("{name} was fine-tuned from", name=view.name(choice.name)),
         "own_base",
         view.page,
         value=named if named in options else "",
@@ -117,8 +111,7 @@ def _say_command(model: live_models.Choice, head: str) -> None:
     words = "Only the first {most} are asked here. This command asks all of them:"
     st.info(filled(words, most=MAX_FACTS), icon=":material/info:")
     base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
-    named = f" --head {head}" if head else ""
-    blocks.command_line(f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv{named}")
+    blocks.command_line(f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}")
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.facts.sources import SHIPPED
 from probing.core.head_kinds import STORED
-from probing.figures.shown_runs import set_name
+from probing.figures.shown_runs import head_name, set_name
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import filled
 
@@ -42,9 +42,9 @@ def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
     for run in found:
         st.info(
             filled(
-                "Only counts are stored for this run, no single facts: {model}, {head} heads, {facts}. This command probes it:",
+                "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This command probes it:",
                 model=view.name(run["model"]),
-                head=run["head"],
+                head=head_name(run["head"]),
                 facts=set_name(run["probe_set"]),
             ),
             icon=":material/info:",

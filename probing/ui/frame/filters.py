@@ -79,7 +79,7 @@ def _word(view: View, name: str, value: object) -> str:
         return view.label(str(value))
     if name in ("probe_set", "probe_sets"):
         return set_name(str(value))
-    if name in ("head", "heads"):
+    if name.endswith(("head", "heads")):
         return head_name(str(value))
     return "yes" if value is True else "no" if value is False else _AVERAGES.get(str(value), str(value) or "none")
 

@@ -1,7 +1,7 @@
 """Models kept in memory for questions. Only this part of the pages loads torch, and only when a model is asked."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from probing.core.checkpoint.files import ARCHITECTURES, NO_HEAD, ModelFiles
 from probing.core.errors import ModelError, PromptError
 from probing.core.head_kinds import HEADS as HEADS
-from probing.core.head_kinds import LOGIT_LENS, TIED
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import finetuning_note
 from probing.core.own_model.background import own_runs
 from probing.core.own_model.folders import own_model_folders
@@ -33,8 +33,6 @@ T = TypeVar("T")
 MAX_FILLED = 32
 #: Why the user must choose a base.
 WITHOUT_HEAD = "{name} was saved without a masked-LM head, so it is read through the head of the model that it was fine-tuned from."
-#: The notice if heads are missing and the user named none.
-LENS_INSTEAD = "No {head} heads are trained for {names} here, so the pre-trained head reads every layer (logit lens)."
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,6 @@ class Choice:
     def called(self, name: str) -> str:
         """Its name in menus, made from another name of the model, such as the page's."""
         return f"{name} ({self.where})"
-
-
-def head_name(kind: str) -> str:
-    """The name of a kind of heads in menus; ``""`` is tied or, if none are trained, the logit lens."""
-    return kind or "default"
 
 
 def choices() -> dict[str, Choice]:
@@ -221,18 +214,6 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
             return open_live(choice.location, head, cache, base=base)
 
     return model_cache().get((choice.location, choice.base, head, str(cache)), made)
-
-
-def untrained(choices: Sequence[Choice], fetch: bool = False) -> list[Choice]:
-    """The models without trained ``tied`` heads; they are loaded if necessary.
-
-    A user who names no kind of heads sees ``tied`` heads if this is empty, else the logit lens of all models, because different kinds of
-    heads cannot be compared.
-    """
-    from probing.models.heads.files import chosen_heads
-
-    encoders = [(choice, load(choice, LOGIT_LENS, fetch).encoder) for choice in choices]
-    return [choice for choice, encoder in encoders if chosen_heads(choice.location, encoder, None, cache_folder())[0] != TIED]
 
 
 @st.cache_resource(show_spinner=False)

@@ -139,9 +139,9 @@ class View:
         return marked(self.name(model), self.verdicts.get(model))
 
     def labelled(self, words: str) -> str:
-        """Words with models named as in figures and menus, longest names first, because a base's name is part of the others'."""
+        """Words with models' short names, longest names first, because a base's name is part of the others'."""
         names = "|".join(map(re.escape, sorted(self.all_colours, key=len, reverse=True)))
-        return re.sub(names, lambda found: self.label(found[0]), words) if names else words
+        return re.sub(names, lambda found: self.name(found[0]), words) if names else words
 
     @property
     def exposures(self) -> tuple[str, ...] | None:

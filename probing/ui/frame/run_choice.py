@@ -122,7 +122,7 @@ class Offer(NamedTuple):
         blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
         stored = [model for model in models if model in self.models]
         if too_many := stored[self.most :]:
-            names = listing([view.label(model) for model in too_many])
+            names = listing([view.name(model) for model in too_many])
             st.info(filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names), icon=":material/info:")
         kept = {task: title for task, title in self.tasks.items() if task in tasks}
         return tuple(stored[: self.most] or self.usual), kept or self.tasks

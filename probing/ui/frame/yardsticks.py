@@ -16,20 +16,15 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 #: Mode of a figure -> its label.
 MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
 NO_MAJORITY = (
-    "The majority answer is a single answer, so it can be subtracted only from P@1 and P@1 among answers. The figure shows the values; "
-    "choose one of these two metrics to see the difference."
+    "The commonest answer is a single word, so it can be subtracted only from first places: choose rank 1, or right among the relation's "
+    "answers. The figure shows the values."
 )
-NOT_OF_METRIC = (
-    "The swapped subject is measured only for P@1, P@10 and P@100. The figure shows the values; choose one of these three metrics to see "
-    "the difference."
-)
+NOT_OF_METRIC = "Blind guesses are measured only for right answers (P@k): choose that curve. The figure shows the values."
 NOT_STORED = (
-    "No swapped subject is stored for these facts, so the figure shows the values. Facts whose template has no subject and runs stored as "
-    "compact results have none: choose another probe set, or probe the model again without compact results."
+    "No blind guess is stored for these facts, so the figure shows the values. Questions without a name and runs stored as compact results "
+    "have none: choose other facts, or probe the model again without compact results."
 )
-TOO_FEW = (
-    f"A majority answer needs at least {MIN_FACTS} facts, so the figure shows the values. Choose another probe set, or loosen the filters."
-)
+TOO_FEW = f"A commonest answer needs at least {MIN_FACTS} facts, so the figure shows the values. Choose other facts, or loosen the filters."
 assert tuple(MODES) == tuple(ZEROS)
 
 

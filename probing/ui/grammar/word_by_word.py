@@ -208,7 +208,7 @@ def _listing(traced: Traced) -> str:
     key = f"grammar.list.{abs(hash((traced.run_ids, traced.part, page, own.trace_order, *map(str, wanted.values()))))}"
     top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[list(_HEADINGS)]
     blocks.choices(top, lambda row: selection.update(text_hash=keys[row]), key=key, headings=_HEADINGS)
-    say_missing(traced.view, traced.part, table, Markdown("Sentences without words are shown by the sha256 of their text"))
+    say_missing(traced.view, traced.part, table, Markdown("The words of some sentences are not shipped"))
     st.download_button(
         "CSV",
         lambda: blocks.export.csv_bytes(table, traced.stamp("sentences")),

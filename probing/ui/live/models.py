@@ -143,7 +143,7 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
     except ProbingError as error:
         blocks.problem(error)
         if head != LOGIT_LENS:
-            label = Markdown("Use the logit lens, which needs no training")
+            label = Markdown("Read with its own output layer, which needs no training")
             st.button(label, key=f"ask.lens.{choice.name}", on_click=selection.update, kwargs={"live_head": LOGIT_LENS})
         return None
     return replace(choice, here=True)

@@ -6,7 +6,7 @@ import streamlit as st
 from probing.core.knowledge.published import PublishedFigure
 from probing.core.metrics import METRICS
 from probing.core.tasks.objectives import BASE
-from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.knowledge.layer_curve import OVER, layer_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.shown_runs import set_name
@@ -112,7 +112,7 @@ def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: 
     runs = runs[runs["objective"].isin(objectives) & runs["probe_set"].isin(sets)].set_index("run_id")
     points = shown.view.read(precision, tuple(runs.index), (k,), "macro")
     table = shown_baselines(_chosen(points.assign(objective=points["run_id"].map(runs["objective"])), objectives, sets))
-    title = f"right answers, % ({METRICS[f'p_at_{k}'].label}), macro"
+    title = f"right answers, % ({METRICS[f'p_at_{k}'].label}, {OVER['macro']})"
     several = table["probe_set"].nunique() > 1
     drawn = drawing(
         layer_curve,

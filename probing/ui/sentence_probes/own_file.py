@@ -97,7 +97,7 @@ def draw(view: View) -> None:
     _summary(upload, offered[model])
     key = f"own-sentences.{upload.sha256[:16]}.{model}"
     with st.container(horizontal=True):
-        asked = st.button(filled("Probe every layer of {model}", model=view.label(model)), type="primary", key="own-sentences.ask")
+        asked = st.button(filled("Probe every layer of {model}", model=view.name(model)), type="primary", key="own-sentences.ask")
         cancel = st.empty()
     if asked:
         st.session_state.pop(key, None)

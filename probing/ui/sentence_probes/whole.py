@@ -33,7 +33,7 @@ MINUS_NAMES = dict(zip(MINUS, ("nothing", "the commonest answer", "length and wo
 CAPTION = "Grey lines need no model. The large point is the best layer; it is filled if the model is clearly better than both grey lines."
 HOW = (
     "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject plural? The vector is "
-    "the state of the first token (dashed) or the mean over all tokens (solid). Commonest answer: always the most frequent training label "
+    "the state of the first token (dashed) or the mean over all tokens (solid). Commonest answer: always the commonest training label "
     "(the majority baseline). Length and words alone: the same probe on length, first letter, final mark and words (the surface "
     "baseline). Layer and vector of the large point were chosen on the development sentences; all accuracies are on the test sentences. "
     "Bands are 95 % intervals of the probes, which treat the baselines as exact; whiskers are the range over seeds of fine-tuning; open "

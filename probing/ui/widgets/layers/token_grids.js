@@ -158,12 +158,17 @@ function draw(place, data, word, layers) {
   place.prepend(place.lastChild)
 }
 
+// The name of a model in a sentence, without the mark of whether it learned its task.
+function unmarked(grid) {
+  return grid.model.replace(/ [✓◐✗?]$/, "")
+}
+
 // "“rome”: nesia-mini at layers 3, 4; nowhere in nesia-mini-cola."
 function where(data, word) {
   const of = (grid) => grid.layers.filter((one) => one.tokens.some((token) => token.word.toLowerCase() === word)).map((one) => one.layer).reverse()
   const parts = data.grids.map((grid) => {
     const layers = of(grid)
-    return layers.length ? `${grid.model} at ${layers.length > 1 ? "layers" : "layer"} ${layers.join(", ")}` : `nowhere in ${grid.model}`
+    return layers.length ? `${unmarked(grid)} at ${layers.length > 1 ? "layers" : "layer"} ${layers.join(", ")}` : `nowhere in ${unmarked(grid)}`
   })
   return `“${word}”: ${parts.join("; ")}.`
 }
@@ -173,7 +178,7 @@ function read(data, layer) {
     const one = grid.layers.find((found) => found.layer === layer)
     if (!one) return ""
     const rank = data.answer && one.rank !== null ? `, ${data.answer} has rank ${one.rank.toLocaleString("en-GB")}` : ""
-    return `${grid.model} says “${one.tokens[0]?.word ?? "–"}”${rank}`
+    return `${unmarked(grid)} says “${one.tokens[0]?.word ?? "–"}”${rank}`
   })
   return `${data.steps === "layer" ? "Layer" : data.steps} ${layer}: ${parts.filter(Boolean).join("; ")}.`
 }
