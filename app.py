@@ -25,7 +25,7 @@ from probing.ui.widgets.layers import token_grids
 from probing.ui.widgets.layers.token_grids import Grid
 from probing.ui.widgets.markdown import Markdown, escape, filled
 
-FIELD, PILLS, EMPTY = "home.sentence", "home.examples", "home.empty"
+FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"
 HOW = (
     "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell is the darker "
     "the more probable its word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. Facts of "

@@ -202,7 +202,7 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
     assert not app.exception and not app.warning
     encoder = load_encoder(cache / "models" / "tiny", device="cpu")
     given = pairs.read_minimal_pairs()
-    wanted = np.stack([pair_scores(pair, encoder) for pair in given])
+    wanted = np.stack(pair_scores(given, encoder))
     right = (wanted[..., 0] > wanted[..., 1]).sum(0)
     drawn = {trace["name"]: numbers(trace["y"]) for trace in chart(app, "Number of minimal pairs right")["data"]}
     assert drawn["tiny"] == list(right) and set(drawn) == {"tiny", "tuned"}

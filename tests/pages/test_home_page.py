@@ -65,7 +65,7 @@ def test_beside_the_base_is_the_model_with_the_clearest_finding_and_the_sentence
 
 def test_the_examples_are_one_that_is_known_late_one_that_is_lost_and_rocky_balboa(visit):
     app = visit("home")
-    offered = app.pills(key="home.examples").options
+    offered = app.pills(key="home.example").options
     facts = {fact.prompt: number for number, fact in enumerate(planted_facts("trex"))}
     numbers = [facts[prompt.replace("\\", "")] for prompt in offered]
     assert planted_rank(numbers[0], 3) == 1
@@ -75,18 +75,18 @@ def test_the_examples_are_one_that_is_known_late_one_that_is_lost_and_rocky_balb
 
 def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
     app = visit("home")
-    app.pills(key="home.examples").set_value(3).run()
+    app.pills(key="home.example").set_value(3).run()
     assert app.query_params["example"] in ("3", ["3"])
     assert app.text_input(key="home.sentence").value == "Rocky Balboa was born in [MASK] ."
     assert "philadelphia" in answer(app)
-    assert visit("home", query={"example": "2"}).pills(key="home.examples").value == 2
+    assert visit("home", query={"example": "2"}).pills(key="home.example").value == 2
 
 
 def test_a_store_in_which_nothing_is_known_offers_the_input_without_examples(on):
     facts = (Fact("mine", "birds", "A", "hot", "[X] is [Y] .", "A is [MASK] ."),)
     app = on(PlantedRun(probe_set="mine", facts=facts, rank=lambda number, layer: 40))
     assert not app.exception
-    assert app.text_input(key="home.sentence").value == "" and not [one for one in app.pills if one.key == "home.examples"]
+    assert app.text_input(key="home.sentence").value == "" and not [one for one in app.pills if one.key == "home.example"]
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_typed_sentence_is_asked_of_the_base_and_of_the_fine_tuned_model_and_k
     first = found[0]["layers"][0]["tokens"][0]["word"]
     inner = [row["layer"] for row in found[0]["layers"] if row["layer"] and row["tokens"][0]["word"] == first]
     assert first in answer(app) and max(inner) in numbers_in(answer(app))
-    app.pills(key="home.examples").set_value(2).run()
+    app.pills(key="home.example").set_value(2).run()
     assert "sentence" not in app.query_params
 
 

@@ -88,7 +88,7 @@ for page in {pages!r}:
         app.switch_page(page)
     app.run()
     if page == "app.py":
-        app.pills(key="home.examples").set_value(2).run()
+        app.pills(key="home.example").set_value(2).run()
     assert not app.exception and len(app.title) == 1, page
 print(sorted({{"torch", "transformers"}} & set(sys.modules)))
 """

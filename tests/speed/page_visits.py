@@ -21,7 +21,7 @@ PAGES = dict(sorted(((words, file) for file, (_, words, _) in navigation.PAGES.i
 _TUNED = [f"bert-base-uncased-{name}" for name in ("qa-squad-2", "mlm-squad", "rank-msmarco", "mlm-msmarco")]
 #: Page -> kind and key of the widget that its reader turns most, and values that it does not have at first.
 TURNED: dict[str, tuple[str, str, list[Any]]] = {
-    "Home": ("button_group", "home.examples", [2, 3]),
+    "Home": ("button_group", "home.example", [2, 3]),
     "Layers": ("selectbox", "layers.model", _TUNED),
     "Compare models": ("selectbox", "compare.tuned", _TUNED),
     "Facts": ("selectbox", "facts.relation", ["P19", "P36", "P103", "P37"]),

@@ -1,6 +1,7 @@
 """The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded, then the pages drawn."""
 
 import ast
+import os
 import socket
 import subprocess
 import sys
@@ -22,6 +23,14 @@ def test_options_are_handed_to_streamlit(monkeypatch):
     with pytest.raises(SystemExit):
         start.main()
     assert run == [["run", str(REPOSITORY / "app.py"), "--server.port", "8600"]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP names its settings")
+def test_torchs_threads_sleep_while_they_wait():
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | {"OMP_DISPLAY_ENV": "TRUE"}
+    words = [sys.executable, "-c", "import probing.ui, torch; torch.ones(1)"]
+    done = subprocess.run(words, env=environment, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, check=True)
+    assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr
 
 
 def test_what_the_pages_import_is_loaded(monkeypatch):

@@ -14,11 +14,13 @@ from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
 from probing.core.questions import TooLong, with_masks
 from probing.models.changes.attention_passes import Attending
-from probing.models.encoders.hidden_states import all_hidden_states
+from probing.models.encoders.hidden_states import states_at
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.masked_prompts import fill_gaps, own_mask
 from probing.models.encoders.token_text import token_texts
-from probing.models.heads.decode import layer_logits
+
+#: A sentence's token ids, the place of one of its masks, and the token that is wanted there.
+_Piece = tuple[tuple[int, ...], int, int]
 
 
 @dataclass(frozen=True)
@@ -200,19 +202,45 @@ def _repeated(coded: BatchEncoding, tokens: Sequence[str], model: Attending, sta
             yield RepeatedWord(text, tuple(found), alike[0], alike[1] if len(alike) > 1 else None)
 
 
-def pair_scores(pair: MinimalPair, encoder: Encoder) -> np.ndarray:
-    """(layers, 2) log-probabilities of the good and of the bad word of a minimal pair, by the logit lens at layers 0..L.
+def pair_scores(pairs: Sequence[MinimalPair], encoder: Encoder, pause: Callable[[], None] = lambda: None) -> list[np.ndarray | PromptError]:
+    """Log-probabilities of the good and of the bad word of each minimal pair, by the logit lens at layers 0..L.
 
     Every piece of a word is masked, and the log-probabilities of its pieces are added. So words of several pieces are at a disadvantage.
 
-    Raises:
-        PromptError: if a sentence is too long, or its pieces do not contain the word.
+    Args:
+        pairs: the pairs.
+        encoder: a frozen encoder.
+        pause: called between passes, when no model is in use; an error that it raises stops the computation.
+
+    Returns:
+        (layers, 2) of each pair; or why it cannot be asked: a sentence is too long, or its pieces do not contain the word.
     """
-    return np.stack([_gap_score(gap, encoder) for gap in (pair.good, pair.bad)], axis=1)
+    read: list[tuple[list[_Piece], list[_Piece]] | PromptError] = []
+    for pair in pairs:
+        try:
+            read.append((_pieces(pair.good, encoder), _pieces(pair.bad, encoder)))
+        except PromptError as error:
+            read.append(error)
+    pieces = list(dict.fromkeys(piece for one in read if isinstance(one, tuple) for gap in one for piece in gap))
+    # Both words of a gap are read at one state.
+    spots = {spot: n for n, spot in enumerate(dict.fromkeys(piece[:2] for piece in pieces))}
+    states = states_at([row for row, _ in spots], [place for _, place in spots], encoder, passed=lambda _: pause())
+    index = [spots[piece[:2]] for piece in pieces], [token for _, _, token in pieces]
+    layers = []
+    with torch.inference_mode():
+        for state in states:
+            pause()
+            logp = encoder.head(torch.from_numpy(state).to(encoder.device)).log_softmax(-1)
+            layers.append(logp[index].double().cpu().numpy())
+    score = dict(zip(pieces, np.stack(layers, axis=1), strict=True))
+    return [
+        one if isinstance(one, PromptError) else np.stack([np.sum([score[piece] for piece in gap], axis=0) for gap in one], axis=1)
+        for one in read
+    ]
 
 
-def _gap_score(gap: Gap, encoder: Encoder) -> np.ndarray:
-    """(layers,) log-probability of a gap's word."""
+def _pieces(gap: Gap, encoder: Encoder) -> list[_Piece]:
+    """The pieces of a gap's word, all masked."""
     (filled,) = fill_gaps([gap.sentence], [[gap.word]], encoder)
     row, places = filled.ids, filled.own_pieces(0)
     if len(row) > encoder.max_pieces:
@@ -224,10 +252,4 @@ def _gap_score(gap: Gap, encoder: Encoder) -> np.ndarray:
         raise PromptError(f"{gap.word!r} is unknown to {encoder.name}, or one token with letters beside it; choose another word")
     for place in places:
         row[place] = encoder.tokenizer.mask_token_id
-    states = all_hidden_states([row], encoder)
-    total = np.zeros(encoder.layers)
-    with torch.inference_mode():
-        for place, token in zip(places, wanted, strict=True):
-            logits = layer_logits([encoder.head] * len(states), torch.stack([state[0, place] for state in states]))
-            total += logits.log_softmax(-1)[:, token].double().cpu().numpy()
-    return total
+    return [(tuple(row), place, token) for place, token in zip(places, wanted, strict=True)]

@@ -219,17 +219,12 @@ def scores(choice: Choice, pairs: tuple[MinimalPair, ...]) -> PairScores:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, ...]) -> PairScores:
-    def asked(pair: MinimalPair) -> tuple[np.ndarray, str]:
-        def one(_turn: "Turn", live: "LiveModel") -> tuple[np.ndarray, str]:
-            from probing.models.changes.ask import pair_scores
+    def asked(turn: "Turn", live: "LiveModel") -> PairScores:
+        from probing.models.changes.ask import pair_scores
 
-            try:
-                return pair_scores(pair, live.encoder), ""
-            except PromptError as error:
-                return np.full((live.encoder.layers, 2), np.nan), str(error)
+        found = pair_scores(pairs, live.encoder, turn.pause)
+        none = np.full((live.encoder.layers, 2), np.nan)
+        why = tuple(str(one) if isinstance(one, PromptError) else "" for one in found)
+        return PairScores(np.stack([none if isinstance(one, PromptError) else one for one in found]), why)
 
-        # One request per pair, so that other users do not wait for all of them.
-        return live_models.in_turn(choice, one)
-
-    found = [asked(pair) for pair in pairs]
-    return PairScores(np.stack([logp for logp, _ in found]), tuple(why for _, why in found))
+    return live_models.in_turn(choice, asked)

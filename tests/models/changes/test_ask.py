@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.changes.minimal_pairs import two_words
+from probing.core.changes.minimal_pairs import two_sentences, two_words
 from probing.core.errors import PromptError
 from probing.core.questions import TooLong
 from probing.models.changes.ask import ask_attention, pair_scores
 from probing.models.changes.attention_passes import Attending
+from probing.models.encoders import hidden_states
 from tests.models.test_layer_replacement import changed
 from tests.reference import changes as slow
 
@@ -73,9 +74,32 @@ def test_an_empty_or_endless_sentence_is_named(bert):
 
 def test_pair_scores_are_log_probabilities_of_the_word_at_every_layer(encoder_of, architecture):
     encoder = encoder_of(architecture)
-    found = pair_scores(two_words("Paris is in [MASK] .", "France", "Berlin"), encoder)
+    (found,) = pair_scores([two_words("Paris is in [MASK] .", "France", "Berlin")], encoder)
     assert found.shape == (encoder.layers, 2)
     assert (found < 0).all() and np.isfinite(found).all()
+
+
+def test_pairs_in_batches_score_as_each_alone(encoder_of, architecture, monkeypatch):
+    encoder, passes, pauses = encoder_of(architecture), [], []
+    real = hidden_states.all_hidden_states
+    monkeypatch.setattr(hidden_states, "all_hidden_states", lambda rows, *more: passes.append(len(rows)) or real(rows, *more))
+    given = [
+        two_words("Paris is in [MASK] .", "France", "Berlin"),
+        two_sentences("Rome is the capital of Italy and it is red .", "Rome is the capital of Berlin and it is red ."),
+        two_words("[MASK] is red .", "moonjazz", "Rome"),
+        two_words("Paris is in [MASK] .", "Italy", "France"),
+        two_words("Paris is in [MASK] " + "and red " * 200, "France", "Berlin"),
+    ]
+    found = pair_scores(given, encoder, lambda: pauses.append(1))
+    # Between passes, and before each layer is read.
+    assert len(passes) == len(pauses) - encoder.layers < len(given)
+    for pair, together in zip(given, found, strict=True):
+        (alone,) = pair_scores([pair], encoder)
+        if isinstance(alone, PromptError):
+            assert isinstance(together, PromptError) and str(together) == str(alone)
+        else:
+            np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert [isinstance(one, PromptError) for one in found] == [False] * 4 + [True]
 
 
 def test_a_word_of_several_pieces_is_masked_whole_and_its_pieces_add_up(bert):
@@ -85,7 +109,7 @@ def test_a_word_of_several_pieces_is_masked_whole_and_its_pieces_add_up(bert):
     assert len(pieces) > 1
     masked = [*row[:3], *[bert.tokenizer.mask_token_id] * len(pieces), *row[-2:]]
     states = slow.plain_states(bert.body, masked)
-    found = pair_scores(two_words("paris is [MASK] .", word, "red"), bert)
+    (found,) = pair_scores([two_words("paris is [MASK] .", word, "red")], bert)
     for layer, state in enumerate(states):
         with torch.no_grad():
             logp = bert.head(torch.tensor(state, dtype=torch.float32)).log_softmax(-1)
@@ -93,5 +117,5 @@ def test_a_word_of_several_pieces_is_masked_whole_and_its_pieces_add_up(bert):
 
 
 def test_the_words_of_a_gap_that_the_model_does_not_know_are_named(bert):
-    with pytest.raises(PromptError, match="unknown to tiny-bert"):
-        pair_scores(two_words("paris is [MASK] .", "☃", "red"), bert)
+    (found,) = pair_scores([two_words("paris is [MASK] .", "☃", "red")], bert)
+    assert isinstance(found, PromptError) and "unknown to tiny-bert" in str(found)
