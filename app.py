@@ -25,9 +25,9 @@ from probing.ui.widgets.markdown import Markdown, escape, filled
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.examples", "home.empty"
 HOW = (
-    "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell is the darker "
-    "the more probable its word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. Facts of "
-    "the examples are stored; a sentence of your own is asked now."
+    "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell's colour is the "
+    "stronger, the more probable its word is; below 5 % it has none. Rank: the place of the right word in the layer's list of all words. "
+    "Facts of the examples are stored; a sentence of your own is asked now."
 )
 
 

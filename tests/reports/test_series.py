@@ -108,8 +108,11 @@ def test_figures_draw_what_the_tables_have(db):
         "plain": "diamond",
         "50 % old weights": "circle",
         "lowest 2 layers frozen": "circle",
-        "control": "x",
     }
+    # The control has no score on the task, so it is no point: a line at what it keeps, as wide as the points.
+    control = next(trace for trace in points.data if trace.name == "control")
+    kept, scores = prevention(db).query("control")["kept"].iloc[0], prevention(db).query("not control")["score"]
+    assert list(control.y) == [100 * kept] * 2 and list(control.x) == [scores.min(), scores.max()] and control.line.dash == "longdash"
     longer = prevention(db).query("protection == 'unprotected' and not control").assign(steps=1000)
     drawn = prevention_points(pd.concat([prevention(db), longer])).data
     assert {trace.name for trace in drawn if trace.marker.symbol == "diamond"} == {

@@ -10,10 +10,10 @@ from plotly.subplots import make_subplots
 from probing.core.stats.rank_buckets import NAMES
 from probing.figures import end_labels, theme
 
-#: Column -> its colour and its name. Of the facts known before, those that are not lost are kept or returned.
+#: Column -> its colour and its name. Of the facts known before, those that are not lost were never lost or are known again.
 _FLOW = {
-    "kept": (theme.KEPT, "kept"),
-    "returned": (theme.BACK, "returned"),
+    "kept": (theme.KEPT, "never lost"),
+    "returned": (theme.BACK, "known again"),
     "lost": (theme.NOT_BACK, "lost"),
     "gained": (theme.GAINED, "gained"),
 }
@@ -35,7 +35,7 @@ def over_training(
     names: Sequence[str] = ("", ""),
     half: float = math.nan,
 ) -> go.Figure:
-    """Facts kept, lost, returned and gained by step, in % of those known before; below, score and loss on the same axis.
+    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss on the same axis.
 
     The axis of steps is that of the square root, because most is lost at the start. Lines of the control are thin and dashed.
 

@@ -12,7 +12,7 @@ _ROW, _FRAME, _SIZE = 16.5, 96, 12
 _NAME = 24
 
 
-def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
+def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
     """From base to fine-tuned model, with the share of known facts that was lost at the right.
 
     Args:
@@ -21,10 +21,14 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
             are stored.
         base, model: displayed names.
         k: the rank up to which a fact counts as known.
+        fewest: relations of which the base knows fewer facts come last; a gap with these words is above the first of them.
     """
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
         return theme.empty("No fact was asked of both models under these filters.")
+    few = rows["kept"].add(rows["lost"]).fillna((rows["base_value"] * rows["n"]).round()) < fewest
+    gap = int((~few).sum()) if few.any() and not few.all() else None
+    rows.index = [place + (gap is not None and place >= gap) for place in range(len(rows))]
     figure = go.Figure()
     for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
         of = rows[(rows["value"] > rows["base_value"]) == gains]
@@ -45,7 +49,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
         customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
     )  # fmt: skip
-    theme.apply(figure, height=int(_FRAME + _ROW * len(rows)))
+    theme.apply(figure, height=int(_FRAME + _ROW * (rows.index[-1] + 1)))
     figure.update_layout(margin={"t": 44, "r": 8}, legend={"y": 1.0, "font_size": _SIZE}, hoverdistance=12)
     figure.update_xaxes(
         title_text=f"right answers, % (P@{k})",
@@ -56,11 +60,14 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
     )
     names = [theme.plain(theme.shorten(str(one), _NAME)) for one in rows["label"].fillna(rows["relation"])]
     figure.update_yaxes(
-        tickmode="array", tickvals=list(rows.index), ticktext=names, tickfont_size=_SIZE, range=[len(rows) - 0.4, -0.6], showgrid=False
+        tickmode="array", tickvals=list(rows.index), ticktext=names, tickfont_size=_SIZE, range=[rows.index[-1] + 0.6, -0.6], showgrid=False
     )
     figure.add_annotation(
         x=104, y=1, yref="paper", xanchor="left", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
     )
+    if gap is not None:
+        words = f"fewer than {fewest:,} known facts"
+        figure.add_annotation(x=0, y=gap, xanchor="left", text=words, showarrow=False, font={"size": _SIZE, "color": theme.NEUTRAL})
     return figure
 
 

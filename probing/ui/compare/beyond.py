@@ -104,12 +104,19 @@ def draw(view: View, base: str, tuned: str) -> None:
     if table.empty:
         return
     st.header("Are properties of sentences still read?")
-    left, right = st.columns(2, gap="medium")
+    told, single = shown.gone[shown.gone["fate"] != ""], turned.stored(shown)
+    left, right = st.columns(2, gap="medium") if len(told) else (st.container(), None)
     with left:
         _changes(shown, table)
-    with right:
-        _fates(shown)
-    turned.draw(shown, table)
+    if right:
+        with right:
+            _fates(shown, told)
+    if single:
+        turned.draw(shown, table)
+    untold = told.empty and shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
+    if lacking := [words for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single)) if is_so]:
+        words = filled("Not stored for {model}: {what}.", model=view.name(tuned), what=joined(", ", lacking))
+        blocks.missing(words, f"{_TRAIN} {tuned}")
 
 
 def _measurements(shown: Shown) -> None:
@@ -170,14 +177,8 @@ def _changes(shown: Shown, table: pd.DataFrame) -> None:
     )
 
 
-def _fates(shown: Shown) -> None:
+def _fates(shown: Shown, told: pd.DataFrame) -> None:
     """Where each property is read: task by task, and of the control all tasks together."""
-    told = shown.gone[shown.gone["fate"] != ""]
-    if told.empty:
-        lacking = shown.gone.loc[shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]), "why"]
-        if len(lacking):
-            blocks.missing(filled("No fates are stored: {why}.", why=lacking.iloc[0]), f"{_TRAIN} {shown.model}")
-        return
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     control = (
         shown.read(where_gone_shares, models=(shown.control,), protocol=shown.protocol, by=("pooling",)) if shown.control else shares[:0]
