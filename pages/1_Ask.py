@@ -49,7 +49,6 @@ TOP_OF_CELL = 20
 ROW, ROWS = 35, 18
 LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
 CURVE = "The followed words through the layers. Layer 0: before any layer."
-CURVE_CHANGED = f"{CURVE} Dotted: the changed sentence."
 CURVE_HOW = (
     "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole vocabulary. Entropy, in "
     "nats: how undecided the layer is; 0 if one word has all probability."
@@ -270,7 +269,7 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
         table=table,
         stamp=Stamp(f"{', '.join(answers)}, {first.head} heads, {first.prompt}"),
         name="live-followed",
-        caption=CURVE_CHANGED if other else CURVE,
+        caption=f"{CURVE} Dotted: the changed sentence." if other else CURVE,
         how=CURVE_HOW,
         alt=f"{scale} by layer of the followed words for: {first.prompt}",
     )

@@ -95,6 +95,8 @@ def test_figures_draw_what_the_tables_have(db):
     (lost, of_control) = [trace for trace in figure.data if trace.name == "lost"]
     mine = table[table["model"] == COLA.name]
     assert list(lost.y) == (100 * mine["lost"] / mine["known"].iloc[0]).tolist() and of_control.line.dash == "longdash"
+    # The control has a loss, and no score on the task.
+    assert [sum(trace.name == name for trace in figure.data) for name in ("score", "loss")] == [1, 2]
     layers = series.steps(db, [COLA.name], layers=range(LAST + 1))
     by_layer = kept_map(layers, by="layer").data[0]
     assert by_layer.z.shape == (LAST + 1, len(STEPS)) and by_layer.colorbar.orientation == "h"

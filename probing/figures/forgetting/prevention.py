@@ -40,15 +40,14 @@ def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> N
         figure.add_scatter(
             x=[scores.min(), scores.max()] if scores.nunique() > 1 else [scores.min() - 0.05, scores.max() + 0.05],
             y=[100 * row.kept] * 2,
-            mode="lines+text",
+            mode="lines",
             line={"color": theme.NEUTRAL, "width": 1.5, "dash": theme.line_dash(True)},
-            text=["", name],
-            textposition="top left",
-            textfont={"size": 12},
             showlegend=False,
             name=name,
             hovertemplate=f"{name}<br>%{{y:.1f}} % kept beyond a blind guess<extra></extra>",
         )
+        end = {"x": scores.max(), "y": 100 * row.kept, "xanchor": "right", "yanchor": "bottom"}
+        figure.add_annotation(text=name, showarrow=False, font_size=12, **end)
 
 
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:

@@ -48,7 +48,8 @@ _HOW = (
     "probes. Sentences: accuracy of the model's own probes minus that of its base's."
 )
 _KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
-_CHANGE = "Points; blue: read better than in the base, orange: worse. Click for sentences."
+_CHANGE = "Points; blue: read better than in the base, orange: worse."
+_CLICKED = f"{_CHANGE} Click for sentences."
 _CHANGE_HOW = (
     "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change counts if McNemar's "
     "exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the model) and it is greater than the "
@@ -107,7 +108,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     told, single = shown.gone[shown.gone["fate"] != ""], turned.stored(shown)
     left, right = st.columns(2, gap="medium") if len(told) else (st.container(), None)
     with left:
-        _changes(shown, table)
+        _changes(shown, table, single)
     if right:
         with right:
             _fates(shown, told)
@@ -160,8 +161,8 @@ def _measurements(shown: Shown) -> None:
         blocks.missing(words, "\n".join(f"{command} {shown.model}" for command in dict.fromkeys(lacking.values())))
 
 
-def _changes(shown: Shown, table: pd.DataFrame) -> None:
-    """Tasks by layers; a click chooses the cell whose sentences are listed."""
+def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
+    """Tasks by layers; a click chooses the cell whose sentences are listed, if single ones are stored."""
     kind = selection.bound(st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__)
     model, base = (shown.view.label(one) for one in (shown.model, shown.base))
     blocks.figure(
@@ -170,10 +171,10 @@ def _changes(shown: Shown, table: pd.DataFrame) -> None:
         stamp=shown.stamp(f"change of sentence probes, {_KINDS[kind]}"),
         name="sentence-change",
         call=plot("sentences", "changes", model=shown.model, pooling=kind, protocol=shown.protocol) if kind in POOLING_NAMES else "",
-        caption=_CHANGE,
+        caption=_CLICKED if single else _CHANGE,
         how=_CHANGE_HOW,
         alt=f"Change of sentence probes of {model} by task and layer",
-        on_point=lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2])),
+        on_point=(lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2]))) if single else None,
     )
 
 

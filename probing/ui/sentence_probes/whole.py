@@ -216,8 +216,8 @@ def _learning(shown: Shown, own: GrammarSelection) -> None:
             "learned_layer",
             shown.view.page,
             options=[None, *range(int(every["layer"].max()) + 1)],
-            placeholder="best of each line",
-            format_func=lambda layer: "best of each line" if layer is None else str(layer),
+            placeholder="best on dev",
+            format_func=lambda layer: "best on dev" if layer is None else str(layer),
             width=200,
         )
     points = shown.panels.curve(task, own.learned_layer).rows
