@@ -49,12 +49,12 @@ TOP_OF_CELL = 20
 #: Rows and head of the table of all tokens, in pixels, and how many rows are shown before it scrolls.
 ROW, ROWS = 35, 18
 LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
-CURVE = "The followed words through the layers; dotted: the changed sentence. Layer 0: before any layer."
+CURVE = "The followed words through the layers. Layer 0: before any layer."
 CURVE_HOW = (
     "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole vocabulary. Entropy, in "
     "nats: how undecided the layer is; 0 if one word has all probability."
 )
-TOKENS = "The best word of each layer at each token; the darker, the more probable. A click on a cell lists its twenty best."
+TOKENS = "The best word of each layer at each token; the stronger its colour, the more probable. A click on a cell lists its twenty best."
 
 
 def first_sentence(view: View) -> tuple[str, list[str]]:
@@ -272,7 +272,7 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
         table=table,
         stamp=Stamp(f"{', '.join(answers)}, {first.head} heads, {first.prompt}"),
         name="live-followed",
-        caption=CURVE,
+        caption=f"{CURVE} Dotted: the changed sentence." if other else CURVE,
         how=CURVE_HOW,
         alt=f"{scale} by layer of the followed words for: {first.prompt}",
     )

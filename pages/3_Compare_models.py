@@ -32,7 +32,7 @@ from probing.reports.forgetting import outcome, places
 from probing.reports.forgetting.hundred import hundred
 from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.pairs.relation_losses import relation_losses
+from probing.reports.knowledge.pairs.relation_losses import FEWEST, relation_losses
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.transitions import transitions_beside_wrong
@@ -334,7 +334,7 @@ def relations(pair: Pair) -> None:
     if len(back):
         table = table.merge(back[["relation", *columns]].rename(columns=columns), on="relation", how="left")
     blocks.figure(
-        drawing(relation_slopes, table, base=view.name(pair.base), model=view.label(pair.tuned), k=k),
+        drawing(relation_slopes, table, base=view.name(pair.base), model=view.label(pair.tuned), k=k, fewest=FEWEST),
         table=table,
         stamp=pair.stamp(f"losses by relation, rank ≤ {k}"),
         name="relation-losses",

@@ -48,21 +48,21 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
-    "app.py": 184,
+    "app.py": 185,
     "data/making": 2368,
     "pages": 2934,
     "probing": 111,
     "probing/api": 3281,
     "probing/commands": 1403,
     "probing/core": 13_915,
-    "probing/figures": 6375,
+    "probing/figures": 6409,
     "probing/jobs": 603,
     "probing/models": 11_692,
-    "probing/reports": 8659,
+    "probing/reports": 8687,
     "probing/store": 5804,
-    "probing/ui": 8702,
+    "probing/ui": 8716,
     "probing/workflows": 8430,
-    "tests": 45_653,
+    "tests": 45_681,
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from probing.figures import layer_axis, theme
 from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.knowledge.relation_slopes import relation_slopes
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
@@ -176,3 +177,15 @@ def test_cells_of_less_than_five_per_cent_are_as_the_page_and_then_each_is_furth
     faint = [share for share, probability in zip(shown, PROBABILITIES, strict=True) if probability < 0.05]
     assert len(set(faint)) == 1 and sorted(shown, reverse=not dark) == shown
     assert abs(luminance(cells(0.5, dark=dark)[0][0]) - faint[0]) > 0.08
+
+
+def test_relations_of_which_too_few_facts_are_known_are_below_a_gap_that_says_so():
+    columns = ["relation", "label", "n", "kept", "lost", "gained", "base_value", "value", "share_lost"]
+    many, few = ["P19", "birthplace", 100, 10, 40, 0, 0.5, 0.1, 0.8], ["P103", "native language", 100, 0, 2, 0, 0.02, 0.0, 1.0]
+    drawn = {
+        len(rows): relation_slopes(pd.DataFrame(rows, columns=columns), base="a", model="b", k=1, fewest=30)
+        for rows in ([many, few], [few])
+    }
+    notes = [note for note in drawn[2].layout.annotations if "known facts" in note.text]
+    assert list(drawn[2].layout.yaxis.tickvals) == [0.5, 2.5] and [note.y for note in notes] == [1.5] and "30" in notes[0].text
+    assert list(drawn[1].layout.yaxis.tickvals) == [0.5] and not any("known facts" in note.text for note in drawn[1].layout.annotations)

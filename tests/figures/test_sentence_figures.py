@@ -96,10 +96,10 @@ def test_both_baselines_are_lines_of_every_panel():
 def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
     best = pd.DataFrame({"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]})
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, best=best)
-    points = traces(figure, "best layer")
+    points = traces(figure, "layer chosen on dev")
     assert [one.marker.symbol for one in points] == ["circle", "circle-open", "circle"]
     assert {(one.x[0], round(one.y[0], 1)) for one in points} == {(8, 68.5)}
-    assert [note.text.endswith("best: layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [True] * 3
+    assert [note.text.endswith("layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [True] * 3
 
 
 @pytest.mark.parametrize(("mode", "off"), [("value", 0), ("majority", 0.5), ("surface", 0.55)])

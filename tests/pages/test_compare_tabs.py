@@ -41,7 +41,7 @@ def commands(app) -> str:
 
 def test_the_time_course_is_that_of_the_tuned_model_beside_its_control(look):
     app = look("when")
-    lost = [trace for trace in named(app, "returned")["data"] if trace["name"] == "lost"]
+    lost = [trace for trace in named(app, "known again")["data"] if trace["name"] == "lost"]
     assert len(lost) == 2 and len(lost[0]["customdata"]) == len(STEPS)
     assert app.selectbox(key="compare.lost_training").value.startswith(COLA.name)
     other = look("when", lost_training=f"{CONTROL.name} trex", followed_fact=ids()[0])
@@ -50,8 +50,9 @@ def test_the_time_course_is_that_of_the_tuned_model_beside_its_control(look):
 
 
 def test_recipes_of_the_task_are_points(look):
-    names = {trace["name"] for trace in named(look("prevention"), "control")["data"] if trace.get("mode") == "markers" and "name" in trace}
-    assert {"50 % old weights", "lowest 2 layers frozen", "control"} <= names
+    drawn = named(look("prevention"), "control")["data"]
+    names = {trace["name"] for trace in drawn if trace.get("mode") == "markers" and "name" in trace}
+    assert {"50 % old weights", "lowest 2 layers frozen"} <= names and "control" not in names
     assert charts(look("prevention", protected=f"{BASE.name} {COLA.objective}"))
 
 

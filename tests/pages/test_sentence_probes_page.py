@@ -71,10 +71,10 @@ def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_
     assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [one.value for one in app.header]
     of_dev = dev_right(PlantedSentenceRun(BASE, BIGRAM))
     best = max((Cell(pooling, layer) for pooling in (FIRST, MEAN) for layer in LAYERS), key=lambda cell: (of_dev[cell], -cell.layer))
-    point = panel(app, "Bigram shift")["best layer"]
+    point = panel(app, "Bigram shift")["layer chosen on dev"]
     assert numbers(point["x"]) == [best.layer] and point["marker"]["symbol"] == "circle"
     assert numbers(point["y"]) == pytest.approx([shares(BASE, BIGRAM, best.pooling)[best.layer]])
-    assert panel(app, "Odd man out")["best layer"]["marker"]["symbol"] == "circle-open"
+    assert panel(app, "Odd man out")["layer chosen on dev"]["marker"]["symbol"] == "circle-open"
     titles = [note["text"] for note in drawn(app)[0]["layout"]["annotations"] if note.get("name") == "title"]
     assert titles[-1].startswith("<b>Odd man out"), "what needs no model comes last"
 
@@ -109,7 +109,7 @@ def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload, pauses):
     assert not [one for one in app.button if one.key == "own-sentences.cancel"], "it is offered while the model is asked"
     lines = panel(app, "number")
     share, majority, surface = numbers_in(app.header[-1].value)[-3:]
-    assert majority == 50 and round(float(lines["best layer"]["y"][0])) == share
+    assert majority == 50 and round(float(lines["layer chosen on dev"]["y"][0])) == share
     assert round(float(lines["length and words alone"]["y"][0])) == surface
     assert {f"tiny, {name}" for name in (FIRST_TOKEN, ALL_TOKENS)} <= lines.keys()
     assert "barking" not in json.dumps(drawn(app)), "no text is kept"

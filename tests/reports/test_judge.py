@@ -16,7 +16,7 @@ from probing.reports.report import Filter, Report, Reports
 from probing.reports.reproduction import judge as judging
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Interval, Subject, apart, claims_frame, judge, share, verdict
 from probing.reports.reproduction.papers import PAPERS
-from probing.reports.reproduction.tiles import counts, tiles
+from probing.reports.reproduction.tiles import counts, missing, tiles
 from probing.store.opening import open_database
 from probing.ui.frame import selection
 from probing.ui.frame.navigation import PAGES
@@ -163,7 +163,7 @@ def test_a_number_that_is_not_defined_leaves_open(planted):
 def test_the_numbers_shown_are_those_that_decide(planted):
     found = planted(where={"probe_set": "trex"}, for_each={"layer": (12, 6)}, first={"model": "TUNED"})
     row = claims_frame([found]).iloc[0]
-    assert (found.verdict, row["compared"], row["counts"]) == (HOLDS, "6", "holds 2")
+    assert (found.verdict, row["compared"], row["counts"]) == (HOLDS, "layer 4 of 8", "holds 2")
 
 
 @pytest.mark.parametrize(
@@ -256,3 +256,12 @@ def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted):
     table = tiles([failed, undecided])
     assert list(table["verdict"]) == [FAILS, "undecided"] and counts(table) == (0, 1, 1)
     assert "GUESSER" in table["reason"][1] and "1 holds" in table["reason"][1] and "TUNED" in table["here"][1]
+
+
+def test_a_tile_names_the_layer_of_ours_and_what_is_missing(planted):
+    # Layer 6 of the paper's 12 is layer 4 of our 8.
+    found = planted(for_each={"layer": (6,)}, where={"probe_set": "trex"}, first={"model": "base"}, second={"model": "TUNED"})
+    assert "(layer 4 of 8)" in tiles([found])["here"].item()
+    told = planted(for_each={"model": ("GUESSER", "OTHER"), "probe_set": ("trex", "squad")}, where={"layer": 12})
+    assert missing(told) == "OTHER, and a model that learned GUESSER, and the paper's facts of SQuAD"
+    assert missing(planted(where=rows(), for_each={"probe_set": ("trex", "squad")})) == "the paper's facts of SQuAD"

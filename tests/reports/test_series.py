@@ -95,6 +95,8 @@ def test_figures_draw_what_the_tables_have(db):
     (lost, of_control) = [trace for trace in figure.data if trace.name == "lost"]
     mine = table[table["model"] == COLA.name]
     assert list(lost.y) == (100 * mine["lost"] / mine["known"].iloc[0]).tolist() and of_control.line.dash == "longdash"
+    # The control has a loss, and no score on the task.
+    assert [sum(trace.name == name for trace in figure.data) for name in ("score", "loss")] == [1, 2]
     layers = series.steps(db, [COLA.name], layers=range(LAST + 1))
     by_layer = kept_map(layers, by="layer").data[0]
     assert by_layer.z.shape == (LAST + 1, len(STEPS)) and by_layer.colorbar.orientation == "h"
@@ -108,8 +110,11 @@ def test_figures_draw_what_the_tables_have(db):
         "plain": "diamond",
         "50 % old weights": "circle",
         "lowest 2 layers frozen": "circle",
-        "control": "x",
     }
+    # The control has no score on the task, so it is no point: a line at what it keeps, as wide as the points.
+    control = next(trace for trace in points.data if trace.name == "control")
+    kept, scores = prevention(db).query("control")["kept"].iloc[0], prevention(db).query("not control")["score"]
+    assert list(control.y) == [100 * kept] * 2 and list(control.x) == [scores.min(), scores.max()] and control.line.dash == "longdash"
     longer = prevention(db).query("protection == 'unprotected' and not control").assign(steps=1000)
     drawn = prevention_points(pd.concat([prevention(db), longer])).data
     assert {trace.name for trace in drawn if trace.marker.symbol == "diamond"} == {

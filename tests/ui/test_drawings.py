@@ -87,7 +87,7 @@ def test_a_cached_figure_shows_what_a_figure_drawn_at_once_shows():
 def test_a_figure_that_is_drawn_at_once_is_shown_in_the_same_way():
     figure = rank_lines(lines())
     assert on_page(figure).to_dict() == on_page(drawing(rank_lines, lines())).to_dict()
-    assert not figure.layout.annotations, "what draws it is not changed"
+    assert figure.to_dict() == rank_lines(lines()).to_dict(), "what draws it is not changed"
 
 
 def test_files_hold_a_whole_figure_of_plotly():

@@ -33,29 +33,48 @@ def _named_below(scored: pd.DataFrame) -> set[object]:
     return below
 
 
+def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> None:
+    """A dashed line at what each control keeps, from the lowest to the highest score."""
+    for row in controls.itertuples():
+        name = "control" if len(controls) == 1 else f"control, {row.asked:,} facts, {row.steps:,} steps"
+        figure.add_scatter(
+            x=[scores.min(), scores.max()] if scores.nunique() > 1 else [scores.min() - 0.05, scores.max() + 0.05],
+            y=[100 * row.kept] * 2,
+            mode="lines",
+            line={"color": theme.NEUTRAL, "width": 1.5, "dash": theme.line_dash(True)},
+            showlegend=False,
+            name=name,
+            hovertemplate=f"{name}<br>%{{y:.1f}} % kept beyond a blind guess<extra></extra>",
+        )
+        end = {"x": scores.max(), "y": 100 * row.kept, "xanchor": "right", "yanchor": "bottom"}
+        figure.add_annotation(text=name, showarrow=False, font_size=12, **end)
+
+
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:
-    """One point per recipe; up and to the right is better. The unprotected training is a diamond, the control a cross.
+    """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
     Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey. Where trainings
-    of one recipe differ, their steps are named; a development score is named as such.
+    of one recipe differ, their steps are named; a development score is named as such. The control has no score on the task: what it
+    keeps is a dashed line.
 
     Args:
         points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's rows.
         colour: of the recipes that no other one beats.
     """
-    scored = points.dropna(subset=["score", "kept"])
+    scored = points[~points["control"].astype(bool)].dropna(subset=["score", "kept"])
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()
     below = _named_below(scored)
-    trainings = scored.loc[~scored["control"], "protection"].value_counts()
+    trainings = scored["protection"].value_counts()
+    _controls(figure, points[points["control"].astype(bool)].dropna(subset=["kept"]), scored["score"])
     for row in scored.itertuples():
-        mark = "x" if row.control else "diamond" if row.protection == UNPROTECTED else "circle"
-        shade = theme.NEUTRAL if row.dominated or row.control else colour
-        name = "control" if row.control else protection_in_words(row.protection)
-        if not row.control and trainings[row.protection] > 1:
+        mark = "diamond" if row.protection == UNPROTECTED else "circle"
+        shade = theme.NEUTRAL if row.dominated else colour
+        name = protection_in_words(row.protection)
+        if trainings[row.protection] > 1:
             name = f"{name}, {row.asked:,} facts, {row.steps:,} steps"
-        if not row.control and row.metric == DEVELOPMENT:
+        if row.metric == DEVELOPMENT:
             name = f"{name}, development score"
         figure.add_scatter(
             x=[row.score],
@@ -89,7 +108,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
             name=f"{theme.plain(name)}: name",
         )
     theme.apply(figure, height=460)
-    metrics = [metric for metric in dict.fromkeys(scored.loc[~scored["control"], "metric"]) if metric]
+    metrics = [metric for metric in dict.fromkeys(scored["metric"]) if metric]
     figure.update_xaxes(title_text=f"task score{f' ({metrics[0]})' if metrics else ''}")
     figure.update_yaxes(title_text="facts kept beyond a blind guess, %")
     return figure

@@ -11,10 +11,10 @@ from probing.core.stats.rank_buckets import NAMES
 from probing.figures import end_labels, theme
 from probing.figures.name_rows import centres, name_rows
 
-#: Column -> its colour and its name. Of the facts known before, those that are not lost are kept or returned.
+#: Column -> its colour and its name. Of the facts known before, those that are not lost were never lost or are known again.
 _FLOW = {
-    "kept": (theme.KEPT, "kept"),
-    "returned": (theme.BACK, "returned"),
+    "kept": (theme.KEPT, "never lost"),
+    "returned": (theme.BACK, "known again"),
     "lost": (theme.NOT_BACK, "lost"),
     "gained": (theme.GAINED, "gained"),
 }
@@ -38,9 +38,10 @@ def over_training(
     names: Sequence[str] = ("", ""),
     half: float = math.nan,
 ) -> go.Figure:
-    """Facts kept, lost, returned and gained by step, in % of those known before; below, score and loss on the same axis.
+    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss on the same axis.
 
-    The axis of steps is that of the square root, because most is lost at the start. Lines of the control are thin and dashed.
+    The axis of steps is that of the square root, because most is lost at the start. Lines of the control are thin and dashed;
+    it has no score on the task.
 
     Args:
         table: ``reports.forgetting.series.steps`` of the training and its control, at one layer.
@@ -75,7 +76,8 @@ def over_training(
             if not place and len(rows) and before.iloc[-1]:
                 last = float(shares.iloc[-1])
                 ends.append(end_labels.EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour))
-        for row, column in ((2, "score"), (3, "loss")):
+        # The control's score is that of its own task.
+        for row, column in ((3, "loss"),) if place else ((2, "score"), (3, "loss")):
             some = logged[(logged["model"] == one) & logged[column].notna()]
             tops[row - 1] = max(tops[row - 1], float(some[column].max())) if len(some) else tops[row - 1]
             figure.add_scatter(
@@ -94,7 +96,8 @@ def over_training(
         figure.add_vline(x=half**0.5, line={"color": theme.NEUTRAL, "width": 1.2, "dash": "dot"}, row=1, col=1)
     theme.apply(figure, height=500)
     _axis_of_steps(figure, sorted(set(table["step"])))
-    for row, title in enumerate(("facts, % of those known before", _score_title(logged), "training loss"), start=1):
+    titles = ("facts, % of those known before", _score_title(logged[logged["model"] == model]), "training loss")
+    for row, title in enumerate(titles, start=1):
         top = next(iter(figure.select_yaxes(row=row, col=1))).domain[1]
         figure.add_annotation(
             text=title, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False, font_size=12

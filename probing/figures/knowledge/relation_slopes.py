@@ -13,7 +13,7 @@ _ROW, _FRAME, _SIZE = 16.5, 96, 12
 _NAME = 24
 
 
-def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
+def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
     """From base to fine-tuned model, with the share of known facts that was lost at the right.
 
     Args:
@@ -22,12 +22,17 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
             are stored.
         base, model: displayed names.
         k: the rank up to which a fact counts as known.
+        fewest: relations of which the base knows fewer facts come last; a gap with these words is above the first of them.
     """
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
         return theme.empty("No fact was asked of both models under these filters.")
     names, ends = name_rows([str(one) for one in rows["label"].fillna(rows["relation"])], _NAME)
-    rows.index = pd.Index(centres(ends))
+    few = rows["kept"].add(rows["lost"]).fillna((rows["base_value"] * rows["n"]).round()) < fewest
+    gap = int((~few).sum()) if few.any() and not few.all() else None
+    places = [place + (gap is not None and number >= gap) for number, place in enumerate(centres(ends))]
+    rows.index = pd.Index(places)
+    bottom = ends[-1] + (gap is not None)
     figure = go.Figure()
     for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
         of = rows[(rows["value"] > rows["base_value"]) == gains]
@@ -48,7 +53,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
         customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
     )  # fmt: skip
-    theme.apply(figure, height=int(_FRAME + _ROW * ends[-1]))
+    theme.apply(figure, height=int(_FRAME + _ROW * bottom))
     figure.update_layout(margin={"t": 44, "r": 8}, legend={"y": 1.0, "font_size": _SIZE}, hoverdistance=12)
     figure.update_xaxes(
         title_text=f"right answers, % (P@{k})",
@@ -62,9 +67,14 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         tickvals=list(rows.index),
         ticktext=names,
         tickfont_size=_SIZE,
-        range=[ends[-1] + 0.1, -0.1],
+        range=[bottom + 0.1, -0.1],
         showgrid=False,
     )
+    if gap is not None:
+        words = f"fewer than {fewest:,} known facts"
+        figure.add_annotation(
+            x=0, y=ends[gap] + 0.5, xanchor="left", text=words, showarrow=False, font={"size": _SIZE, "color": theme.NEUTRAL}
+        )
     return figure
 
 

@@ -161,7 +161,7 @@ def _line(
 def _best(
     figure: go.Figure, of_task: pd.DataFrame, best: pd.DataFrame, mode: str, colours: Mapping[str, str], where: Mapping[str, int]
 ) -> str:
-    """A large point at the best layer; returns it in words."""
+    """A large point at the layer that the development sentences chose; returns it in words. Others may be higher on the test sentences."""
     points = of_task.merge(best[["model", "pooling", "layer", "read"]], on=["model", "pooling", "layer"])
     if points.empty:
         return ""
@@ -171,7 +171,7 @@ def _best(
         x=[one["x"]],
         y=[one["value"]],
         mode="markers",
-        name="best layer",
+        name="layer chosen on dev",
         legendgroup=one["model"],
         showlegend=False,
         cliponaxis=False,
@@ -179,7 +179,7 @@ def _best(
         hoverinfo="skip",
         **where,
     )
-    return f"best: layer {one['layer']}, {looks.number(mode, one['value'])}"
+    return f"by dev: layer {one['layer']}, {looks.number(mode, one['value'])}"
 
 
 def _extent(of_task: pd.DataFrame) -> tuple[float, float]:

@@ -40,6 +40,8 @@ def rank_lines(
         range=[log10(worst) + 0.1, -0.15],
     )
     figure.add_hline(y=10, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
+    # On a logarithmic axis an annotation stands at the logarithm.
+    figure.add_annotation(text="rank 10", x=0, xref="x domain", y=1, xanchor="left", yanchor="bottom", showarrow=False, font_size=12)
     if best:
         inner = lines[lines["layer"] >= 1].sort_values(["rank", "layer"]).drop_duplicates("name")
         figure.add_scatter(

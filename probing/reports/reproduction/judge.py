@@ -95,16 +95,34 @@ def _judged(claim: Claim, quantities: "Quantities | None") -> Judged:
 
 
 def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quantities | None") -> dict[str, Any]:
-    row: dict[str, Any] = {"claim": name, "compared": ", ".join(map(str, comparison.of.values())), "missing": "", "paired": False}
+    row: dict[str, Any] = {"claim": name, "compared": in_words(comparison.of, check.depth), "missing": "", "paired": False}
     if quantities is None:
         return row | {"verdict": UNTESTED, "missing": "results"}
     try:
         sides, difference, paired = quantities.compared(check, comparison)
     except Missing as missing:
         return row | {"verdict": UNTESTED, "missing": str(missing)}
+    row["compared"] = in_words(comparison.of, check.depth, quantities.layers)
     numbers = {**sides, "difference": difference, **quantities.beside(check, comparison)}
     ends = {f"{side}{end}": value for side, one in numbers.items() for end, value in zip(_ENDS, one, strict=True)}
     return row | ends | {"paired": paired, "verdict": verdict(difference, check.relation, check.margin)}
+
+
+def in_words(of: Rows, depth: int, layers: int = 0) -> str:
+    """What tells a comparison from the others; layers are those of ours that were read, or the paper's if ours has no known number."""
+
+    def said(column: str, value: object) -> str:
+        if column not in _LAYERS:
+            return str(value)
+        read = [our_layer(int(one), depth, layers) if layers else int(one) for one in str(value).split(", ")]
+        return f"layer {' and '.join(map(str, read))} of {layers or depth}"
+
+    return ", ".join(said(column, value) for column, value in of.items())
+
+
+def our_layer(layer: int, depth: int, layers: int) -> int:
+    """The layer of a model with so many layers at the depth of the paper's layer."""
+    return round(layer * layers / depth)
 
 
 def verdict(difference: Interval, relation: str, margin: float) -> str:
@@ -138,10 +156,14 @@ def share(part: Interval, whole: Interval) -> Interval:
 
 
 class Quantities:
-    """The numbers of our reports that checks name; each report is computed once for a choice of its filters."""
+    """The numbers of our reports that checks name; each report is computed once for a choice of its filters.
+
+    Attributes:
+        layers: the number of layers of ours, once a number of a layer was read.
+    """
 
     def __init__(self, db: Database, subject: Subject):
-        self._db, self._subject = db, subject
+        self._db, self._subject, self.layers = db, subject, 0
         self._tables: dict[tuple, pd.DataFrame] = {}
         self._learned = verdicts_by_model(learned(db, tuple(subject.models.values())))
 
@@ -208,7 +230,8 @@ class Quantities:
         for column in sorted(wanted, key=lambda one: (one in _LAYERS, one not in _NAMED, one not in _MODELS)):
             value = wanted[column]
             if column in _LAYERS and len(table):
-                value = round(int(value) * int(table[column].max()) / depth)
+                self.layers = int(table[column].max())
+                value = our_layer(int(value), depth, self.layers)
             table = table[table[column] == value]
             if table.empty:
                 raise Missing(f"{_called(column)}{rows[column]}")

@@ -54,17 +54,12 @@ def _title(claim: Claim) -> str:
 def _here(one: Judged) -> str:
     """Ours: the comparison that is closest to another verdict."""
     row, check = deciding(one), one.claim.check
-    if row is None or check is None:
+    if row is None or check is None or pd.isna(row["difference"]):
         return ""
     sides = [_number(check, row[side]) for side in ("first", "second") if pd.notna(row[side])]
     said = " against ".join(sides) if len(sides) == 2 else _number(check, row["difference"], signed=True)
-    named = [_value(column, value) for column, value in list(check.comparisons())[row.name].of.items()]
-    return said + (f" ({', '.join(named)})" if named else "")
-
-
-def _value(column: str, value: object) -> str:
-    """What a comparison names, in words."""
-    return f"layer {value}" if column in ("layer", "n") else PROBE_SETS.get(str(value), str(value))
+    named = ", ".join(PROBE_SETS.get(one, one) for one in row["compared"].split(", "))
+    return said + (f" ({named})" if named else "")
 
 
 def _number(check: Check, value: float, *, signed: bool = False) -> str:
@@ -88,12 +83,22 @@ def _reason(one: Judged) -> str:
     said = [f"{count} {words[count > 1]}" for words, count in found.items() if count]
     words = [f"of {n} comparisons {', '.join(said)}"] if said else []
     if table["verdict"].eq(UNTESTED).any():
-        words.append(f"needs {', '.join(missing(one))}")
+        words.append(f"needs {missing(one)}")
     line = "; ".join(words)
     return f"{line[:1].upper()}{line[1:]}."
 
 
-def missing(one: Judged) -> list[str]:
-    """What the comparisons of a claim name and the results do not have: models that learned their tasks, and probe sets."""
-    named = "; ".join(filter(None, one.compared["missing"])).split("; ")
-    return [PROBE_SETS.get(name, name) for name in dict.fromkeys(part.removesuffix(_LEARNED) for part in named)]
+def missing(one: Judged) -> str:
+    """What the comparisons of a claim name and the results do not have.
+
+    Numbers of a model that did not learn its task, and of sentences that stand for those of the paper, may be stored all the same.
+    """
+    parts = list(dict.fromkeys("; ".join(filter(None, one.compared["missing"])).split("; ")))
+    unlearned = [part.removesuffix(_LEARNED) for part in parts if part.endswith(_LEARNED)]
+    sets = [PROBE_SETS[part] for part in parts if part in PROBE_SETS]
+    words = [part for part in parts if part not in PROBE_SETS and not part.endswith(_LEARNED)]
+    if unlearned:
+        words.append(f"{'a model' if len(unlearned) == 1 else 'models'} that learned {' and '.join(unlearned)}")
+    if sets:
+        words.append(f"the paper's facts of {' and '.join(sets)}")
+    return ", and ".join(words)

@@ -48,7 +48,8 @@ _HOW = (
     "probes. Sentences: accuracy of the model's own probes minus that of its base's."
 )
 _KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
-_CHANGE = "Points; blue: read better than in the base, orange: worse. Click for sentences."
+_CHANGE = "Points; blue: read better than in the base, orange: worse."
+_CLICKED = f"{_CHANGE} Click for sentences."
 _CHANGE_HOW = (
     "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change counts if McNemar's "
     "exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the model) and it is greater than the "
@@ -104,12 +105,19 @@ def draw(view: View, base: str, tuned: str) -> None:
     if table.empty:
         return
     st.header("Are properties of sentences still read?")
-    left, right = st.columns(2, gap="medium")
+    told, single = shown.gone[shown.gone["fate"] != ""], turned.stored(shown)
+    left, right = st.columns(2, gap="medium") if len(told) else (st.container(), None)
     with left:
-        _changes(shown, table)
-    with right:
-        _fates(shown)
-    turned.draw(shown, table)
+        _changes(shown, table, single)
+    if right:
+        with right:
+            _fates(shown, told)
+    if single:
+        turned.draw(shown, table)
+    untold = told.empty and shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
+    if lacking := [words for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single)) if is_so]:
+        words = filled("Not stored for {model}: {what}.", model=view.name(tuned), what=joined(", ", lacking))
+        blocks.missing(words, f"{_TRAIN} {tuned}")
 
 
 def _measurements(shown: Shown) -> None:
@@ -153,8 +161,8 @@ def _measurements(shown: Shown) -> None:
         blocks.missing(words, "\n".join(f"{command} {shown.model}" for command in dict.fromkeys(lacking.values())))
 
 
-def _changes(shown: Shown, table: pd.DataFrame) -> None:
-    """Tasks by layers; a click chooses the cell whose sentences are listed."""
+def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
+    """Tasks by layers; a click chooses the cell whose sentences are listed, if single ones are stored."""
     kind = selection.bound(st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__)
     model, base = (shown.view.label(one) for one in (shown.model, shown.base))
     blocks.figure(
@@ -163,21 +171,15 @@ def _changes(shown: Shown, table: pd.DataFrame) -> None:
         stamp=shown.stamp(f"change of sentence probes, {_KINDS[kind]}"),
         name="sentence-change",
         call=plot("sentences", "changes", model=shown.model, pooling=kind, protocol=shown.protocol) if kind in POOLING_NAMES else "",
-        caption=_CHANGE,
+        caption=_CLICKED if single else _CHANGE,
         how=_CHANGE_HOW,
         alt=f"Change of sentence probes of {model} by task and layer",
-        on_point=lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2])),
+        on_point=(lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2]))) if single else None,
     )
 
 
-def _fates(shown: Shown) -> None:
+def _fates(shown: Shown, told: pd.DataFrame) -> None:
     """Where each property is read: task by task, and of the control all tasks together."""
-    told = shown.gone[shown.gone["fate"] != ""]
-    if told.empty:
-        lacking = shown.gone.loc[shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]), "why"]
-        if len(lacking):
-            blocks.missing(filled("Where properties are read now is not stored: {why}.", why=lacking.iloc[0]), f"{_TRAIN} {shown.model}")
-        return
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     control = (
         shown.read(where_gone_shares, models=(shown.control,), protocol=shown.protocol, by=("pooling",)) if shown.control else shares[:0]

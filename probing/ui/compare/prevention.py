@@ -13,12 +13,16 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
-_CAPTION = "Up and to the right is better. Diamond: no protection; whiskers: seeds."
+_CAPTION = (
+    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept is counted beyond a blind guess, in short trainings: not "
+    "the numbers above."
+)
+_CONTROLLED = f"{_CAPTION} Dashed: the control."
 _HOW = (
     "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with somebody else's"
     " name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's own, mixed into every step; the "
-    "weights of base and fine-tuned model are averaged after the training. Grey: another recipe has as much of both. Cross: the "
-    "control, whose score is that of another task. Recipes are compared in a short training on few facts; the long training that was "
+    "weights of base and fine-tuned model are averaged after the training. Grey: another recipe has as much of both. Dashed: what the "
+    "control keeps, which has no score on this task. Recipes are compared in a short training on few facts; the long training that was "
     "followed state by state was asked more facts, and its score is that of the development part. Data has the seeds, and the numbers "
     "of facts."
 )
@@ -67,7 +71,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         table=shown,
         stamp=view.stamp(f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)),
         name="prevention",
-        caption=_CAPTION,
+        caption=_CONTROLLED if shown["control"].any() else _CAPTION,
         how=_HOW,
         alt="Score on the task against facts kept, by recipe",
     )

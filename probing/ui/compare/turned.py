@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 _WAYS = dict(zip(WAYS, ("both", "turned wrong", "turned right"), strict=True))
 
 
+def stored(shown: "Shown") -> bool:
+    """Whether single sentences of the model are stored, and not counts alone."""
+    runs = shown.read(sentence_runs)
+    return bool(runs.loc[runs["model"] == shown.model, "answered"].astype(bool).any())
+
+
 def draw(shown: "Shown", table: pd.DataFrame) -> None:
     """The choice of a cell, and the list of its sentences.
 
@@ -29,10 +35,6 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
         table: its changes, of ``accuracy_changes.changes``.
     """
     st.header("Sentences that turned right or wrong")
-    runs = shown.read(sentence_runs)
-    if not runs.loc[runs["model"] == shown.model, "answered"].astype(bool).any():
-        st.info("Of this model only counts are stored, no single sentences.", icon=":material/info:")
-        return
     task, pooling, layer, way = _chosen(shown, table)
     found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
     if found.empty:

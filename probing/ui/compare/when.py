@@ -21,13 +21,14 @@ from probing.ui.widgets.figure_cache import drawing
 FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
 #: Most facts in the menu of single facts.
 _MOST = 200
-_CAPTION = "Dashed: the control, trained on the base's own text."
+_CAPTION = "Never lost and known again: together the facts that are still known."
+_CONTROLLED = f"{_CAPTION} Dashed: the control, trained on the base's own text."
 _HOW = (
-    "Read at the last layer with the head of the base. Kept: never lost so far; returned: lost once and known again; gained: not known "
-    "before; each in per cent of the facts known before. The axis of steps is that of the square root, because most is lost at the "
-    "start. The vertical line: by this step half of the facts were lost at least once. Below: the task score that was logged, and the "
-    "training loss. Data has what is known beyond a blind guess, too. Without a control nothing here shows what any "
-    "further training would do."
+    "Read at the last layer with the head of the base. Never lost: known at every state so far; known again: lost at an earlier one (data: "
+    "kept and returned); gained: not known before; each in per cent of the facts known before. The axis of steps is that of the square "
+    "root, because most is lost at the start. The vertical line: by this step half of the facts were lost at least once. Below: the task "
+    "score that was logged, and the training loss. Data has what is known beyond a blind guess, too. Without a control "
+    "nothing here shows what any further training would do."
 )
 _LAYERS = "Of the facts that a layer knew before the training."
 _RELATIONS = "Of the facts of a relation that were known before the training."
@@ -74,9 +75,9 @@ def draw(view: View, base: str, tuned: str) -> None:
         table=table,
         stamp=stamp,
         name="forgotten-by-step",
-        caption=_CAPTION,
+        caption=_CONTROLLED if len(both) > 1 else _CAPTION,
         how=_HOW,
-        alt="Facts kept, lost, returned and gained by training step, with score and loss",
+        alt="Facts never lost, known again, lost and gained by training step, with score and loss",
     )
     left, right = st.columns(2, gap="medium")
     with left:

@@ -49,7 +49,8 @@ _HEADINGS = {
     "ambiguous": "depend on context",
     "revisions": "changes between layers",
 }
-_CAPTION = "Blue, upwards: the right label. Orange, downwards: the strongest wrong one. Dotted: right from here on."
+_CAPTION = "Blue, upwards: the right label. Orange, downwards: the strongest wrong one."
+_CAPTION_SETTLED = f"{_CAPTION} Dotted: right from here on."
 _HOW = (
     "A probe labels a span of words, or a pair of spans, from the layers 0 to l. A bar is a label's probability as a share of the sum "
     "over all labels, because probes score labels independently; the wrong label is the one with the greatest mean over all layers. "
@@ -269,12 +270,13 @@ def _sentence(traced: Traced, sentence: str) -> None:
             selection.bound(st.toggle, Markdown("Also labels that the filters leave out"), "every_target", traced.view.page)
         if panels["panel"].nunique() > FIRST:
             selection.bound(st.toggle, Markdown("More labels than those that change most"), "other_panels", traced.view.page)
+    drawn = most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)
     blocks.figure(
-        drawing(trace_bars, most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)),
+        drawing(trace_bars, drawn),
         table=panels,
         stamp=traced.stamp(f"text {sentence[:HASH]}"),
         name="edge-traces",
-        caption=_CAPTION,
+        caption=_CAPTION_SETTLED if drawn["settled"].notna().any() else _CAPTION,
         how=_HOW,
         alt="Share of the right label and of the strongest wrong one by layer, one panel per label",
     )

@@ -30,7 +30,10 @@ from probing.ui.widgets.paper.calls import plot
 TRAIN = "python -m probing sentences train --model {model} --tasks {tasks}"
 PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
 MINUS_NAMES = dict(zip(MINUS, ("nothing", "the commonest answer", "length and words alone"), strict=True))
-CAPTION = "Grey lines need no model. The large point is the best layer; it is filled if the model is clearly better than both grey lines."
+CAPTION = (
+    "Grey lines need no model. The large point is the layer chosen by the development sentences (dev), not the highest; filled: clearly "
+    "better than both grey lines."
+)
 HOW = (
     "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject plural? The vector is "
     "the state of the first token (dashed) or the mean over all tokens (solid). Commonest answer: always the commonest training label "
@@ -213,8 +216,8 @@ def _learning(shown: Shown, own: GrammarSelection) -> None:
             "learned_layer",
             shown.view.page,
             options=[None, *range(int(every["layer"].max()) + 1)],
-            placeholder="best of each line",
-            format_func=lambda layer: "best of each line" if layer is None else str(layer),
+            placeholder="best on dev",
+            format_func=lambda layer: "best on dev" if layer is None else str(layer),
             width=200,
         )
     points = shown.panels.curve(task, own.learned_layer).rows
