@@ -7,7 +7,7 @@ from probing.figures import theme
 
 #: More rows than this do not fit next to each other.
 MAX_ROWS = 45
-_ROW, _FRAME, _SIZE = 16.5, 96, 12
+_ROW, _FRAME, _SIZE = 16.5, 114, 12
 #: Characters of a relation's name.
 _NAME = 24
 
@@ -46,7 +46,8 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
     )  # fmt: skip
     theme.apply(figure, height=int(_FRAME + _ROW * len(rows)))
-    figure.update_layout(margin={"t": 44, "r": 8}, legend={"y": 1.0, "font_size": _SIZE}, hoverdistance=12)
+    # The legend is a line above the heading of the numbers at the right.
+    figure.update_layout(margin={"t": 62, "r": 8}, legend={"y": 1 + 20 / (_ROW * len(rows)), "font_size": _SIZE}, hoverdistance=12)
     figure.update_xaxes(
         title_text=f"right answers, % (P@{k})",
         range=[-2, 121],
@@ -59,7 +60,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
         tickmode="array", tickvals=list(rows.index), ticktext=names, tickfont_size=_SIZE, range=[len(rows) - 0.4, -0.6], showgrid=False
     )
     figure.add_annotation(
-        x=104, y=1, yref="paper", xanchor="left", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
+        x=1, xref="paper", y=1, yref="paper", xanchor="right", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
     )
     return figure
 
