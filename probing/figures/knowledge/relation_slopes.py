@@ -41,7 +41,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
             hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
         )  # fmt: skip
     figure.add_scatter(
-        x=[104] * len(rows), y=rows.index, mode="text", textposition="middle right", textfont={"size": _SIZE}, showlegend=False,
+        x=[121] * len(rows), y=rows.index, mode="text", textposition="middle left", textfont={"size": _SIZE}, showlegend=False,
         text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
         customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
     )  # fmt: skip
