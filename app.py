@@ -132,7 +132,7 @@ def cards(view: View, run_id: str) -> None:
     """The three cards that lead on: what the model knows, what fine-tuning lost, and what prevents that."""
     assert view.database is not None
     beyond, lost, kept = view.read(front.beyond_guessing, run_id), view.clearest, view.read(front.best_recipe)
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", key="cards"):
         if pd.notna(beyond):
             words = Markdown("right answers beyond the commonest answer")
             card(f"{beyond * 100:+.0f} points", words, "layers", Markdown("Where does it appear?"))
@@ -154,7 +154,7 @@ def cards(view: View, run_id: str) -> None:
 
 def card(number: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
     """One card: a number, what it is, and the link to the page that it comes from."""
-    with st.container(border=True, gap="xsmall", width="stretch"):
+    with st.container(border=True, gap="xsmall", width="stretch", height="stretch"):
         st.markdown(filled("## {number}", number=number))
         st.markdown(words)
         navigation.link(target, question, icon=":material/arrow_forward:", **changes)

@@ -67,7 +67,8 @@ PLACES_HOW = (
     "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences and seeds, for "
     "tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval "
     "leaves the layers; the data give the reason. Centre of gravity: the mean layer of the weights by which the probe mixes all layers. It "
-    "leaves the middle only slowly; faint: the weights are near uniform, so it is no place. Models are aligned by share of their depth."
+    "leaves the middle only slowly; faint: the weights are near uniform, so it is no place. A published model without it: its paper gives "
+    "none for the task. Models are aligned by share of their depth."
 )
 ORDER = "Does the row's task come earlier (blue) or later (orange) than the column's? ?: cannot be told."
 ORDER_HOW = (

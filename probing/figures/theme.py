@@ -290,6 +290,9 @@ def finished(figure: go.Figure) -> dict[str, Any]:
         if trace.get("type", "scatter") in ("scatter", "bar"):
             # A click on a point leaves the others as they are; Plotly would fade them until the next click.
             trace["unselected"] = {"marker": {"opacity": trace.get("marker", {}).get("opacity", 1)}}
+    if any(list(trace.get("x", ())) == [None] and not trace.get("legendgroup") for trace in content["data"]):
+        # An entry without a line is a key: a click on it would only make it faint.
+        content["layout"].setdefault("legend", {}).update(itemclick=False, itemdoubleclick=False)
     content["layout"]["template"] = pio.templates[TEMPLATE].to_plotly_json()
     return content
 

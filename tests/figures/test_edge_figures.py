@@ -113,6 +113,17 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     assert list(centre.x) == [4.0] * 3 and NOT_RESOLVED in centre.hovertext[2]
 
 
+def test_a_row_that_is_called_by_punctuation_is_quoted():
+    figure = place_rows(summary().replace({"row": {"pos": "''"}}), colours=COLOURS)
+    assert list(figure.layout.yaxis.ticktext) == ["“''”", "entities", "relations"]
+
+
+def test_a_legend_with_a_key_answers_no_click_and_one_of_lines_does():
+    assert theme.finished(place_rows(summary(), colours=COLOURS))["layout"]["legend"]["itemclick"] is False
+    lines = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=COLOURS)
+    assert "itemclick" not in theme.finished(lines)["layout"]["legend"]
+
+
 def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
     figure = place_rows(summary(), colours=COLOURS, shares=True)
     assert list(named(figure, f"{PAPER}: expected layer")[0].x) == pytest.approx([2 / 24, 3 / 24, 4 / 24])
@@ -172,7 +183,7 @@ def test_curves_can_be_drawn_over_the_share_of_depth():
     figure = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=COLOURS)
     assert max(named(figure, PAPER)[0].x) == max(named(figure, MODELS[0])[0].x) == 1.0
     signed = task_curves(points(signed=True), LEVELS.iloc[:0], axis=Axis("selectivity, points", signed=True), colours=COLOURS)
-    assert signed.layout.yaxis.ticksuffix == "" and "points" in named(signed, MODELS[0])[0].hovertemplate
+    assert "points" in named(signed, MODELS[0])[0].hovertemplate
 
 
 def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():

@@ -115,8 +115,21 @@ def test_panels_on_one_axis_stand_in_a_grid_with_an_axis_each():
 
 
 def test_names_at_the_ends_of_lines_are_in_the_legend_of_a_column():
-    small = sized(curve(curve_points(models=("nesia-mini", "other-bert"))), 1)
-    assert {"nesia-mini", "other-bert"} <= {trace.name for trace in small.data if trace.showlegend}
+    points = curve_points(models=("nesia-mini", "other-bert"))
+    points.loc[points["model"] == "other-bert", "swapped"] *= 1.5
+    small = sized(curve(points), 1)
+    assert {"nesia-mini", "other-bert", "blind guess"} <= {trace.name for trace in small.data if trace.showlegend}
+
+
+def test_a_long_title_of_an_axis_breaks_before_its_unit():
+    title = "right answers of a model, % (precision at 1, macro)"
+    assert sized(curve(curve_points(), title=title), 1).layout.yaxis.title.text == title.replace(" (", "<br>(")
+
+
+def test_an_open_marker_is_explained_only_where_others_are_filled():
+    figure = go.Figure(go.Scatter(x=[1], y=[1], mode="markers", name="a", marker_symbol="circle-open"))
+    assert "open" not in marks(figure)
+    assert marks(figure.add_scatter(x=[1], y=[2], mode="markers"))["open"] == ["a"]
 
 
 def test_long_labels_are_shortened_in_the_middle_to_the_room_that_they_have():

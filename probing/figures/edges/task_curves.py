@@ -83,7 +83,8 @@ def task_curves(
         # Two panels beside each other have no room for the usual title.
         below = (row + 1, col) in places
         figure.update_xaxes(title_text="" if below else "share of depth" if axis.shares else "layer", row=row, col=col)
-    figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "", nticks=5)
+    # Without a unit, which the title has: on a phone the labels of the right panels would reach into the left ones.
+    figure.update_yaxes(nticks=5)
     figure.update_yaxes(title_text=theme.plain(axis.title), row=(places[-1][0] + 1) // 2, col=1)
     return figure
 

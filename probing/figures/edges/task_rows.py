@@ -39,7 +39,8 @@ def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> g
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(middles),
-        ticktext=[theme.breakable(names.get(row, row), 16) for row in middles.index],
+        # A label of punctuation alone would look like a row without a name.
+        ticktext=[theme.breakable(names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”"), 16) for row in middles.index],
         range=[rows["_y"].max() + _LINE, -_LINE],
         showgrid=False,
     )

@@ -11,7 +11,7 @@ from probing.figures import theme
 LOOKS = {
     KEPT: (theme.KEPT, "kept"),
     BACK: (theme.BACK, "come back"),
-    NOT_RECOVERED: (theme.NOT_BACK, "do not come back"),
+    NOT_RECOVERED: (theme.NOT_BACK, "not back"),
     GAINED: (theme.GAINED, "gained"),
 }
 _WORDS = dict(zip(WAYS, ("at another layer", "refitted head", "layers put back", "relearned"), strict=True))
@@ -45,7 +45,8 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
         name = "" if kind == BACK else kind
         hover = f"<b>{words}</b>: {int(kinds.loc[kind, 'n']):,} facts, {int(size)} of 100"
         _block(figure, 1, top, size, colour, name, hover)
-        labels.append((_COLUMNS[1], top + size / 2, int(size), words, name, hover))
+        # What comes back has no room at the right, where its band divides.
+        labels.append((_COLUMNS[1], top + size / 2, int(size), words, name, hover, kind == BACK))
     _block(figure, 0, 0.0, source, theme.BASE, "", f"facts that {theme.plain(base)} knew at its last layer")
     ways = parts[parts["kind"] == BACK]
     if ways["of_100"].sum():
@@ -129,10 +130,11 @@ def _block(figure: go.Figure, column: int, top: float, size: float, colour: str,
     )  # fmt: skip
 
 
-def _label(figure: go.Figure, x: float, y: float, size: int, words: str, name: str, hover: str) -> None:
-    """Number and name of a part, right of its block."""
+def _label(figure: go.Figure, x: float, y: float, size: int, words: str, name: str, hover: str, left: bool = False) -> None:
+    """Number and name of a part, beside its block."""
+    place, side = (x - 0.012, "left") if left else (x + _WIDTH + 0.012, "right")
     figure.add_scatter(
-        x=[x + _WIDTH + 0.012], y=[y], mode="text", text=[f"<span style='font-size:{_LARGE}px'><b>{size}</b></span> {words}"],
-        textposition="middle right", textfont={"size": _SMALL}, customdata=[[name]] if name else None,
+        x=[place], y=[y], mode="text", text=[f"<span style='font-size:{_LARGE}px'><b>{size}</b></span> {words}"],
+        textposition=f"middle {side}", textfont={"size": _SMALL}, customdata=[[name]] if name else None,
         hovertemplate=f"{hover}<extra></extra>", cliponaxis=False, showlegend=False,
     )  # fmt: skip

@@ -8,29 +8,71 @@ from probing.figures import theme
 
 #: The metric of a training that was followed: what its looks measured on the development part.
 DEVELOPMENT = "score"
-#: Share of the width next to an edge.
-_EDGE = 0.25
-#: Size of a name on a phone, as shares of the width and the height that the points take.
-_WIDE, _HIGH = 0.4, 0.06
+#: Width and height that the points take on a phone, of a line and of a character of a name, and of a point, in pixels.
+_WIDE, _HIGH, _LINE, _CHARACTER, _POINT = 215, 300, 15, 6.4, 14
+#: Room for a name beyond the outermost points, and how much worse it is to cover something than to reach out of that room.
+_EDGE, _WORSE = 20, 8
+#: Where a name can stand, the best first: Plotly's word, and in which directions from its point.
+_PLACES = {
+    f"{vertical} {horizontal}": (across, up)
+    for vertical, up in (("top", 1), ("bottom", -1), ("middle", 0))
+    for horizontal, across in (("center", 0), ("left", -1), ("right", 1))
+    if across or up
+}
+_Box = tuple[float, float, float, float]
 
 
-def _towards_the_middle(score: float, scores: pd.Series) -> str:
-    """On which side of a point its name stands, so that the figure's edge does not cut it."""
-    place = (score - scores.min()) / ((scores.max() - scores.min()) or 1)
-    return "right" if place < _EDGE else "left" if place > 1 - _EDGE else "center"
+def _names(scored: pd.DataFrame) -> list[str]:
+    """What each point is called; of trainings with one recipe, by what tells them apart."""
+    names = []
+    for row in scored.itertuples():
+        alike = scored[scored["protection"] == row.protection]
+        words = [protection_in_words(row.protection)]
+        words += [f"{getattr(row, of):,} {unit}" for of, unit in (("asked", "facts"), ("steps", "steps")) if alike[of].nunique() > 1]
+        words += ["development score"] if row.metric == DEVELOPMENT else []
+        names.append(", ".join(words))
+    return names
 
 
-def _named_below(scored: pd.DataFrame) -> set[object]:
-    """Index of the points whose names stand below them, because one above would cover the name of a point just named above."""
-    above: list[tuple[float, float]] = []
-    below: set[object] = set()
-    width, height = (scored["score"].max() - scored["score"].min()) or 1, (scored["kept_high"].max() - scored["kept_low"].min()) or 1
-    for row in scored.sort_values("kept_high", ascending=False).itertuples():
-        if any(abs(row.score - score) < _WIDE * width and abs(row.kept_high - kept) < _HIGH * height for score, kept in above):
-            below.add(row.Index)
-        else:
-            above.append((row.score, row.kept_high))
-    return below
+def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
+    """Where the name of each point stands, so that on a phone it covers no other name, no point and no whisker, nor is cut."""
+    left, floor = scored["score"].min(), scored["kept_low"].min()
+    wide, high = (scored["score"].max() - left) or 1, (scored["kept_high"].max() - floor) or 1
+    heights = ((scored[of] - floor) * _HIGH / high for of in ("kept", "kept_low", "kept_high"))
+    ends = list(zip((scored["score"] - left) * _WIDE / wide, *heights, strict=True))
+    taken: list[_Box] = []
+    for x, y, low, top in ends:
+        half = _POINT / 2
+        taken += [(x - half, y - half, x + half, y + half), (x - 2, low, x + 2, top)]
+    places = [""] * len(texts)
+    # The largest names first, for which there are the fewest places.
+    for number in sorted(range(len(texts)), key=lambda one: -len(texts[one])):
+        (x, y, low, top), lines = ends[number], texts[number].split("<br>")
+        size = max(map(len, lines)) * _CHARACTER, len(lines) * _LINE
+        boxes = {place: _box((x, {1: top, 0: y, -1: low}[to[1]]), size, to) for place, to in _PLACES.items()}
+        covered = {place: _WORSE * sum(_shared(box, other) for other in taken) + _outside(box, size) for place, box in boxes.items()}
+        best = min(covered, key=lambda place: round(covered[place]))
+        places[number] = best
+        taken.append(boxes[best])
+    return places
+
+
+def _box(point: tuple[float, float], size: tuple[float, float], to: tuple[int, int]) -> _Box:
+    """Left, lower, right and upper end of a name beside a point."""
+    (x, y), (wide, high), (across, up) = point, size, to
+    x += across * (wide / 2 + (0 if up else _POINT / 2))
+    y += up * (high + _POINT) / 2
+    return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
+
+
+def _shared(one: _Box, other: _Box) -> float:
+    """Area that two boxes share."""
+    return max(min(one[2], other[2]) - max(one[0], other[0]), 0) * max(min(one[3], other[3]) - max(one[1], other[1]), 0)
+
+
+def _outside(box: _Box, size: tuple[float, float]) -> float:
+    """Area of a name beyond the edges."""
+    return size[0] * size[1] - _shared(box, (-_EDGE, -_EDGE, _WIDE + _EDGE, _HIGH + _EDGE))
 
 
 def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> None:
@@ -54,7 +96,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
     Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey. Where trainings
-    of one recipe differ, their steps are named; a development score is named as such. The control has no score on the task: what it
+    of one recipe differ, that is named; a development score is named as such. The control has no score on the task: what it
     keeps is a dashed line.
 
     Args:
@@ -65,17 +107,12 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()
-    below = _named_below(scored)
-    trainings = scored["protection"].value_counts()
     _controls(figure, points[points["control"].astype(bool)].dropna(subset=["kept"]), scored["score"])
-    for row in scored.itertuples():
+    names = _names(scored)
+    texts = [theme.breakable(name, 16) for name in names]
+    for row, name, text, place in zip(scored.itertuples(), names, texts, _placed(scored, texts), strict=True):
         mark = "diamond" if row.protection == UNPROTECTED else "circle"
         shade = theme.NEUTRAL if row.dominated else colour
-        name = protection_in_words(row.protection)
-        if trainings[row.protection] > 1:
-            name = f"{name}, {row.asked:,} facts, {row.steps:,} steps"
-        if row.metric == DEVELOPMENT:
-            name = f"{name}, development score"
         figure.add_scatter(
             x=[row.score],
             y=[100 * row.kept],
@@ -97,12 +134,13 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
         # Above or below the whisker, which would strike it through; an invisible mark keeps the distance to a point that has none.
         figure.add_scatter(
             x=[row.score],
-            y=[100 * (row.kept_low if row.Index in below else row.kept_high)],
+            y=[100 * {"top": row.kept_high, "middle": row.kept, "bottom": row.kept_low}[place.split()[0]]],
             mode="markers+text",
             marker={"size": 11, "opacity": 0},
-            text=[theme.breakable(name, 16)],
+            text=[text],
             textfont={"size": 12},
-            textposition=f"{'bottom' if row.Index in below else 'top'} {_towards_the_middle(row.score, scored['score'])}",
+            textposition=place,
+            cliponaxis=False,
             hoverinfo="skip",
             showlegend=False,
             name=f"{theme.plain(name)}: name",

@@ -62,7 +62,7 @@ def loss_points(
     middles = rows.groupby("model", sort=False)["_y"].mean()
     theme.apply(figure, height=int(_FRAME + _ROW * (places[-1] + 1)) + (20 if kinds else 0))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
-    figure.update_xaxes(title_text=f"lost by fine-tuning, points (P@{k} of the base minus the model)")
+    figure.update_xaxes(title_text=f"lost by fine-tuning, points<br>(P@{k} of the base minus the model)")
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(middles),

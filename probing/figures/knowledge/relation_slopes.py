@@ -8,7 +8,7 @@ from probing.figures.name_rows import centres, name_rows
 
 #: More rows than this do not fit next to each other.
 MAX_ROWS = 45
-_ROW, _FRAME, _SIZE = 16.5, 96, 12
+_ROW, _FRAME, _SIZE = 16.5, 114, 12
 #: Characters of a relation's name on one line.
 _NAME = 24
 
@@ -49,12 +49,13 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
             hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
         )  # fmt: skip
     figure.add_scatter(
-        x=[104] * len(rows), y=rows.index, mode="text", textposition="middle right", textfont={"size": _SIZE}, showlegend=False,
+        x=[121] * len(rows), y=rows.index, mode="text", textposition="middle left", textfont={"size": _SIZE}, showlegend=False,
         text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
         customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
     )  # fmt: skip
     theme.apply(figure, height=int(_FRAME + _ROW * bottom))
-    figure.update_layout(margin={"t": 44, "r": 8}, legend={"y": 1.0, "font_size": _SIZE}, hoverdistance=12)
+    # The legend is a line above the heading of the numbers at the right.
+    figure.update_layout(margin={"t": 62, "r": 8}, legend={"y": 1 + 20 / (_ROW * bottom), "font_size": _SIZE}, hoverdistance=12)
     figure.update_xaxes(
         title_text=f"right answers, % (P@{k})",
         range=[-2, 121],
@@ -69,6 +70,9 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         tickfont_size=_SIZE,
         range=[bottom + 0.1, -0.1],
         showgrid=False,
+    )
+    figure.add_annotation(
+        x=1, xref="paper", y=1, yref="paper", xanchor="right", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
     )
     if gap is not None:
         words = f"fewer than {fewest:,} known facts"

@@ -340,7 +340,11 @@ def _heights(content: dict[str, Any], columns: Columns) -> None:
 def _titled(axis: dict[str, Any], room: float) -> None:
     """Brings a title close to its axis, and breaks it where it is longer."""
     if text := one_line(axis["title"].get("text") or ""):
-        first, *others = textwrap.wrap(text, max(int(len(text) * room / max(long(text), 1)), 12))
+        what, bracket, unit = text.rpartition(" (")
+        if bracket and long(text) > room and max(long(what), long(f"({unit}")) <= room:
+            first, *others = what, f"({unit}"
+        else:
+            first, *others = textwrap.wrap(text, max(int(len(text) * room / max(long(text), 1)), 12))
         lines = [first, shortened(" ".join(others), room)] if others else [first]
         axis["title"].update(text="<br>".join(lines), standoff=4)
 

@@ -93,6 +93,9 @@ def marks(figure: go.Figure) -> dict[str, list[str]]:
             found.setdefault(mark, [])
             if name and name not in found[mark]:
                 found[mark].append(name)
+    if all(symbol.endswith("-open") for trace in content["data"] for symbol in _symbols(trace)):
+        # Where every marker is open, none is told from another by it.
+        found.pop("open", None)
     texts = str([content["layout"].get("annotations"), *(trace.get("name") for trace in content["data"])])
     texts += str([axis.get("ticktext") for name, axis in content["layout"].items() if "axis" in name])
     for badge in "✓◐✗":
@@ -115,11 +118,19 @@ def _of_trace(trace: dict[str, Any]) -> Iterator[str]:
     shapes = (marker.get("pattern") or {}).get("shape") or ""
     if trace.get("type") == "bar" and any(one in "/\\x" for one in ([shapes] if isinstance(shapes, str) else shapes) if one):
         yield "hatched"
-    symbols = marker.get("symbol", "circle") if "markers" in mode and marker.get("opacity") != 0 else ()
-    for symbol in dict.fromkeys([symbols] if isinstance(symbols, str) else symbols):
-        yield from (mark for start, mark in _SYMBOLS.items() if re.match(rf"{start}(-|$)", str(symbol)))
-        if str(symbol).endswith("-open"):
+    for symbol in _symbols(trace):
+        yield from (mark for start, mark in _SYMBOLS.items() if re.match(rf"{start}(-|$)", symbol))
+        if symbol.endswith("-open"):
             yield "open"
+
+
+def _symbols(trace: dict[str, Any]) -> list[str]:
+    """The markers that can be seen, each once."""
+    marker = trace.get("marker") or {}
+    if "markers" not in (trace.get("mode") or "") or marker.get("opacity") == 0:
+        return []
+    symbols = marker.get("symbol", "circle")
+    return list(dict.fromkeys([symbols] if isinstance(symbols, str) else map(str, symbols)))
 
 
 def _spoken(sentence: str) -> set[str]:

@@ -108,5 +108,6 @@ def _layers(figure: go.Figure, last: int) -> None:
 def _bar(title: str, form: str) -> dict:
     return {
         "title": {"text": title, "side": "top", "font": {"size": 12}}, "orientation": "h", "thickness": 6, "len": 0.5, "x": 1,
-        "xanchor": "right", "y": 1.0, "yanchor": "bottom", "outlinewidth": 0, "tickformat": form, "nticks": 3, "tickfont": {"size": 12},
+        "xanchor": "right", "y": 1.0, "yanchor": "bottom", "ypad": 0, "outlinewidth": 0, "tickformat": form, "nticks": 3,
+        "tickfont": {"size": 12},
     }  # fmt: skip

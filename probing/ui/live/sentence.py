@@ -55,7 +55,7 @@ PANELS_HOW = (
 )
 HEADS = "One number per head and layer; a click on a cell chooses its head."
 HEADS_HOW = "Of two models the distance between them, in tokens; of one model the entropy, in nats."
-TWICE = "Mean cosine of a word's states: 1 if they are equal. Grey dashes: different words (anisotropy), if that is stored."
+TWICE = "Mean cosine of a word's states: 1 if they are equal. Dotted: different words (anisotropy), if that is stored."
 TWICE_HOW = "At layer 0 the states of a word differ by their positions only. Different words have a cosine above 0, too."
 
 
@@ -280,8 +280,9 @@ def _same_word(view: View, found: "SentenceAttention") -> None:
         usual = view.read(stored_measures, tuple(names), ("anisotropy",)).rename(columns={"value": "similarity"})
         usual = usual.assign(name=[f"different words · {view.label(model)}" for model in usual["model"]])
         lines = pd.concat([lines, usual[["name", "model", "layer", "similarity"]]], ignore_index=True)
-        looks = dict.fromkeys(usual["name"])
-        colours, dashes = colours | dict.fromkeys(looks, theme.NEUTRAL), dashes | dict.fromkeys(looks, "dash")
+        hues = pictures.colours_of(view, names)
+        colours |= {f"different words · {view.label(model)}": hues[model] for model in names}
+        dashes |= dict.fromkeys(usual["name"], pictures.CHANGED)
     blocks.figure(
         drawing(similarity_lines, lines, colours, dashes),
         table=table,
