@@ -243,6 +243,6 @@ def draw_tab(view: View, tab: str) -> None:
         {"glossary": draw_glossary, "metrics": draw_metrics, "data": draw_data, "models": draw_models, "runs": draw_runs}[tab](view)
 
 
-view = page.open_page("methods", "Methods", "What does this word mean?", needs_results=False)
+view = page.open_page("methods", "Methods", "What does each word mean?", needs_results=False)
 page.tabs(view, "methods_tab", TABS, partial(draw_tab, view))
 page.end(view)

@@ -262,7 +262,7 @@ class Plots:
         >>> import probing
         >>> figure = probing.results().plot.sentences(model="nesia-mini", task="subject-number")
         >>> figure.layout.annotations[0].text
-        '<b>Subject number</b><br>best: layer 1, 72.9 %'
+        '<b>Subject number</b><br>by dev: layer 1, 72.9 %'
         """
         choice = chosen(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
         return for_notebook(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)

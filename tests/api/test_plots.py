@@ -51,7 +51,7 @@ def test_half_of_the_lost_facts_are_at_most_the_median_margin_below_the_first_wo
 
 def test_a_definition_keeps_the_forgotten_relations(results):
     (names,) = results.forgotten(model=COLA.name, k=10, definition="caption")["names"]
-    assert len(results.plot.forgotten(model=COLA.name, k=10, definition="caption").data[0].y) == len(names) > 0
+    assert len(results.plot.forgotten(model=COLA.name, k=10, definition="caption").data[0].z) == len(names) > 0
     (none,) = results.plot.forgotten(model=BASE.name, definition="strict").layout.annotations
     assert "has forgotten no relation" in none.text
 
