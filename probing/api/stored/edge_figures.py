@@ -1,4 +1,4 @@
-"""The figures of edge probing, as on the Pipeline page."""
+"""The figures of edge probing, as on the page Grammar."""
 
 from functools import partial
 from typing import TYPE_CHECKING

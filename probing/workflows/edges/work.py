@@ -54,7 +54,7 @@ class Wanted:
         encoder: trained, random or random-body.
         codes: whether the online code is computed, for the task's labels and the first seed.
         predictions: whether predictions for each target of the development part are stored, of cumulative probes of the task's labels.
-        probe_bits: per weight of the stored probes that Live and ``trace`` use: 16, 8 or 6.
+        probe_bits: per weight of the stored probes that Ask and ``trace`` use: 16, 8 or 6.
     """
 
     kinds: tuple[str, ...] = (CUMULATIVE,)

@@ -88,4 +88,4 @@ def write_tables(plan: Plan, tables: Mapping[Any, pd.DataFrame], text: Callable[
         for ending in ("csv", "json"):
             atomic_text(plan.out / f"{name}.{ending}", text(table, name, ending))
         say(f"  {name}: {len(table):,} rows")
-    say(f"  tables in {plan.out}; compare with the paper's on the dashboard's page Reproduction")
+    say(f"  tables in {plan.out}; compare with the paper's on the dashboard's page Papers")

@@ -22,7 +22,7 @@ class EdgesRequest(StoredRuns):
     seeds: Annotated[int, Option("Number of seeds.", least=1)] = 1
     recipe: EdgeRecipe = field(default_factory=EdgeRecipe)
     predictions: Annotated[bool, Option("Whether predictions for single targets are stored.")] = True
-    probe_bits: Annotated[int, Option("Bits per weight of the probes that Live uses: 16, 8 or 6.", known=BITS)] = 16
+    probe_bits: Annotated[int, Option("Bits per weight of the probes that Ask uses: 16, 8 or 6.", known=BITS)] = 16
 
     def check(self) -> None:
         """Raises ``OptionError`` for options that no probe can have together."""
