@@ -19,7 +19,6 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import AlertBase, Markdown
 
 from probing.ui.frame import navigation
-from tests.models.tiny_models import save
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
 
@@ -237,7 +236,10 @@ def link(app: AppTest, name: str) -> Any:
 @pytest.fixture
 def headless(tmp_path) -> Path:
     """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded base."""
+    # Only the tests that need a model load torch.
     from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
+
+    from tests.models.tiny_models import save
 
     base = save("bert", tmp_path / "cache" / "models" / "tiny")
     body = BertForMaskedLM.from_pretrained(base).bert

@@ -46,7 +46,7 @@ def clickable(chart: dict) -> set[str]:
 def test_the_three_numbers_of_the_sentence_add_up_to_100_and_are_those_of_the_picture(lost, model):
     app = lost(tuned=model.name)
     assert not app.exception
-    rows, known = planted.lost_facts(model), sum(planted.KNOWN.numbers())
+    rows, known = planted.lost_facts(model), sum(planted.KNOWN.values())
     left = sum(one["way"] == NOT_RECOVERED for one in rows)
     parts = [int(one) for one in re.findall(r"(?<=keeps )\d+|(?<=; )\d+|\d+(?= do)", sentence(app))]
     assert sum(parts) == 100
@@ -57,7 +57,7 @@ def test_the_three_numbers_of_the_sentence_add_up_to_100_and_are_those_of_the_pi
         for trace in flow["data"]
         for text in trace.get("text", [])
     }
-    assert [labels["kept"], labels["come back"], labels["do not come back"]] == parts
+    assert [labels["kept"], labels["come back"], labels["not back"]] == parts
     assert labels["at another layer"] + labels["refitted head"] + labels["layers put back"] + labels["relearned"] == parts[1]
     assert clickable(flow) == {KEPT, *WAYS, NOT_RECOVERED}
     hatched = [trace for trace in flow["data"] if trace.get("fillpattern")]
