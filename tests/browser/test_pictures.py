@@ -18,7 +18,7 @@ class Picture:
         path: the page's link.
         top: selector of the element that is scrolled to the top; none shows the beginning of the page.
         above: pixels above that element that stay visible.
-        shows: selector of what must be in the picture.
+        shows: selector of what must be in the picture, and be seen before it is taken.
     """
 
     path: str
@@ -29,7 +29,7 @@ class Picture:
 
 #: Name of the file -> what it shows.
 PICTURES = {
-    "home": Picture("/", shows=".grids-of-words table"),
+    "home": Picture("/", shows=".grids-of-words td.word.right"),
     "ask": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"),
     "layers": Picture("/Layers"),
     "compare": Picture("/Compare_models?tuned=nesia-mini-ner-conll"),
