@@ -8,9 +8,9 @@ from probing.figures.name_rows import centres, name_rows
 
 #: More rows than this do not fit next to each other.
 MAX_ROWS = 45
-_ROW, _FRAME, _SIZE = 16.5, 114, 12
+_ROW, _FRAME, _SIZE = 14.6, 114, 12
 #: Characters of a relation's name on one line.
-_NAME = 24
+_NAME = 27
 
 
 def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
@@ -27,7 +27,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
         return theme.empty("No fact was asked of both models under these filters.")
-    names, ends = name_rows([str(one) for one in rows["label"].fillna(rows["relation"])], _NAME)
+    names, ends = name_rows([str(one) for one in rows["label"].fillna(rows["relation"])], _NAME, 0.75)
     few = rows["kept"].add(rows["lost"]).fillna((rows["base_value"] * rows["n"]).round()) < fewest
     gap = int((~few).sum()) if few.any() and not few.all() else None
     places = [place + (gap is not None and number >= gap) for number, place in enumerate(centres(ends))]
