@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -610,6 +609,9 @@ else:
         yardsticks.say_size(curve)
     draw_curve(view, curve, shown_metric, minus)
 relations = draw_map(view, minus)
-drawn = {"relations": partial(relations_tab, view, relations, minus), "heads": partial(heads_tab, view, minus)}
-page.tabs(view, "layers_tab", TABS, lambda tab: drawn[tab]())
+with selection.open_tab("layers_tab", TABS, view.page) as tab:
+    if tab == "relations":
+        relations_tab(view, relations, minus)
+    else:
+        heads_tab(view, minus)
 page.end(view)

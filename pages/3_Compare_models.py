@@ -411,15 +411,6 @@ def exits(pair: Pair, table: pd.DataFrame) -> None:
     )  # fmt: skip
 
 
-def draw_tab(pair: Pair, tab: str) -> None:
-    """Draws the open tab."""
-    if tab in ("relations", "layers"):
-        {"relations": relations, "layers": layers}[tab](pair)
-    else:
-        elsewhere = {"when": when, "prevention": prevention, "beyond": beyond, "models": all_models}
-        elsewhere[tab].draw(pair.view, pair.base, pair.tuned)
-
-
 view = page.open_page("compare", "Compare models", "What did fine-tuning forget, and does it come back?", needs_results=False)
 if view.database is None:
     blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
@@ -432,7 +423,12 @@ else:
             with said:
                 blocks.sentence(words)
         below(pair)
-        page.tabs(view, "compare_tab", TABS, partial(draw_tab, pair))
+        with selection.open_tab("compare_tab", TABS, view.page) as tab:
+            if tab in ("relations", "layers"):
+                {"relations": relations, "layers": layers}[tab](pair)
+            else:
+                elsewhere = {"when": when, "prevention": prevention, "beyond": beyond, "models": all_models}
+                elsewhere[tab].draw(pair.view, pair.base, pair.tuned)
         if selection.of(CompareSelection).lost_way and len(pair.recovery):
             lost_facts(pair)
 page.end(view)

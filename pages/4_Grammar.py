@@ -302,6 +302,11 @@ else:
     with said:
         answer(shown, gains)
     picture(shown, gains)
-other = {"whole": whole.draw, "own": own_file.draw}
-page.tabs(view, "grammar_tab", TABS, lambda tab: other[tab](view) if tab in other else tab_of_words(view, shown, tab))
+with selection.open_tab("grammar_tab", TABS, view.page) as tab:
+    if tab == "whole":
+        whole.draw(view)
+    elif tab == "own":
+        own_file.draw(view)
+    else:
+        tab_of_words(view, shown, tab)
 page.end(view)

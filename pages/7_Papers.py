@@ -182,12 +182,6 @@ def draw_figure(shown: Shown) -> None:
         st.caption(filled("The paper's figure: {said}", said=said))
 
 
-def draw_tables(shown: Shown) -> None:
-    """The tables of the paper."""
-    for one in TABLES[selection.of(PapersSelection).paper]:
-        one.draw(shown)
-
-
 view = page.open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
 said = st.container()
 chosen = choose(view)
@@ -202,5 +196,10 @@ if not found.ours or not found.ours.run_ids:
     blocks.missing(filled("{what}", what=what), command)
 picture(shown, judged, short)
 tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
-page.tabs(view, "papers_tab", tabs, lambda tab: draw_tables(shown) if tab == "tables" else draw_figure(shown))
+with selection.open_tab("papers_tab", tabs, view.page) as tab:
+    if tab == "tables":
+        for one in TABLES[name]:
+            one.draw(shown)
+    else:
+        draw_figure(shown)
 page.end(view)

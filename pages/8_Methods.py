@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from html import escape as text
 from pathlib import Path
 
@@ -233,16 +232,20 @@ def draw_citations() -> None:
             st.code(reference.bibtex, language="latex", wrap_lines=True)
 
 
-def draw_tab(view: View, tab: str) -> None:
-    """Draws the open tab."""
-    if tab == "differences":
-        st.markdown(DIFFERENCES)
-    elif tab == "cite":
-        draw_citations()
-    else:
-        {"glossary": draw_glossary, "metrics": draw_metrics, "data": draw_data, "models": draw_models, "runs": draw_runs}[tab](view)
-
-
 view = page.open_page("methods", "Methods", "What does each word mean?", needs_results=False)
-page.tabs(view, "methods_tab", TABS, partial(draw_tab, view))
+with selection.open_tab("methods_tab", TABS, view.page) as tab:
+    if tab == "glossary":
+        draw_glossary(view)
+    elif tab == "metrics":
+        draw_metrics(view)
+    elif tab == "data":
+        draw_data(view)
+    elif tab == "models":
+        draw_models(view)
+    elif tab == "runs":
+        draw_runs(view)
+    elif tab == "differences":
+        st.markdown(DIFFERENCES)
+    else:
+        draw_citations()
 page.end(view)

@@ -62,12 +62,16 @@ def find_entry(model: str, base: str | None = None, name: str | None = None, rev
         revision: branch, tag or commit of the hub; replaces what the registry pins.
 
     Raises:
-        ModelError: for an empty text, a path that is no folder, a folder whose note of ``finetune`` is damaged, the revision of a folder,
-            or a ``name`` that is not allowed.
+        ModelError: for an empty text, a path that is or can be no folder, a folder whose note of ``finetune`` is damaged, the revision of
+            a folder, or a ``name`` that is not allowed.
     """
     if not model.strip():
         raise ModelError(f"got the model {model!r}; expected a name of the registry, a folder or a hub id")
-    entry = _known(model)
+    try:
+        entry = _known(model)
+    except (OSError, RuntimeError) as error:
+        # A name that is too long for the file system, or the home folder of a user that does not exist.
+        raise ModelError(f"got the model {model[:80]!r}, which can be no folder: {error}; expected a folder, a hub id or a name") from None
     if revision is not None:
         entry = at_revision(entry, revision)
     if name is not None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from probing.ui.frame.navigation import ADDRESSES
 
@@ -43,35 +42,6 @@ def test_every_page_has_content_and_draws_what_it_has(tour, tmp_path, name):
     no_trouble(page)
     assert len(page.inner_text('[data-testid="stMain"]')) > 300
     shoot(page, name or "Home", tmp_path)
-
-
-def test_another_tab_is_drawn_without_the_page_and_is_in_the_link(visit):
-    page, runs = visit("/Compare_models?tuned=nesia-mini-ner-conll"), []
-
-    def received(frame: bytes) -> None:
-        message = ForwardMsg.FromString(frame)
-        if message.WhichOneof("type") == "script_finished":
-            runs.append(message.script_finished)
-
-    page.on("websocket", lambda socket: socket.on("framereceived", received))
-    page.reload()
-    settle(page)
-    tabs, opened = page.locator('[data-testid="stMain"] [role="tab"]'), page.url
-    runs.clear()
-    tabs.nth(1).click()
-    page.wait_for_url("**compare_tab=layers**")
-    settle(page)
-    assert runs == [ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY] and tabs.nth(1).get_attribute("aria-selected") == "true"
-    # What is chosen in the tab runs the whole page, and the browser's "back" opens the first tab again.
-    page.locator('[role="tabpanel"] [data-testid="stButtonGroup"] button:visible').nth(1).click()
-    page.wait_for_url("**pair_minus=**")
-    settle(page)
-    no_trouble(page)
-    assert runs[-1] == ForwardMsg.FINISHED_SUCCESSFULLY
-    page.go_back()
-    page.go_back()
-    settle(page)
-    assert page.url == opened and tabs.nth(0).get_attribute("aria-selected") == "true"
 
 
 @pytest.mark.parametrize("width", [1280, 390])

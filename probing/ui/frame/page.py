@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -243,29 +243,6 @@ def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
     st.html(_MENU, unsafe_allow_javascript=True)
     with st.container(key="identity-here" if here else "identity"):
         st.caption(name)
-
-
-def tabs(view: View, name: str, titles: Mapping[T, str], draw: Callable[[T], object]) -> None:
-    """Draws tabs; when another one is opened, the rest of the page is left as it is.
-
-    Any other change of the selection inside them runs the whole page, because what stands outside the tabs may follow it.
-
-    Args:
-        view: the page.
-        name, titles: as for ``selection.open_tab``.
-        draw: draws into the open tab; called with its value in the link.
-    """
-    _tabs(view.page, name, titles, draw, selection.beside(view.page, name))
-
-
-@st.fragment
-def _tabs(page: str, name: str, titles: Mapping[T, str], draw: Callable[[T], object], beside: Any) -> None:
-    navigation.follow()
-    if selection.beside(page, name) != beside:
-        st.rerun()
-    with selection.open_tab(name, titles, page) as tab:
-        draw(tab)
-    selection.write_again(page)
 
 
 def end(view: View) -> None:

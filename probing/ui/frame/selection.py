@@ -86,8 +86,6 @@ _SHARED = {one.name: one for one in fields(RunChoice)}
 _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
 #: Session key: what was ignored of the link that opened the shown view.
 _IGNORED = "probing.ignored"
-#: Session key: the defaults that the link was last written with.
-_FOLLOWED = "probing.followed"
 #: Fields of a link that are Streamlit's, not of a page.
 _STREAMLITS = ("embed", "embed_options")
 
@@ -302,12 +300,7 @@ def write_back(page: str, **followed: str) -> None:
     listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
     if listed != _link():
         st.query_params.from_dict(wanted)
-    st.session_state[_WRITTEN], st.session_state[_CHANGED], st.session_state[_FOLLOWED] = listed, False, followed
-
-
-def write_again(page: str) -> None:
-    """Updates the link after a part of the page was drawn again."""
-    write_back(page, **st.session_state[_FOLLOWED])
+    st.session_state[_WRITTEN], st.session_state[_CHANGED] = listed, False
 
 
 def _link() -> dict[str, list[str]]:
@@ -366,7 +359,7 @@ def bound(
 def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
     """Draws tabs, and into the open one what the body draws; the link stores which one is open.
 
-    Only the open tab is drawn: opening another one runs the page again, or the fragment that they are in (``page.tabs``).
+    Only the open tab is drawn: opening another one runs the page again.
 
     Args:
         name: a field of the page's own selection.
@@ -387,11 +380,6 @@ def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
     value, tab = next((value, tab) for value, tab in drawn.items() if tab.open)
     with tab:
         yield value
-
-
-def beside(page: str, name: str) -> Any:
-    """The selection on a page without one of its own fields."""
-    return current(), replace(_own(page), **{name: default_of(page, name)})
 
 
 _KNOWN = "A fact counts as known with rank"
