@@ -14,8 +14,7 @@ from probing.ui.widgets.figure_cache import drawing
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
 _CAPTION = (
-    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept is counted beyond a blind guess, in short trainings: not "
-    "the numbers above."
+    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short trainings, unlike above."
 )
 _CONTROLLED = f"{_CAPTION} Dashed: the control."
 _HOW = (

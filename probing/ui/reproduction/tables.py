@@ -124,8 +124,8 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             {"row": _ROW, "model": "model, here", "k": "P@k", "published": "paper, %", "authors": _number("here, %", format="%.0f")}
             | {"published_count": "paper: number", "authors_count": "here: number", "caption_count": "here: any difference"}
             | {"strict_count": "here: clear difference", "relations": "here: of relations"},
-            "Number: as the authors' code counts, which divides by one more than all. Any: some inner layer knows more. Clear: by at least "
-            "2 % of the facts, and by McNemar's exact test. none: not published.",
+            "Number: by the authors' code. Any: some inner layer knows more. Clear: by 2 % of the facts and McNemar's test. "
+            "none: not published.",
             _briefly,
             285,
         ),

@@ -31,8 +31,8 @@ TRAIN = "python -m probing sentences train --model {model} --tasks {tasks}"
 PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
 MINUS_NAMES = dict(zip(MINUS, ("nothing", "the commonest answer", "length and words alone"), strict=True))
 CAPTION = (
-    "Grey lines need no model. The large point is the layer chosen by the development sentences (dev), not the highest; filled: clearly "
-    "better than both grey lines."
+    "Grey lines need no model. Large point: the layer chosen on development sentences (dev), not the highest; filled: clearly above "
+    "both lines."
 )
 HOW = (
     "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject plural? The vector is "
