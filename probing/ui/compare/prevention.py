@@ -13,9 +13,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
-_CAPTION = (
-    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short trainings, unlike above."
-)
+_CAPTION = "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short trainings."
 _CONTROLLED = f"{_CAPTION} Dashed: the control."
 _HOW = (
     "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with somebody else's"
