@@ -19,4 +19,4 @@ def test_visits_say_how_long_each_page_took_and_how_much_memory_all_held(tmp_pat
     assert [visit["page"] for visit in found["visits"]] == list(PAGES)
     assert all(len(visit["again"]) == 1 and visit["again"][0] > 0 for visit in found["visits"])
     assert all(bool(visit["other"]) == (visit["page"] in TURNED) for visit in found["visits"])
-    assert 2**27 < found["bytes"] <= found["bytes_with_ask"]
+    assert 2**27 < found["bytes"] < found["bytes_with_ask"] - 2**26, "the model is in the second"
