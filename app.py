@@ -27,10 +27,9 @@ from probing.ui.widgets.markdown import Markdown, escape, filled
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"
 HOW = (
-    "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell's colour is the "
-    "stronger, the more probable its word is; below 5 % it has none. Rank: the place of the right word in the layer's list of all words. "
-    "Facts of the examples are stored; a sentence of your own is asked now, and the word that the base says at the end "
-    "counts as right."
+    f"Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. {token_grids.SHADES} "
+    "Rank: the place of the right word in the layer's list of all words. Facts of the examples are stored; a sentence of your own is asked "
+    "now, and the word that the base says at the end counts as right."
 )
 OF_TYPED = "Each cell is a word that a layer gives for the gap; orange: the base's word at the end. Layer 0: before any layer."
 

@@ -36,9 +36,8 @@ ROWS = 50
 MAX_MODELS = 6
 FIRST_PAGE: dict[str, Any] = {"list_page": 1, "fact": ""}
 HOW = (
-    "Every layer of the model fills the gap, read through a head; the last layer is on top. A cell's colour is the stronger, the more "
-    "probable its word is; below 5 % it has none. Rank: the place of the right word in the layer's list of all words. A run stores a few "
-    "words of each layer; *Ask* shows more."
+    f"Every layer of the model fills the gap, read through a head; the last layer is on top. {token_grids.SHADES} Rank: the place of the "
+    "right word in the layer's list of all words. A run stores a few words of each layer; *Ask* shows more."
 )
 RANKS_CAPTION = "The place of the right word among all words, by layer."
 RANKS_HOW = "Rank 1 is on top, on a logarithmic axis. A ring marks the first layer with a line's best rank; the dotted line is rank 10."

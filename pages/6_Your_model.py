@@ -236,7 +236,7 @@ shown = view if run else of_sample(view)
 found = found_of(shown, run)
 rows = shown.read(fact_rows, found) if found else pd.DataFrame()
 head(shown, runs, found, rows)
-# The same tabs before a run and while it is at work: others would be drawn anew, and the view would jump.
+# The same tabs before a run and while it is at work: other tabs would be drawn again, and the view would jump.
 titles = {name: title for name, title in TABS.items() if found or run or name not in ("facts", "curve", "ways")}
 titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
 with selection.open_tab("own_tab", titles, view.page) as tab:

@@ -48,19 +48,19 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
-    "app.py": 185,
+    "app.py": 184,
     "data/making": 2368,
-    "pages": 2940,
+    "pages": 2939,
     "probing": 111,
     "probing/api": 3281,
     "probing/commands": 1403,
     "probing/core": 13_919,
-    "probing/figures": 6475,
+    "probing/figures": 6476,
     "probing/jobs": 603,
     "probing/models": 11_692,
     "probing/reports": 8687,
     "probing/store": 5804,
-    "probing/ui": 8679,
+    "probing/ui": 8680,
     "probing/workflows": 8430,
     "tests": 45_688,
 }

@@ -103,11 +103,12 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
         points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's rows.
         colour: of the recipes that no other one beats.
     """
-    scored = points[~points["control"].astype(bool)].dropna(subset=["score", "kept"])
+    control = points["control"].astype(bool)
+    scored = points[~control].dropna(subset=["score", "kept"])
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()
-    _controls(figure, points[points["control"].astype(bool)].dropna(subset=["kept"]), scored["score"])
+    _controls(figure, points[control].dropna(subset=["kept"]), scored["score"])
     names = _names(scored)
     texts = [theme.breakable(name, 16) for name in names]
     for row, name, text, place in zip(scored.itertuples(), names, texts, _placed(scored, texts), strict=True):

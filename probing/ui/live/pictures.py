@@ -26,10 +26,9 @@ _PUT_BACK = "A row has the words of the last layer with n layers of the base put
 #: What a row is -> the line below the grids.
 CAPTIONS = {"layer": _WORDS, "n": _PUT_BACK}
 HOW = (
-    "Every layer of the model fills the gap, read by a decoding head; the last layer is on top. A cell's colour is the stronger, the "
-    "more probable its word is; below 5 % it has none. Rank: the place of the first followed word in the layer's list of all words; "
-    "without a word of yours that is the recorded answer of a stored sentence, else what the first model says at the end. A click on a "
-    "word draws its curve."
+    f"Every layer of the model fills the gap, read by a decoding head; the last layer is on top. {token_grids.SHADES} Rank: the place of "
+    "the first followed word in the layer's list of all words; without a word of yours that is the recorded answer of a stored sentence, "
+    "else what the first model says at the end. A click on a word draws its curve."
 )
 
 

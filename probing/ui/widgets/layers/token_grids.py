@@ -26,6 +26,8 @@ _COMPONENT = st.components.v2.component(
 )
 #: The line below grids whose right word is known.
 CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
+#: What their shades mean, for *How to read*.
+SHADES = "A cell's colour is the stronger, the more probable its word is; below 5 % it has none."
 #: Words of a layer that are shown by default; a curve also uses the others.
 COLUMNS = 3
 
