@@ -27,18 +27,26 @@ from probing.ui.widgets.markdown import Markdown, escape, filled
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"
 HOW = (
-    f"Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. {token_grids.SHADES} "
-    "Rank: the place of the right word in the layer's list of all words. Facts of the examples are stored; a sentence of your own is asked "
-    "now, and the word that the base says at the end counts as right."
+    "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top."
+    f" {token_grids.SHADES} Rank: the place of the right word in the layer's list of all words. Facts of the examples"
+    " are stored; a sentence of your own is asked now, and the word that the base says at the end counts as right."
 )
-OF_TYPED = "Each cell is a word that a layer gives for the gap; orange: the base's word at the end. Layer 0: before any layer."
+OF_TYPED = (
+    "Each cell is a word that a layer gives for the gap; orange: the base's word at the end. Layer 0: before any layer."
+)
 
 
 def ask_line(shown: str) -> None:
     """Draws the text field and its button; Enter has the same effect."""
     st.session_state[FIELD] = shown
     with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.text_input("A sentence with a gap", key=FIELD, max_chars=selection.MAX_TEXT, label_visibility="collapsed", width="stretch")
+        st.text_input(
+            "A sentence with a gap",
+            key=FIELD,
+            max_chars=selection.MAX_TEXT,
+            label_visibility="collapsed",
+            width="stretch",
+        )
         st.form_submit_button("Ask", type="primary", on_click=asked)
 
 
@@ -71,14 +79,22 @@ def taken() -> None:
 def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]:
     """The sentence and the grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
     shown = stored_examples.in_models(view, example)
-    words = stored_examples.sentence(view, example["object"], {one: stored_examples.first_layers(rows) for one, rows in shown.items()})
+    words = stored_examples.sentence(
+        view, example["object"], {one: stored_examples.first_layers(rows) for one, rows in shown.items()}
+    )
     grids = [stored_examples.grid(view, model, rows) for model, rows in shown.items()]
     return words, grids, view.stamp(f"{', '.join(shown)}, {example['prompt']}", (example["run_id"],)), example["object"]
 
 
 def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
-    """The same of a typed sentence, asked now of those of the wanted models that are on this machine; None if none can be asked."""
-    offered = {name: one for name, one in live_models.choices().items() if one.here and not live_models.missing_shipped(one.location)}
+    """The same of a typed sentence, asked now of those of the wanted models that are on this machine; None if none can
+    be asked.
+    """
+    offered = {
+        name: one
+        for name, one in live_models.choices().items()
+        if one.here and not live_models.missing_shipped(one.location)
+    }
     offered = {name: one for name, one in offered.items() if not live_models.lacks_head(one) or name in wanted}
     if not offered:
         blocks.missing("No model is on this machine.", "python -m probing pretrain && python -m probing train-heads")
@@ -98,7 +114,8 @@ def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[M
 
 
 def answer_of(choice: live_models.Choice, question: Question) -> Answer:
-    """The predictions at the first gap, through the pre-trained head if the model has no trained heads of the wanted kind.
+    """The predictions at the first gap, through the pre-trained head if the model has no trained heads of the wanted
+    kind.
 
     A word that is not one token of the model is not followed.
 
@@ -137,11 +154,22 @@ def cards(view: View, run_id: str) -> None:
             card(f"{beyond * 100:+.0f} points", words, "layers", Markdown("Where does it appear?"))
         if lost:
             words = filled("of the known facts lost by learning {task}", task=view.name(lost.model))
-            control = filled("; its control lost {share:.0f} %", share=lost.control * 100) if pd.notna(lost.control) else Markdown("")
-            card(f"{lost.share * 100:.0f} %", words + control, "compare", Markdown("What did fine-tuning forget?"), tuned=lost.model)
+            control = (
+                filled("; its control lost {share:.0f} %", share=lost.control * 100)
+                if pd.notna(lost.control)
+                else Markdown("")
+            )
+            card(
+                f"{lost.share * 100:.0f} %",
+                words + control,
+                "compare",
+                Markdown("What did fine-tuning forget?"),
+                tuned=lost.model,
+            )
         if kept:
             words = filled(
-                "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at {other:.2f}",
+                "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at"
+                " {other:.2f}",
                 recipe=protection_in_words(kept.recipe),
                 metric=kept.metric,
                 score=kept.score,

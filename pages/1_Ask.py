@@ -51,10 +51,13 @@ ROW, ROWS = 35, 18
 LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
 CURVE = "The followed words through the layers. Layer 0: before any layer."
 CURVE_HOW = (
-    "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole vocabulary. Entropy, in "
-    "nats: how undecided the layer is; 0 if one word has all probability."
+    "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole"
+    " vocabulary. Entropy, in nats: how undecided the layer is; 0 if one word has all probability."
 )
-TOKENS = "The best word of each layer at each token; the stronger its colour, the more probable. A click on a cell lists its twenty best."
+TOKENS = (
+    "The best word of each layer at each token; the stronger its colour, the more probable. A click on a cell lists its"
+    " twenty best."
+)
 
 
 def first_sentence(view: View) -> tuple[str, list[str]]:
@@ -87,7 +90,14 @@ def choose_head(view: View) -> None:
     """Draws the choice of the heads."""
     heads = list(live_models.HEADS)
     selection.bound(
-        st.segmented_control, OPTIONS["live_head"], "live_head", view.page, options=heads, required=True, wrap=True, format_func=head_name
+        st.segmented_control,
+        OPTIONS["live_head"],
+        "live_head",
+        view.page,
+        options=heads,
+        required=True,
+        wrap=True,
+        format_func=head_name,
     )
 
 
@@ -96,7 +106,9 @@ def choose_example(examples: Sequence[str]) -> None:
     with st.popover("Examples", icon=":material/lightbulb:"):
         for number, prompt in enumerate(examples):
             changes = {"prompt": prompt, "watch": OF_EXAMPLE, "mask": 1}
-            st.button(escape(prompt), key=f"ask.example.{number}", type="tertiary", on_click=selection.update, kwargs=changes)
+            st.button(
+                escape(prompt), key=f"ask.example.{number}", type="tertiary", on_click=selection.update, kwargs=changes
+            )
 
 
 def gap(view: View) -> None:
@@ -112,7 +124,9 @@ def gap(view: View) -> None:
         with place:
             gap_options(view, words)
     if not prompt.strip():
-        st.info(filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:")
+        st.info(
+            filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:"
+        )
         return
     own = selection.of(AskSelection)
     there = models.ready(view, models.chosen(view), own.live_head)
@@ -130,7 +144,9 @@ def gap(view: View) -> None:
         return
     asked = {choice: question for choice, question in asked.items() if choice.name in answers}
     word = answer_in(view, answers)
-    pictures.grids(view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored))
+    pictures.grids(
+        view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored)
+    )
     pictures.computed(next(iter(answers.values())).device)
     other = changed.draw(view, asked, answers) if not several else {}
     curve(view, answers, other)
@@ -141,7 +157,11 @@ def followed_words(prompt: str, answers: Sequence[str]) -> tuple[str, ...]:
     """The words to follow: as typed, of the example, or the recorded answers of a stored sentence."""
     typed = selection.of(AskSelection).watch
     words = (
-        EXAMPLES[prompt].split(",") if typed == OF_EXAMPLE and prompt in EXAMPLES else answers if typed == OF_EXAMPLE else typed.split(",")
+        EXAMPLES[prompt].split(",")
+        if typed == OF_EXAMPLE and prompt in EXAMPLES
+        else answers
+        if typed == OF_EXAMPLE
+        else typed.split(",")
     )
     return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
@@ -165,7 +185,15 @@ def gap_options(view: View, words: Sequence[str]) -> None:
         ("perturbation", PERTURBATIONS, {"": "as typed", **rules.PERTURBATIONS}.__getitem__),
         ("replaced", REPLACED, {"": "none", "last": "the last", "first": "the first"}.__getitem__),
     ):
-        selection.bound(st.segmented_control, OPTIONS[name], name, view.page, options=list(options), required=True, format_func=written)
+        selection.bound(
+            st.segmented_control,
+            OPTIONS[name],
+            name,
+            view.page,
+            options=list(options),
+            required=True,
+            format_func=written,
+        )
 
 
 def followed(view: View, there: Sequence[Choice], question: Question, *, alone: bool) -> dict[Choice, Question]:
@@ -192,12 +220,22 @@ def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> t
         # Asking the model will report the error.
         return ()
     if refused and say:
-        st.caption(filled("Not one token of {name}, so not followed: {names}.", name=view.name(choice.name), names=listing(refused)))
+        st.caption(
+            filled(
+                "Not one token of {name}, so not followed: {names}.",
+                name=view.name(choice.name),
+                names=listing(refused),
+            )
+        )
     return watch
 
 
-def choose_gap(view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]) -> tuple[list[Choice], Question]:
-    """Draws the choice of the gap that is read; returns the models that have it, and the question, whose gap is None to fill all."""
+def choose_gap(
+    view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]
+) -> tuple[list[Choice], Question]:
+    """Draws the choice of the gap that is read; returns the models that have it, and the question, whose gap is None to
+    fill all.
+    """
     masks, mask = max(gaps.values()), selection.of(AskSelection).mask
     fillable = masks <= live_models.MAX_FILLED
     mask = min(mask, masks) or int(not fillable)
@@ -217,12 +255,17 @@ def choose_gap(view: View, there: Sequence[Choice], question: Question, gaps: Ma
         st.caption("A changed sentence needs exactly one gap.")
     # A mask in one model's own spelling is not a gap for other models.
     if fewer := [view.name(choice.name) for choice in there if gaps[choice.name] < mask]:
-        st.info(filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)), icon=":material/info:")
+        st.info(
+            filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)),
+            icon=":material/info:",
+        )
     return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
 
 
 def filled_gap(view: View, asked: Mapping[Choice, Question]) -> dict[str, Answer]:
-    """Draws the sentence that every model fills from left to right, and the choice of the gap whose answers are returned."""
+    """Draws the sentence that every model fills from left to right, and the choice of the gap whose answers are
+    returned.
+    """
     given = models.of_each(asked, live_models.fill)
     for name, (text, _) in given.items():
         st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
@@ -241,7 +284,10 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
     watched = [one.layers[-1].watched[0].token for one in found if one.layers[-1].watched]
     word = watched[0] if watched else found[0].layers[-1].tokens[0].token
     places = [stored_examples.at_layers(first_layers(one, word)) for one in found]
-    others = [filled("in {name} {at}", name=view.name(one.model), at=at) for one, at in zip(found[1:2], places[1:], strict=False)]
+    others = [
+        filled("in {name} {at}", name=view.name(one.model), at=at)
+        for one, at in zip(found[1:2], places[1:], strict=False)
+    ]
     first = filled("**{word}** comes first {at}", word=word, at=places[0])
     blocks.sentence(filled("{parts}.", parts=joined("; ", [first, *others])))
     for note in dict.fromkeys(note for one in found for note in one.notes):
@@ -250,7 +296,9 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
 
 
 def guesses(one: Answer, stored: Stored | None) -> Markdown:
-    """The yardsticks of the sentence: chance, the commonest answer of a stored relation, and the word pieces that the model reads."""
+    """The yardsticks of the sentence: chance, the commonest answer of a stored relation, and the word pieces that the
+    model reads.
+    """
     said = [filled("By chance a word has {share:.2g} %.", share=100 / one.vocabulary)]
     if stored is not None and may_be_shown(stored.n):
         words = "The commonest answer of such sentences is {most}, right for {share:.0f} % of {n:,} facts."
@@ -264,7 +312,9 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
     table = pictures.lines(answers, other)
     if table.empty:
         return
-    scale = selection.bound(st.segmented_control, "Followed words by layer", "scale", view.page, options=list(SCALES), required=True)
+    scale = selection.bound(
+        st.segmented_control, "Followed words by layer", "scale", view.page, options=list(SCALES), required=True
+    )
     drawn, colours, dashes = pictures.named(view, table, by_word=scale != "entropy")
     first = next(iter(answers.values()))
     blocks.figure(
@@ -317,7 +367,9 @@ def token_table(got: EveryToken, stamp: Stamp) -> None:
     best, dark, key = every_token_of(got), blocks.dark(), "ask.every-token"
     words, odds = (best.pivot(index="position", columns="layer", values=name) for name in ("token", "probability"))
     words.columns, odds.columns = ([f"layer {layer}" for layer in one.columns] for one in (words, odds))
-    shades = odds.map(lambda share: f"background-color: {tint(share, dark=dark)}; color: {ink_on(tint(share, dark=dark))}")
+    shades = odds.map(
+        lambda share: f"background-color: {tint(share, dark=dark)}; color: {ink_on(tint(share, dark=dark))}"
+    )
     words.insert(0, "token", list(got.pieces))
     shades.insert(0, "token", "")
 

@@ -41,7 +41,11 @@ from probing.ui.widgets.markdown import escape, filled, listing
 from probing.ui.widgets.paper.calls import plot
 
 TABS = {"relations": "Relations", "heads": "Does the reader matter?"}
-METRIC_WORDS = {"p_at_k": "right answers (P@k)", "mrr": "mean of 1 / rank (MRR)", "answer_p_at_1": "right among the relation's answers"}
+METRIC_WORDS = {
+    "p_at_k": "right answers (P@k)",
+    "mrr": "mean of 1 / rank (MRR)",
+    "answer_p_at_1": "right among the relation's answers",
+}
 DEFINITION_WORDS = {
     "strict": "paired test and 2 points (ours)",
     "authors": "t-test (authors' code)",
@@ -51,49 +55,70 @@ NO_FACTS = "No facts are left under these filters. Loosen them."
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 FIGURE_3 = ("P463", "P530", "P37")
 
-CURVE = "Share of facts whose right word a layer ranks first. Dotted: a blind guess, with somebody else's name in the question."
-CURVE_HOW = (
-    "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of all words. Bands: "
-    "95 % intervals. Grey, dashed: always giving the relation's commonest answer. Dotted: a blind guess, that is, the same facts asked "
-    "with somebody else's name in the question (a swapped subject that does not have the answer); only facts with such a subject count. "
-    "Grey, dashes and dots: one of the relation's answers by chance. Beyond a yardstick: the value minus it; 0 is the yardstick. Macro: "
-    "every relation counts once; micro: every fact. A click on a point opens its facts."
+CURVE = (
+    "Share of facts whose right word a layer ranks first. Dotted: a blind guess, with somebody else's name in the"
+    " question."
 )
-MAP = "One row per relation, on the same layers: the stronger the shade, the more facts are known. A click on a cell opens its facts."
+CURVE_HOW = (
+    "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of"
+    " all words. Bands: 95 % intervals. Grey, dashed: always giving the relation's commonest answer. Dotted: a blind"
+    " guess, that is, the same facts asked with somebody else's name in the question (a swapped subject that does not"
+    " have the answer); only facts with such a subject count. Grey, dashes and dots: one of the relation's answers by"
+    " chance. Beyond a yardstick: the value minus it; 0 is the yardstick. Macro: every relation counts once; micro:"
+    " every fact. A click on a point opens its facts."
+)
+MAP = (
+    "One row per relation, on the same layers: the stronger the shade, the more facts are known. A click on a cell"
+    " opens its facts."
+)
 MAP_HOW = (
-    "Rows stand by the first layer with half of what the last layer knows, unless another order is chosen. ○: the last layer is not above "
-    "always giving the relation's commonest answer, by the 95 % interval. In differences, to the base or to a yardstick, blue is more "
-    "and orange fewer. The scale is the same for all models. The pointer shows a cell's numbers."
+    "Rows stand by the first layer with half of what the last layer knows, unless another order is chosen. ○: the last"
+    " layer is not above always giving the relation's commonest answer, by the 95 % interval. In differences, to the"
+    " base or to a yardstick, blue is more and orange fewer. The scale is the same for all models. The pointer shows a"
+    " cell's numbers."
 )
 RELATIONS = (
-    "Some inner layer knows more of these relations than the last layer. A base has some, too. A row shows its model above and below."
+    "Some inner layer knows more of these relations than the last layer. A base has some, too. A row shows its model"
+    " above and below."
 )
-DETAILS = "Half known from: the first layer with half of what the last one knows. A row opens the facts that its best inner layer knows."
-RELATION_CURVES = "Right answers by layer of some relations. Bands are 95 % intervals; dashed: the commonest answer; dotted: a blind guess."
+DETAILS = (
+    "Half known from: the first layer with half of what the last one knows. A row opens the facts that its best inner"
+    " layer knows."
+)
+RELATION_CURVES = (
+    "Right answers by layer of some relations. Bands are 95 % intervals; dashed: the commonest answer; dotted: a blind"
+    " guess."
+)
 READERS = "The same model and facts, read in different ways. Where the lines differ, a result depends on the reader."
 READERS_HOW = (
-    "A layer's knowledge is visible only through a head. Retrained reader (tied): its transform is trained for the layer. Own output "
-    "layer (logit_lens): the pre-trained head, untrained. Full head (full): everything is trained, as in the paper. Fitted map "
-    "(least_squares) and tuned lens (tuned_lens): an affine map from the layer to the last one, by least squares or by training. Dotted: a "
-    "blind guess through the same reader. Bands are 95 % intervals."
+    "A layer's knowledge is visible only through a head. Retrained reader (tied): its transform is trained for the"
+    " layer. Own output layer (logit_lens): the pre-trained head, untrained. Full head (full): everything is trained,"
+    " as in the paper. Fitted map (least_squares) and tuned lens (tuned_lens): an affine map from the layer to the last"
+    " one, by least squares or by training. Dotted: a blind guess through the same reader. Bands are 95 % intervals."
 )
 LOSSES = "Lower: the reader predicts a layer's words better. It does not mean that the layer knows facts."
 LOSSES_HOW = (
-    "Cross-entropy of masked word pieces of a validation text, in nats, by layer. Own output layer: the pre-trained head at every layer, "
-    "untrained. The table has the means over the inner layers and what the training cost, all layers together."
+    "Cross-entropy of masked word pieces of a validation text, in nats, by layer. Own output layer: the pre-trained"
+    " head at every layer, untrained. The table has the means over the inner layers and what the training cost, all"
+    " layers together."
 )
-LOST = "Filled: lost beyond blind guesses. Open: all that is lost. If the points of one model lie apart, the reader matters."
+LOST = (
+    "Filled: lost beyond blind guesses. Open: all that is lost. If the points of one model lie apart, the reader"
+    " matters."
+)
 LOST_HOW = (
-    "A model's loss is its base's share minus its own at the last layer, both read in the same way, over facts (micro). Filled points "
-    "count "
-    "only what comes from the subject: they are minus the same for a swapped subject. Lines are 95 % intervals, paired fact by fact where "
-    "both models' answers are stored; others, and those of filled points, treat the shares as independent, which is rather wide. In the "
-    "data: apart, whether the intervals of two readers do not touch; changed, whether they also lie differently to 0."
+    "A model's loss is its base's share minus its own at the last layer, both read in the same way, over facts (micro)."
+    " Filled points count only what comes from the subject: they are minus the same for a swapped subject. Lines are 95"
+    " % intervals, paired fact by fact where both models' answers are stored; others, and those of filled points, treat"
+    " the shares as independent, which is rather wide. In the data: apart, whether the intervals of two readers do not"
+    " touch; changed, whether they also lie differently to 0."
 )
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the lines that are shown by default: base, control, the two models with the clearest findings, and added models."""
+    """The view with the lines that are shown by default: base, control, the two models with the clearest findings, and
+    added models.
+    """
     if selection.current().models:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
@@ -111,7 +136,9 @@ def metric_of(view: View) -> str:
 
 
 def apart(view: View) -> bool:
-    """Whether a probe set of the user's own is shown next to others; the wide bands of its few facts would cover them."""
+    """Whether a probe set of the user's own is shown next to others; the wide bands of its few facts would cover
+    them.
+    """
     sets = view.chosen.probe_sets
     return len(sets) > 1 and any(name not in PROBE_SETS for name in sets)
 
@@ -124,11 +151,19 @@ def bar(view: View, table: pd.DataFrame, metric: str) -> str:
     with filters.bar(view, "models", "k", more=more, own=own, words=words) as place:
         with place:
             selection.bound(
-                st.selectbox, "Curve", "metric", view.page, options=list(SHOWN), format_func=METRIC_WORDS.__getitem__, width="stretch"
+                st.selectbox,
+                "Curve",
+                "metric",
+                view.page,
+                options=list(SHOWN),
+                format_func=METRIC_WORDS.__getitem__,
+                width="stretch",
             )
             mode = yardsticks.choose(view, "minus", undefined(table, metric))
             panels = apart(view)
-            selection.bound(st.toggle, "One panel per probe set", "panels", view.page, value=panels or None, disabled=panels)
+            selection.bound(
+                st.toggle, "One panel per probe set", "panels", view.page, value=panels or None, disabled=panels
+            )
         if len(table):
             point_menu(view, table)
     return mode
@@ -154,7 +189,9 @@ def say(view: View, table: pd.DataFrame) -> None:
     if step := steepest(line):
         words = "Between layers {before} and {after}, {model} goes from {low:.0f} to {high:.0f} % of the facts."
         model = view.name(first["model"].iloc[0])
-        blocks.sentence(filled(words, before=step[0], after=step[1], model=model, low=line[step[0]], high=line[step[1]]))
+        blocks.sentence(
+            filled(words, before=step[0], after=step[1], model=model, low=line[step[0]], high=line[step[1]])
+        )
 
 
 def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
@@ -191,9 +228,15 @@ def point_fields(view: View, run: pd.Series, layer: int) -> dict[str, Any]:
 
 @st.fragment
 def facts_menu(
-    label: str, names: Mapping[str, str], points: pd.DataFrame, column: str, key: str, draw: Callable[[str, int], object]
+    label: str,
+    names: Mapping[str, str],
+    points: pd.DataFrame,
+    column: str,
+    key: str,
+    draw: Callable[[str, int], object],
 ) -> None:
-    """A button with a choice of a line or relation, and of a layer, and the link to its facts, for those who use no mouse.
+    """A button with a choice of a line or relation, and of a layer, and the link to its facts, for those who use no
+    mouse.
 
     Args:
         label: of the choice.
@@ -222,7 +265,9 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
         if count_messages.say(view, view.runs.set_index("run_id", drop=False).loc[run_id]):
             return
         rank = (layer, view.chosen.k)
-        hits = view.read(count_facts, run_id, layer_rank=rank, exposures=view.exposures, answer_in_subject=view.in_subject)
+        hits = view.read(
+            count_facts, run_id, layer_rank=rank, exposures=view.exposures, answer_in_subject=view.in_subject
+        )
         facts_link.link(view, filled("Open {hits:,} facts", hits=hits), **point_fields(view, runs.loc[run_id], layer))
 
     facts_menu("Line", names, table, "run_id", "layers.point", draw)
@@ -232,7 +277,9 @@ def base_run(view: View) -> pd.Series | None:
     """The run of the chosen model's base with the same prompts and the same kind of head; None if there is none."""
     # All stored runs are searched: the base's newest run may use other templates than the chosen run.
     stored = view.read(all_runs)
-    stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
+    stored = stored[stored["role"] == "primary"].sort_values(
+        "created", ascending=False, na_position="last", kind="stable"
+    )
     together = pairs(stored)
     run_pairs = together[together["run_id"] == run_of(view)["run_id"]]
     return stored.set_index("run_id", drop=False).loc[run_pairs["base_run_id"].iloc[0]] if len(run_pairs) else None
@@ -243,7 +290,9 @@ def map_bar(view: View, points: pd.DataFrame, base: pd.Series | None) -> None:
     own = {"row_order": "Rows", **({"against_base": "Minus its base"} if base is not None else {})}
     with filters.bar(view, "model", more=("head", "probe_set"), own=own, words=ORDERS, key="map-filters") as place:
         with place:
-            selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__)
+            selection.bound(
+                st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__
+            )
             if base is not None:
                 words = filled("Minus its base, {base}", base=view.name(base["model"]))
                 selection.bound(st.toggle, words, "against_base", view.page)
@@ -262,7 +311,9 @@ def relation_menu(view: View, points: pd.DataFrame) -> None:
             words = filled("Open {hits:,} of {n:,} facts", hits=hits_of(float(cell["value"].iloc[0]), n), n=n)
             facts_link.link(view, words, relation=relation, at_layer=layer, at_rank=view.chosen.k)
 
-    facts_menu("Relation", dict(zip(rows["relation"], rows["label"], strict=True)), points, "relation", "layers.cell", draw)
+    facts_menu(
+        "Relation", dict(zip(rows["relation"], rows["label"], strict=True)), points, "relation", "layers.cell", draw
+    )
 
 
 def open_relation(view: View, point: list) -> None:
@@ -281,7 +332,9 @@ def draw_map(view: View, mode: str) -> pd.DataFrame:
         return points
     named, shown = "", points
     if base is not None and own.against_base:
-        other = above(view.report(precision_by_relation, (base["run_id"],), chosen.k), mode)[["relation", "layer", "value"]]
+        other = above(view.report(precision_by_relation, (base["run_id"],), chosen.k), mode)[
+            ["relation", "layer", "value"]
+        ]
         shown = points.merge(other.rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left")
         named = view.name(base["model"])
     fields = {name: run[name] for name in ("model", "head", "probe_set")}
@@ -302,11 +355,16 @@ def draw_map(view: View, mode: str) -> pd.DataFrame:
 def run_words(view: View, mode: str = "value") -> str:
     """What is shown of the chosen run, for stamps."""
     chosen, minus = view.chosen, f" minus {MODES[mode]}" if MODES[mode] else ""
-    return f"P@{chosen.k}{minus}, {view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}"
+    return (
+        f"P@{chosen.k}{minus}, {view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)},"
+        f" {view.filter_words()}"
+    )
 
 
 def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
-    """What an inner layer knows better than the last one, by model and by relation, and the curves of some relations."""
+    """What an inner layer knows better than the last one, by model and by relation, and the curves of some
+    relations.
+    """
     st.header("Forgotten inside one model (the paper's sense)")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
@@ -324,7 +382,10 @@ def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
     draw_relations(view, points)
     if points["value"].notna().any():
         blocks.folded(
-            "Some relations through the layers", lambda: draw_relation_curves(view, points, mode), key="curves", icon="show_chart"
+            "Some relations through the layers",
+            lambda: draw_relation_curves(view, points, mode),
+            key="curves",
+            icon="show_chart",
         )
 
 
@@ -339,11 +400,24 @@ def draw_models(view: View) -> None:
         st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")
         return
     known = view.report(total, run_ids, (chosen.k,), (chosen.average,))
-    columns = ["last_layer", "total", "intermediate_share", "majority", "swapped_last", "inner_own", "inner_swapped", "inner_p"]
-    numbers = known[["model", *columns]].merge(view.report(points_lost, pairs(runs), chosen.k)[["model", "lost"]], on="model", how="left")
+    columns = [
+        "last_layer",
+        "total",
+        "intermediate_share",
+        "majority",
+        "swapped_last",
+        "inner_own",
+        "inner_swapped",
+        "inner_p",
+    ]
+    numbers = known[["model", *columns]].merge(
+        view.report(points_lost, pairs(runs), chosen.k)[["model", "lost"]], on="model", how="left"
+    )
     exits = view.report(early_exit, run_ids, chosen.k)[["model", "early_exit", "difference"]]
     numbers = numbers.merge(exits.rename(columns={"difference": "exit_gain"}), on="model", how="left")
-    wide = by_model(table, definition, list(view.colours)).merge(numbers.drop_duplicates("model"), on="model", how="left")
+    wide = by_model(table, definition, list(view.colours)).merge(
+        numbers.drop_duplicates("model"), on="model", how="left"
+    )
     models = list(wide["model"])
     key = f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
@@ -354,7 +428,9 @@ def draw_models(view: View) -> None:
     number = st.column_config.NumberColumn
     st.caption(RELATIONS)
     blocks.table_with_download(
-        table.assign(names=table["names"].map(" ".join)).merge(numbers.drop_duplicates("model"), on="model", how="left"),
+        table.assign(names=table["names"].map(" ".join)).merge(
+            numbers.drop_duplicates("model"), on="model", how="left"
+        ),
         shown=wide.assign(model=wide["model"].map(view.label)),
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", run_ids),
         name="forgotten-relations",
@@ -362,8 +438,23 @@ def draw_models(view: View) -> None:
         height=38 + 35 * min(len(wide), 4),
         on_select=picked,
         selection_mode="single-row",
-        column_order=["model", "last_layer", "total", *(f"n P@{k}" for k in RANKS), "lost", "majority", "swapped_last", "early_exit",
-                      "exit_gain", "intermediate_share", *(f"P@{k}" for k in RANKS), "relations", "inner_own", "inner_swapped", "inner_p"],
+        column_order=[
+            "model",
+            "last_layer",
+            "total",
+            *(f"n P@{k}" for k in RANKS),
+            "lost",
+            "majority",
+            "swapped_last",
+            "early_exit",
+            "exit_gain",
+            "intermediate_share",
+            *(f"P@{k}" for k in RANKS),
+            "relations",
+            "inner_own",
+            "inner_swapped",
+            "inner_p",
+        ],
         column_config={
             "model": st.column_config.TextColumn(pinned=True),
             "last_layer": number("last layer", format="percent"),
@@ -380,13 +471,15 @@ def draw_models(view: View) -> None:
             "inner_swapped": "found inside, blind guess",
             "inner_p": number("p of these", format="%.2g"),
         },
-    )  # fmt: skip
+    )
     if view.runs["base"].fillna("").eq("").all():
         blocks.missing("No fine-tuned model is stored yet.", blocks.FINETUNE_COMMAND)
 
 
 def draw_relations(view: View, points: pd.DataFrame) -> None:
-    """Every relation of the chosen run: from which layer on it is known, where best, and how sure that is; a row opens its facts."""
+    """Every relation of the chosen run: from which layer on it is known, where best, and how sure that is; a row opens
+    its facts.
+    """
     chosen, run = view.chosen, run_of(view)
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
@@ -402,8 +495,21 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
             open_relation(view, [row["relation"], row["best_layer"]])
 
     number = st.column_config.NumberColumn
-    first = ["label", "onset", "last", "best_inner", "best_layer", "drop", definition, "above_guess", "majority", "swapped_last",
-             "swapped_inner", "doubling", *(one for one in DEFINITIONS if one != definition)]  # fmt: skip
+    first = [
+        "label",
+        "onset",
+        "last",
+        "best_inner",
+        "best_layer",
+        "drop",
+        definition,
+        "above_guess",
+        "majority",
+        "swapped_last",
+        "swapped_inner",
+        "doubling",
+        *(one for one in DEFINITIONS if one != definition),
+    ]
     st.markdown(filled("### {model}, relation by relation", model=view.name(chosen.model)))
     st.caption(DETAILS)
     blocks.table_with_download(
@@ -441,7 +547,9 @@ def draw_relation_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     mode = mode if mode == "value" or points[f"above_{mode}"].notna().any() else "value"
     rows = points.sort_values("label").drop_duplicates("relation")
     cardinality = rows["cardinality"].fillna("")
-    labels = dict(zip(rows["relation"], rows["label"] + cardinality.map(lambda one: f" ({one})" if one else ""), strict=True))
+    labels = dict(
+        zip(rows["relation"], rows["label"] + cardinality.map(lambda one: f" ({one})" if one else ""), strict=True)
+    )
     wanted = [name for name in selection.of(LayersSelection).relations if name in labels]
     shown = wanted[:MAX_LINES] or telling(points)
     selection.bound(
@@ -480,7 +588,9 @@ def telling(points: pd.DataFrame) -> list[str]:
 
 
 def heads_tab(view: View, mode: str) -> None:
-    """One model and probe set through every stored kind of head: curves, validation loss and cost, and what fine-tuning cost under each."""
+    """One model and probe set through every stored kind of head: curves, validation loss and cost, and what fine-tuning
+    cost under each.
+    """
     chosen, runs = view.chosen, view.runs
     kinds = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
     kinds = kinds.sort_values("head", key=lambda heads: heads.map(head_order))
@@ -536,8 +646,12 @@ def draw_losses(view: View, kinds: pd.DataFrame) -> None:
     table = view.read(losses, tuple(kinds["run_id"]))
     if table.empty:
         trained = kinds[kinds["head"] != LOGIT_LENS]
-        made = probe_command(trained.iloc[0]) if len(trained) else heads_command({**kinds.iloc[0], "head": LEAST_SQUARES})
-        blocks.missing("No validation losses are stored; they are when a model is probed on the machine that has its heads.", made)
+        made = (
+            probe_command(trained.iloc[0]) if len(trained) else heads_command({**kinds.iloc[0], "head": LEAST_SQUARES})
+        )
+        blocks.missing(
+            "No validation losses are stored; they are when a model is probed on the machine that has its heads.", made
+        )
         return
     blocks.figure(
         drawing(head_losses, table),
@@ -583,7 +697,9 @@ def draw_lost(view: View) -> None:
     verdicts = read_out(shown)
     verdicts = verdicts.loc[verdicts["what"] == "lost", ["model", "apart", "changed"]]
     kinds = [head for head in HEADS if head in set(shown["head"])]
-    words = f"P@{k} lost at the last layer, {set_name(probe_set)}, {', '.join(kinds)} heads, micro, {view.filter_words()}"
+    words = (
+        f"P@{k} lost at the last layer, {set_name(probe_set)}, {', '.join(kinds)} heads, micro, {view.filter_words()}"
+    )
     blocks.figure(
         drawing(loss_points, shown, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
         table=table.merge(verdicts, on="model", how="left"),

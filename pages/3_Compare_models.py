@@ -52,41 +52,53 @@ RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 RECOVERED = (1, 10)
 FLOW = "Each lost fact counts once, at the first way that brings it back. Click a part to list its facts."
 FLOW_HOW = (
-    "The base's facts are those that it ranks within k at its last layer. A lost fact is tried by four ways, from the cheapest: the base's "
-    "head reads it at another layer; a head fitted to the last layer in closed form, on text without facts, reads it; it is back when some "
-    "of the last layers are the base's again, at most half of all; it is back after 15 steps of training on other facts with other "
-    "answers. Hatched: facts that the training text states do not come back more often than right answers that the text never had, at "
-    "equal confidence, so they may be good guesses; also where there is no such test. The test is of the group, not of single facts. That "
-    "a fact comes back does not show that it is used, and that it does not says nothing on other ways. Data has each way by itself beside "
-    "its yardsticks: wrong answers, facts that the base never knew, a body with random layers; and the fates of lost facts at inner layers."
+    "The base's facts are those that it ranks within k at its last layer. A lost fact is tried by four ways, from the"
+    " cheapest: the base's head reads it at another layer; a head fitted to the last layer in closed form, on text"
+    " without facts, reads it; it is back when some of the last layers are the base's again, at most half of all; it is"
+    " back after 15 steps of training on other facts with other answers. Hatched: facts that the training text states"
+    " do not come back more often than right answers that the text never had, at equal confidence, so they may be good"
+    " guesses; also where there is no such test. The test is of the group, not of single facts. That a fact comes back"
+    " does not show that it is used, and that it does not says nothing on other ways. Data has each way by itself"
+    " beside its yardsticks: wrong answers, facts that the base never knew, a body with random layers; and the fates of"
+    " lost facts at inner layers."
 )
 FATES_CAPTION = "Heights are numbers of facts; each share says what it is a share of. Click a part to open its facts."
 FATES_HOW = (
-    "Rank at the last layer. A lost fact is still first at an inner layer, as in the base; moved to an inner layer, where the base has not "
-    "got it first; among the first 100 at the last layer; only at an inner layer; or at none. Data "
-    "has the two fates at inner layers beside equally confident wrong answers, and the facts that only one of the two was asked."
+    "Rank at the last layer. A lost fact is still first at an inner layer, as in the base; moved to an inner layer,"
+    " where the base has not got it first; among the first 100 at the last layer; only at an inner layer; or at none."
+    " Data has the two fates at inner layers beside equally confident wrong answers, and the facts that only one of the"
+    " two was asked."
 )
-RELATIONS = "Open: before fine-tuning; filled: after. Right: change in the facts that were known. Click a row for its lost facts."
+RELATIONS = (
+    "Open: before fine-tuning; filled: after. Right: change in the facts that were known. Click a row for its lost"
+    " facts."
+)
 RELATIONS_HOW = (
-    "Every row is a kind of fact (relation). Right answers at the last layer. The share at the right is of the facts that the base knows; "
-    "facts gained are not in it, unless only counts are stored: then it is the net loss. Relations of which the base knows fewer than 30 "
-    "facts come last. Data has fates, ways back, intervals and McNemar's exact test, not corrected for the number of relations."
+    "Every row is a kind of fact (relation). Right answers at the last layer. The share at the right is of the facts"
+    " that the base knows; facts gained are not in it, unless only counts are stored: then it is the net loss."
+    " Relations of which the base knows fewer than 30 facts come last. Data has fates, ways back, intervals and"
+    " McNemar's exact test, not corrected for the number of relations."
 )
-CURVES = "Above: both models on the same facts. Below: their difference, with 95 % intervals. Click a point for its facts."
+CURVES = (
+    "Above: both models on the same facts. Below: their difference, with 95 % intervals. Click a point for its facts."
+)
 CURVES_HOW = (
-    "Every fact counts once (micro). Grey and dashed: the commonest answer of the relation. Dotted: the same model asked with somebody "
-    "else's name in the question; above it, the answer depends on the name. Thin lines: least and most of other trainings for the task "
-    "(seeds). Shuffled labels: trained as long on labels that say nothing. Filled diamonds: exact McNemar p ≤ 0.05, not corrected; "
-    "minus somebody else's name, the interval excludes 0. Data has all of these as columns."
+    "Every fact counts once (micro). Grey and dashed: the commonest answer of the relation. Dotted: the same model"
+    " asked with somebody else's name in the question; above it, the answer depends on the name. Thin lines: least and"
+    " most of other trainings for the task (seeds). Shuffled labels: trained as long on labels that say nothing. Filled"
+    " diamonds: exact McNemar p ≤ 0.05, not corrected; minus somebody else's name, the interval excludes 0. Data has"
+    " all of these as columns."
 )
 COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
-COUNTS_HOW = "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
+COUNTS_HOW = (
+    "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
+)
 #: Columns of differences -> their headings.
 _POINTS = {"difference": "difference, points", "low": "low", "high": "high"}
 ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
 EXIT = (
-    "Each relation read at its best layer, chosen on one half of the facts and scored on the other. Union: any layer knows it, which no "
-    "reader could use."
+    "Each relation read at its best layer, chosen on one half of the facts and scored on the other. Union: any layer"
+    " knows it, which no reader could use."
 )
 
 
@@ -99,7 +111,11 @@ def first_view(pair: Pair) -> Markdown | None:
     if pair.runs is not None:
         return counts(pair)
     blocks.missing(
-        filled("{model} and {base} were not asked the same facts.", model=pair.view.name(pair.tuned), base=pair.view.name(pair.base)),
+        filled(
+            "{model} and {base} were not asked the same facts.",
+            model=pair.view.name(pair.tuned),
+            base=pair.view.name(pair.base),
+        ),
         f"python -m probing probe --facts all --model {pair.tuned}",
     )
     return None
@@ -114,7 +130,9 @@ def ways_back(pair: Pair) -> Markdown:
     if row is not None:
         yardsticks.say_size(moved, pair.probe_set)
     gained = (0, 0) if row is None else (int(row["gained"]), int(row["kept"] + row["lost"]))
-    counted, tests, ways = (view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways))
+    counted, tests, ways = (
+        view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways)
+    )
     parts = hundred(counted, tests, ways, gained)
     blocks.figure(
         drawing(flow_of_100, parts, base=view.name(pair.base), model=view.label(pair.tuned)),
@@ -157,7 +175,9 @@ def of_fates(row: pd.Series) -> pd.DataFrame:
 
 
 def opened(pair: Pair, part: str) -> None:
-    """Opens the facts of a part of the flow: on the page of facts, or on this one if single answers of the model are not stored."""
+    """Opens the facts of a part of the flow: on the page of facts, or on this one if single answers of the model are
+    not stored.
+    """
     if part in (*WAYS, NOT_RECOVERED):
         if pair.by_fact:
             facts_link.go(pair.view, way_back=part, part_k=pair.view.chosen.k)
@@ -178,8 +198,12 @@ def fates(pair: Pair) -> Markdown | None:
     row, labels = wider(table).iloc[0], yardsticks.labels(view)
     blocks.figure(
         drawing(
-            alluvial, {name: int(row[name]) for name in (KEPT, "lost", GAINED, "never", *FATES)}, base=pair.base, model=pair.tuned,
-            colours=view.colours, labels=labels,
+            alluvial,
+            {name: int(row[name]) for name in (KEPT, "lost", GAINED, "never", *FATES)},
+            base=pair.base,
+            model=pair.tuned,
+            colours=view.colours,
+            labels=labels,
         ),
         table=table,
         stamp=pair.stamp(f"transitions, rank ≤ {k} at the last layer"),
@@ -189,17 +213,30 @@ def fates(pair: Pair) -> Markdown | None:
         alt="Facts kept, lost and gained, and what happened to the lost ones",
         on_point=lambda point: opened(pair, str(point[0])),
         call=plot(
-            "transitions", model=pair.tuned, head=view.chosen.head, probe_set=pair.probe_set, k=k, base=pair.base, filtered=view.filtered
+            "transitions",
+            model=pair.tuned,
+            head=view.chosen.head,
+            probe_set=pair.probe_set,
+            k=k,
+            base=pair.base,
+            filtered=view.filtered,
         ),
-    )  # fmt: skip
+    )
     known, gained = int(row["kept"] + row["lost"]), int(row["gained"])
     # Of fewer than a hundred facts every one counts, and shares would claim more than was asked.
-    kept, lost = whole_shares([int(row["kept"]), int(row["lost"])]) if known >= 100 else (int(row["kept"]), int(row["lost"]))
+    kept, lost = (
+        whole_shares([int(row["kept"]), int(row["lost"])]) if known >= 100 else (int(row["kept"]), int(row["lost"]))
+    )
     return filled(
         "Of {n} {facts} that {base} knew, {model} keeps {kept} and loses {lost}; it gains {gained}.",
-        n=min(known, 100), facts="fact" if known == 1 else "facts", base=view.name(pair.base), model=view.name(pair.tuned),
-        kept=kept, lost=lost, gained=round(100 * gained / known) if known >= 100 else gained,
-    )  # fmt: skip
+        n=min(known, 100),
+        facts="fact" if known == 1 else "facts",
+        base=view.name(pair.base),
+        model=view.name(pair.tuned),
+        kept=kept,
+        lost=lost,
+        gained=round(100 * gained / known) if known >= 100 else gained,
+    )
 
 
 def counts(pair: Pair) -> Markdown | None:
@@ -214,8 +251,14 @@ def counts(pair: Pair) -> Markdown | None:
     yardsticks.say_size(table, pair.probe_set)
     blocks.figure(
         drawing(
-            layer_curve, table, title=f"right answers, % (P@{k})", unit="share", colours=view.colours,
-            names={pair.probe_set: set_name(pair.probe_set)}, labels=yardsticks.labels(view), controls=view.controls,
+            layer_curve,
+            table,
+            title=f"right answers, % (P@{k})",
+            unit="share",
+            colours=view.colours,
+            names={pair.probe_set: set_name(pair.probe_set)},
+            labels=yardsticks.labels(view),
+            controls=view.controls,
         ),
         table=table,
         stamp=pair.stamp(f"P@{k}, micro, of counts"),
@@ -223,12 +266,14 @@ def counts(pair: Pair) -> Markdown | None:
         caption=COUNTS,
         how=COUNTS_HOW,
         alt=f"Right answers by layer of both models, rank within {k}",
-    )  # fmt: skip
+    )
     base, model = (table[table["run_id"] == run_id].sort_values("layer")["value"].iloc[-1] for run_id in pair.run_ids)
     return filled(
         "For 100 facts that {base} knew, {model} knows {now}.",
-        base=view.name(pair.base), model=view.name(pair.tuned), now=round(100 * model / base) if base else 0,
-    )  # fmt: skip
+        base=view.name(pair.base),
+        model=view.name(pair.tuned),
+        now=round(100 * model / base) if base else 0,
+    )
 
 
 def below(pair: Pair) -> None:
@@ -239,10 +284,14 @@ def below(pair: Pair) -> None:
             st.button("List the lost facts", icon=":material/list:", type="tertiary", on_click=opens)
         if pair.by_fact:
             for part in (KEPT, GAINED) if len(pair.recovery) else (KEPT, "lost", GAINED):
-                facts_link.link(pair.view, filled("{part}", part=part), versus=pair.base, part=part, part_k=pair.view.chosen.k)
+                facts_link.link(
+                    pair.view, filled("{part}", part=part), versus=pair.base, part=part, part_k=pair.view.chosen.k
+                )
         comparable(pair)
     if not len(pair.recovery) and pair.by_fact and not pair.view.filtered and pair.view.chosen.k in RECOVERED:
-        blocks.missing("No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned, k=pair.view.chosen.k))
+        blocks.missing(
+            "No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned, k=pair.view.chosen.k)
+        )
 
 
 def list_closed() -> None:
@@ -259,14 +308,27 @@ def lost_facts(pair: Pair) -> None:
     ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
         way = selection.bound(
-            st.selectbox, "How they come back", "lost_way", view.page, options=list(ways), resets={"lost_fact": ""}, format_func=ways.get
+            st.selectbox,
+            "How they come back",
+            "lost_way",
+            view.page,
+            options=list(ways),
+            resets={"lost_fact": ""},
+            format_func=ways.get,
         )
         relation = selection.bound(
-            st.selectbox, "Relation", "lost_relation", view.page, value=own.lost_relation if own.lost_relation in labels else "",
-            options=["", *sorted(labels)], resets={"lost_fact": ""},
+            st.selectbox,
+            "Relation",
+            "lost_relation",
+            view.page,
+            value=own.lost_relation if own.lost_relation in labels else "",
+            options=["", *sorted(labels)],
+            resets={"lost_fact": ""},
             format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
-        )  # fmt: skip
-    table = view.read(places.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None)
+        )
+    table = view.read(
+        places.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None
+    )
     if table.empty:
         st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
         return
@@ -309,11 +371,20 @@ def story(pair: Pair, fact: Mapping[Hashable, Any]) -> None:
     st.markdown(
         filled(
             "**{subject} → {answer}**: {ways}; {way} in {seeds} steps.",
-            subject=subject, answer=answer, ways=joined("; ", ways), way=RELEARNED, seeds=relearned,
+            subject=subject,
+            answer=answer,
+            ways=joined("; ", ways),
+            way=RELEARNED,
+            seeds=relearned,
         )
-    )  # fmt: skip
+    )
     navigation.link(
-        "facts", "This fact, layer by layer", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=str(fact["fact_id"])
+        "facts",
+        "This fact, layer by layer",
+        afresh=True,
+        model=pair.tuned,
+        probe_set=pair.probe_set,
+        fact=str(fact["fact_id"]),
     )
 
 
@@ -326,9 +397,12 @@ def relations(pair: Pair) -> None:
     if pair.runs is None:
         if len(back):
             blocks.table_with_download(
-                back, shown=back[["relation", "label", "known", KEPT, "lost", *columns]], stamp=pair.stamp("lost facts by relation"),
-                name="forgetting-relations", column_config=columns,
-            )  # fmt: skip
+                back,
+                shown=back[["relation", "label", "known", KEPT, "lost", *columns]],
+                stamp=pair.stamp("lost facts by relation"),
+                name="forgetting-relations",
+                column_config=columns,
+            )
         return
     table = view.report(relation_losses, pair.frame, k)
     if len(back):
@@ -341,9 +415,11 @@ def relations(pair: Pair) -> None:
         caption=RELATIONS,
         how=RELATIONS_HOW,
         alt="Right answers by relation before and after fine-tuning, worst loss first",
-        on_point=None
-        if not pair.by_fact
-        else lambda point: facts_link.go(view, relation=str(point[0]), versus=pair.base, part="lost", part_k=k),
+        on_point=(
+            None
+            if not pair.by_fact
+            else lambda point: facts_link.go(view, relation=str(point[0]), versus=pair.base, part="lost", part_k=k)
+        ),
     )
 
 
@@ -352,7 +428,10 @@ def layers(pair: Pair) -> None:
     view, k = pair.view, pair.view.chosen.k
     st.header("What does each layer still know?")
     if not pair.by_fact:
-        st.info("The layers of two models are paired fact by fact, and single facts of these two are not stored.", icon=":material/info:")
+        st.info(
+            "The layers of two models are paired fact by fact, and single facts of these two are not stored.",
+            icon=":material/info:",
+        )
         return
     base, model = pair.run_ids
     table = view.report(paired_with_yardsticks, base, model, k)
@@ -360,11 +439,19 @@ def layers(pair: Pair) -> None:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
-    mode = yardsticks.choose(view, "pair_minus", yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1))
+    mode = yardsticks.choose(
+        view, "pair_minus", yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1)
+    )
     blocks.figure(
         drawing(
-            paired_curve, pair_above(table, mode), k=k, base=pair.base, model=pair.tuned, colours=view.colours,
-            labels=yardsticks.labels(view), controls=view.controls,
+            paired_curve,
+            pair_above(table, mode),
+            k=k,
+            base=pair.base,
+            model=pair.tuned,
+            colours=view.colours,
+            labels=yardsticks.labels(view),
+            controls=view.controls,
         ),
         table=table,
         stamp=pair.stamp(f"P@{k}, micro, {mode}"),
@@ -373,12 +460,19 @@ def layers(pair: Pair) -> None:
         how=CURVES_HOW,
         alt="Right answers by layer of both models, and their difference",
         on_point=lambda point: facts_link.go(view, model=str(point[0]), at_layer=int(point[1]), at_rank=k),
-    )  # fmt: skip
+    )
     kinds = view.report(answer_drift, pair.run_ids)
     if len(kinds):
         st.header("What do they answer instead?")
         blocks.figure(
-            drawing(answer_shares, kinds, kinds=KINDS, names=KIND_LABELS, models=(pair.base, pair.tuned), labels=yardsticks.labels(view)),
+            drawing(
+                answer_shares,
+                kinds,
+                kinds=KINDS,
+                names=KIND_LABELS,
+                models=(pair.base, pair.tuned),
+                labels=yardsticks.labels(view),
+            ),
             table=kinds,
             stamp=pair.stamp("kinds of top-ranked tokens by layer"),
             name="answer-kinds",
@@ -402,16 +496,20 @@ def exits(pair: Pair, table: pd.DataFrame) -> None:
         stamp=pair.stamp(f"early exit, rank ≤ {pair.view.chosen.k}, micro"),
         name="early-exit",
         column_config={
-            **{name: number(name.replace("_", " "), format="percent") for name in ("last_layer", "early_exit", "union")},
+            **{
+                name: number(name.replace("_", " "), format="percent") for name in ("last_layer", "early_exit", "union")
+            },
             **{name: number(words, format="points") for name, words in _POINTS.items()},
             "n": number("facts"),
             "p_value": number("p", format="%.2g"),
             "model": st.column_config.TextColumn(pinned=True),
         },
-    )  # fmt: skip
+    )
 
 
-view = page.open_page("compare", "Compare models", "What did fine-tuning forget, and does it come back?", needs_results=False)
+view = page.open_page(
+    "compare", "Compare models", "What did fine-tuning forget, and does it come back?", needs_results=False
+)
 if view.database is None:
     blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
 else:

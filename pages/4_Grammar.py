@@ -1,4 +1,6 @@
-"""Grammar: what each layer adds to tasks of syntax and meaning, one sentence word by word, and properties of whole sentences."""
+"""Grammar: what each layer adds to tasks of syntax and meaning, one sentence word by word, and properties of whole
+sentences.
+"""
 
 import numpy as np
 import pandas as pd
@@ -27,63 +29,81 @@ from probing.ui.widgets.markdown import Markdown, count, filled, listing
 
 GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
 GAINS_HOW = (
-    "A small classifier, a probe, labels a span of words, or a pair of spans, from the layers 0 to l; layer 0 is the word alone. A bar is "
-    "the F1 of the probe on the layers 0 to l minus that on the layers 0 to l-1, in points, mean over seeds; all panels have one scale. "
-    "The sentence above divides what layer 1 adds by what all layers add, both summed over the tasks. Published values are those of "
-    "Tenney et al. (2019): on the development part, mostly of other data, and by layers of a model of another depth. Their tasks run from "
-    "syntax to meaning in the order of the panels, and their gains reach ever later layers."
+    "A small classifier, a probe, labels a span of words, or a pair of spans, from the layers 0 to l; layer 0 is the"
+    " word alone. A bar is the F1 of the probe on the layers 0 to l minus that on the layers 0 to l-1, in points, mean"
+    " over seeds; all panels have one scale. The sentence above divides what layer 1 adds by what all layers add, both"
+    " summed over the tasks. Published values are those of Tenney et al. (2019): on the development part, mostly of"
+    " other data, and by layers of a model of another depth. Their tasks run from syntax to meaning in the order of the"
+    " panels, and their gains reach ever later layers."
 )
 SCORES = "From words alone (open) to all layers (filled), with what a score has to beat."
 SCORES_HOW = (
-    "F1 is micro-averaged over labels. Words alone, P(0): the probe on word embeddings. All layers, P(L): the probe on a mix of all "
-    "layers. Memory: the commonest training label of the same words. Commonest label: one label for all. Ceiling: the highest F1 "
-    "possible if equal inputs have different right labels. Cross: the same model with random weights. The dev part also decided when "
-    "training stopped, as in the paper, so its F1s are slightly too high. The data have F1 on the other part, F1 of the most probable "
-    "label without the threshold of 0.5, the gain above memory, and how many probes ended by patience; the others used all evaluations "
-    "and may still have improved. Published F1s are mostly on other data, so they are not drawn."
+    "F1 is micro-averaged over labels. Words alone, P(0): the probe on word embeddings. All layers, P(L): the probe on"
+    " a mix of all layers. Memory: the commonest training label of the same words. Commonest label: one label for all."
+    " Ceiling: the highest F1 possible if equal inputs have different right labels. Cross: the same model with random"
+    " weights. The dev part also decided when training stopped, as in the paper, so its F1s are slightly too high. The"
+    " data have F1 on the other part, F1 of the most probable label without the threshold of 0.5, the gain above"
+    " memory, and how many probes ended by patience; the others used all evaluations and may still have improved."
+    " Published F1s are mostly on other data, so they are not drawn."
 )
 #: What is drawn layer by layer -> its name, how it is read, and the options of ``edges train`` that store it.
 MODES = {
     "cumulative": ("layers 0 to l", "P(l) reads the layers 0 to l, so it can hide that a layer lost something.", ""),
-    "at": ("each layer alone", "A probe reads one layer alone, so a layer that lost something shows.", " --kinds cumulative,at"),
+    "at": (
+        "each layer alone",
+        "A probe reads one layer alone, so a layer that lost something shows.",
+        " --kinds cumulative,at",
+    ),
     "selectivity": (
         "selectivity",
-        "F1 minus that of an equal probe on control labels, which are drawn at random once per span text (Hewitt and Liang 2019): the part "
-        "that memorising cannot explain. Only spans whose text occurs in training count, because no other control label can be known.",
+        (
+            "F1 minus that of an equal probe on control labels, which are drawn at random once per span text (Hewitt"
+            " and Liang 2019): the part that memorising cannot explain. Only spans whose text occurs in training count,"
+            " because no other control label can be known."
+        ),
         " --labels task,control",
     ),
     "compression": (
         "compression",
-        "How many times shorter the online code of the labels is than the uniform code, which has compression 1 (Voita and Titov 2020). "
-        "Labels that are hard to learn lengthen the code.",
+        (
+            "How many times shorter the online code of the labels is than the uniform code, which has compression 1"
+            " (Voita and Titov 2020). Labels that are hard to learn lengthen the code."
+        ),
         " --codes",
     ),
 }
 assert tuple(MODES) == LAYERWISE
 CURVES = "Thin dotted: the same model with random weights. Bands are 95 % intervals."
-CURVES_HOW = "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values are grey."
+CURVES_HOW = (
+    "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values"
+    " are grey."
+)
 PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
 PLACES_HOW = (
-    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences and seeds, for "
-    "tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval "
-    "leaves the layers; the data give the reason. Centre of gravity: the mean layer of the weights by which the probe mixes all layers. It "
-    "leaves the middle only slowly; faint: the weights are near uniform, so it is no place. A published model without it: its paper gives "
-    "none for the task. Models are aligned by share of their depth."
+    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences"
+    " and seeds, for tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on"
+    " the words alone, or if its interval leaves the layers; the data give the reason. Centre of gravity: the mean"
+    " layer of the weights by which the probe mixes all layers. It leaves the middle only slowly; faint: the weights"
+    " are near uniform, so it is no place. A published model without it: its paper gives none for the task. Models are"
+    " aligned by share of their depth."
 )
 ORDER = "Does the row's task come earlier (blue) or later (orange) than the column's? ?: cannot be told."
 ORDER_HOW = (
-    "Expected layers are compared pair by pair. Intervals are over sentences and seeds, and simultaneous for all pairs; sentences that two "
-    "tasks share are drawn together. For a task with one seed the variation over seeds is that of the model's tasks with several."
+    "Expected layers are compared pair by pair. Intervals are over sentences and seeds, and simultaneous for all pairs;"
+    " sentences that two tasks share are drawn together. For a task with one seed the variation over seeds is that of"
+    " the model's tasks with several."
 )
 WEIGHTS = "Solid: how much each layer counts in the mix of all. Outlined: what it adds. Each as a share of its largest."
 WEIGHTS_HOW = (
-    "Mixing weights are those of the probe on all layers; gains are in F1. Layers with long vectors count more in the mix than their "
-    "weights suggest (Fayyaz et al. 2021): times the norm shows that. Concentration (K) is the divergence from equal bars, in bits: high "
-    "if few layers carry most of the weight or gain; it is a column of the data."
+    "Mixing weights are those of the probe on all layers; gains are in F1. Layers with long vectors count more in the"
+    " mix than their weights suggest (Fayyaz et al. 2021): times the norm shows that. Concentration (K) is the"
+    " divergence from equal bars, in bits: high if few layers carry most of the weight or gain; it is a column of the"
+    " data."
 )
 LABELS = "Mean layer of each label's gains, the commonest on top. A click lists its sentences."
 LABELS_HOW = (
-    "Each label's own F1 by layer gives its expected layer; lines are 95 % intervals. Labels without a resolved one are in the data."
+    "Each label's own F1 by layer gives its expected layer; lines are 95 % intervals. Labels without a resolved one are"
+    " in the data."
 )
 
 
@@ -95,7 +115,8 @@ def answer(shown: Shown, gains: pd.DataFrame) -> None:
         return
     blocks.sentence(
         filled(
-            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar, in BERT-base **{other:.0f} %**.",
+            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar, in BERT-base"
+            " **{other:.0f} %**.",
             share=share * 100,
             model=shown.view.name(shown.models[0]),
             tasks=count(gains.loc[gains["model"] == shown.models[0], "task"].nunique(), "task"),
@@ -120,7 +141,9 @@ def picture(shown: Shown, gains: pd.DataFrame) -> None:
 def example(view: View) -> None:
     """What a page with results looks like: the published values of BERT-base."""
     gains, titles = published_gains(()), {name: task.title for name, task in EDGE_TASKS.items()}
-    blocks.missing("No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND)
+    blocks.missing(
+        "No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND
+    )
     stamp = view.stamp("gain in F1 by layer, published", ())
     drawn = drawing(gain_panels, gains, colours={}, titles=titles)
     blocks.figure(drawn, table=gains, stamp=stamp, name="grammar-gains", caption=GAINS, how=GAINS_HOW)
@@ -130,7 +153,9 @@ def scores(shown: Shown) -> None:
     """F1 of words alone and of all layers, with the yardsticks."""
     rows = shown.panels.summary
     blocks.figure(
-        drawing(score_rows, rows.assign(row=rows["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        drawing(
+            score_rows, rows.assign(row=rows["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks
+        ),
         table=pd.concat([rows, shown.panels.paper], ignore_index=True),
         stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"),
         name="grammar-scores",
@@ -158,12 +183,21 @@ def curves(shown: Shown) -> None:
     panel = shown.panels.curves(mode)
     if panel.rows.empty:
         command = f"python -m probing edges train --model {shown.models[0]} --tasks {','.join(shown.tasks)}{options}"
-        return blocks.missing(filled("{name} is not stored for these models and tasks.", name=name.capitalize()), command)
+        return blocks.missing(
+            filled("{name} is not stored for these models and tasks.", name=name.capitalize()), command
+        )
     stored = [title for task, title in shown.tasks.items() if task in set(panel.rows["task"])]
     if len(stored) < len(shown.tasks):
         st.markdown(filled("Stored for {tasks} only.", tasks=listing(stored)))
     blocks.figure(
-        drawing(task_curves, panel.rows, axis=axis_of(panel.rows, mode), colours=shown.colours, labels=shown.labels, **panel.options),
+        drawing(
+            task_curves,
+            panel.rows,
+            axis=axis_of(panel.rows, mode),
+            colours=shown.colours,
+            labels=shown.labels,
+            **panel.options,
+        ),
         table=panel.rows,
         stamp=shown.stamp(TITLES[mode]),
         name="grammar-curves",
@@ -197,7 +231,9 @@ def order(shown: Shown) -> None:
     if pairs.empty:
         st.info("An order needs probes of at least two tasks.", icon=":material/info:")
     elif (pairs["verdict"] == UNRESOLVED).all():
-        words = "Of {pairs} of tasks, none can be put in an order in {model}: their mean layers do not lie clearly apart."
+        words = (
+            "Of {pairs} of tasks, none can be put in an order in {model}: their mean layers do not lie clearly apart."
+        )
         st.markdown(filled(words, pairs=count(len(pairs), "pair"), model=shown.view.name(model)))
     else:
         blocks.figure(
@@ -211,10 +247,14 @@ def order(shown: Shown) -> None:
             call=shown.call("tasks", model=model),
         )
     if len(shown.models) > 1:
-        table = shown.report(models_in_order, shown.models, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen)
+        table = shown.report(
+            models_in_order, shown.models, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen
+        )
         labels = {one: table[one].map(shown.view.label) for one in ("first", "second")}
         named = table.assign(task=table["task"].map(shown.tasks), **labels)
-        blocks.table_with_download(table, shown=named, stamp=shown.stamp("order of models by task"), name="grammar-models")
+        blocks.table_with_download(
+            table, shown=named, stamp=shown.stamp("order of models by task"), name="grammar-models"
+        )
 
 
 def weights(shown: Shown) -> None:
@@ -250,7 +290,14 @@ def labels(shown: Shown) -> None:
     if len(shown.tasks) > 1:
         titles = shown.tasks
         selection.bound(
-            st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.__getitem__, width=240
+            st.selectbox,
+            "Task",
+            "labels_of",
+            shown.view.page,
+            value=task,
+            options=list(titles),
+            format_func=titles.__getitem__,
+            width=240,
         )
     panel = shown.panels.labels(task)
     if panel.table is None or panel.rows.empty:

@@ -36,11 +36,15 @@ ROWS = 50
 MAX_MODELS = 6
 FIRST_PAGE: dict[str, Any] = {"list_page": 1, "fact": ""}
 HOW = (
-    f"Every layer of the model fills the gap, read through a head; the last layer is on top. {token_grids.SHADES} Rank: the place of the "
-    "right word in the layer's list of all words. A run stores a few words of each layer; *Ask* shows more."
+    f"Every layer of the model fills the gap, read through a head; the last layer is on top. {token_grids.SHADES} Rank:"
+    " the place of the right word in the layer's list of all words. A run stores a few words of each layer; *Ask*"
+    " shows more."
 )
 RANKS_CAPTION = "The place of the right word among all words, by layer."
-RANKS_HOW = "Rank 1 is on top, on a logarithmic axis. A ring marks the first layer with a line's best rank; the dotted line is rank 10."
+RANKS_HOW = (
+    "Rank 1 is on top, on a logarithmic axis. A ring marks the first layer with a line's best rank; the dotted line is"
+    " rank 10."
+)
 OUTCOMES = {"kept": "kept by", "lost": "lost by", "gained": "gained by", "never": "not known to"}
 ORDER_WORDS = {
     "telling": "most telling first",
@@ -71,14 +75,18 @@ LISTED = {
 def compared(view: View) -> pd.Series | None:
     """The run that the chosen part compares with; None if no part is chosen or there is no such run."""
     own, chosen, runs = selection.of(FactsSelection), view.chosen, view.runs
-    runs = runs[(runs["model"] != chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+    runs = runs[
+        (runs["model"] != chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)
+    ]
     runs = runs[(runs["model"] == own.versus) & ~runs["counted"].astype(bool)]
     return runs.iloc[0] if own.part and len(runs) else None
 
 
 def recovery(view: View) -> str:
     """Id of the run that asked for the facts that the model lost against its base; ``""`` if there is none."""
-    found = view.read(stored_runs, (view.chosen.model,), (view.chosen.probe_set,), (selection.of(FactsSelection).part_k,))
+    found = view.read(
+        stored_runs, (view.chosen.model,), (view.chosen.probe_set,), (selection.of(FactsSelection).part_k,)
+    )
     return next(iter(found["run_id"]), "")
 
 
@@ -124,7 +132,12 @@ def bar(view: View) -> None:
         "fact_models": "Beside",
     }
     words = {**labels, **KNOWN_WORDS, **PART_WORDS, **{model: view.label(model) for model in view.colours}}
-    with filters.bar(view, "model", more=("head", "probe_set", "exposures", "in_subject"), own=chips, words=words) as place, place:
+    with (
+        filters.bar(
+            view, "model", more=("head", "probe_set", "exposures", "in_subject"), own=chips, words=words
+        ) as place,
+        place,
+    ):
         menu(view, Markdown("Relation"), "relation", ["", *labels], {"": "all relations", **labels})
         menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
@@ -133,10 +146,21 @@ def bar(view: View) -> None:
             menu(view, Markdown("Way back of a lost fact"), "way_back", ["", *LISTED_BY], {"": "any"})
         chosen = view.chosen
         alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
-        others = [name for name in view.colours if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])]
+        others = [
+            name
+            for name in view.colours
+            if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])
+        ]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
-            menu(view, Markdown("Compared with"), "versus", ["", *others], names, own.versus if own.versus in others else "")
+            menu(
+                view,
+                Markdown("Compared with"),
+                "versus",
+                ["", *others],
+                names,
+                own.versus if own.versus in others else "",
+            )
             menu(view, Markdown("Only facts that were"), "part", list(PARTS), {"": "any", **PART_WORDS})
             selection.known_rank(view.page, "part_k", resets=FIRST_PAGE)
             selection.bound(
@@ -209,7 +233,9 @@ def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd
         where=where(layers, int(rows[first]["layer"].max())),
     )
     outcome = table.loc[table["model"].isin(others[:1]), "outcome"]
-    parts = [filled("{part} {model}", part=OUTCOMES[str(one).split(":")[0]], model=view.name(others[0])) for one in outcome]
+    parts = [
+        filled("{part} {model}", part=OUTCOMES[str(one).split(":")[0]], model=view.name(others[0])) for one in outcome
+    ]
     blocks.sentence(joined("; ", [known, *parts]) + Markdown("."))
 
 
@@ -219,7 +245,10 @@ def one_fact(view: View, fact_id: str) -> None:
     if facts.empty:
         bar(view)
         if fact_id:
-            st.info("The fact in this link is not in these results; choose another one from the list below.", icon=":material/link_off:")
+            st.info(
+                "The fact in this link is not in these results; choose another one from the list below.",
+                icon=":material/link_off:",
+            )
         return
     fact = facts.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
@@ -235,7 +264,9 @@ def one_fact(view: View, fact_id: str) -> None:
     bar(view)
     if view.chosen.model not in by_model and not count_messages.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
-        st.info(filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:")
+        st.info(
+            filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:"
+        )
     if shown:
         left, right = st.columns([2, 1])
         with left:
@@ -255,13 +286,17 @@ def one_fact(view: View, fact_id: str) -> None:
 
 
 def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What became of a fact in every model that was fine-tuned from the same base, the chosen one first; see ``fates``."""
+    """What became of a fact in every model that was fine-tuned from the same base, the chosen one first; see
+    ``fates``.
+    """
     base = base_of(runs, view.chosen.model) or view.chosen.model
     ranks = {model: [int(rank) for rank in rows.sort_values("layer")["gold_rank"]] for model, rows in by_model.items()}
     order = [view.chosen.model, *view.colours, *ranks]
     after = {model: ranks[model] for model in dict.fromkeys(order) if model in ranks and base_of(runs, model) == base}
     after = {model: found for model, found in after.items() if len(found) > 2}
-    return fates(ranks.get(base, []), after if len(ranks.get(base, [])) > 1 else {}, selection.of(FactsSelection).part_k)
+    return fates(
+        ranks.get(base, []), after if len(ranks.get(base, [])) > 1 else {}, selection.of(FactsSelection).part_k
+    )
 
 
 def grids(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame], run_ids: pd.Series) -> None:
@@ -288,7 +323,11 @@ def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> lis
     said = []
     commonest = view.read(commonest_answer, run_id, fact["fact_id"])
     if len(commonest) and may_be_shown(commonest["of"].iloc[0]):
-        said.append(filled("The commonest answer of “{label}” is {word}.", label=fact["label"], word=commonest["object"].iloc[0]))
+        said.append(
+            filled(
+                "The commonest answer of “{label}” is {word}.", label=fact["label"], word=commonest["object"].iloc[0]
+            )
+        )
     other = rows.sort_values("layer")["other_rank"].iloc[-1]
     if pd.notna(other):
         words = "With somebody else's name in the question, the last layer gives {answer} rank {rank:,}."
@@ -297,7 +336,9 @@ def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> lis
 
 
 def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataFrame, shown: list[str]) -> None:
-    """Draws the rank of the right word by layer in the models of the grids; of a model alone, with every kind of head."""
+    """Draws the rank of the right word by layer in the models of the grids; of a model alone, with every kind of
+    head.
+    """
     table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, shown), predictions)
     table = table[table["model"].isin(shown)]
     first, *tuned = shown
@@ -306,7 +347,9 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
     blocks.figure(
         drawing(run_rank_lines, table, colours=colours, labels=labels, controls=view.controls),
         table=table,
-        stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(runs.loc[runs["model"].isin(shown), "run_id"])),
+        stamp=view.stamp(
+            f"rank of {fact['object']}, {fact['prompt']}", tuple(runs.loc[runs["model"].isin(shown), "run_id"])
+        ),
         name="fact-ranks",
         caption=RANKS_CAPTION,
         how=RANKS_HOW,
@@ -317,22 +360,38 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
 def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> None:
     """Draws one line on the fact, how it comes back if it was lost, and the ways to other facts."""
     run = run_of(view)
-    said = [escape(fact["prompt"]), escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
+    said = [
+        escape(fact["prompt"]),
+        escape(set_name(fact["probe_set"])),
+        filled("relation: {label}", label=fact["label"]),
+    ]
     asked = view.read(fact_runs, fact["fact_id"])
     of_run = asked[(asked["run_id"] == run["run_id"]) & (asked["exposure"] != "unknown")]
     said += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]
     said += [escape("the name gives it away")] if fact["answer_in_subject"] else []
     said += way_back(view, fact, list(shown)[1:2])
     st.markdown(joined(" · ", said))
-    before, after = view.read(neighbours, run["run_id"], fact["fact_id"], order=selection.of(FactsSelection).order, **wanted(view))
+    before, after = view.read(
+        neighbours, run["run_id"], fact["fact_id"], order=selection.of(FactsSelection).order, **wanted(view)
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", "arrow_back", before), ("Next", "arrow_forward", after)):
             to = {"fact": target or fact["fact_id"]}
             st.button(
-                filled("{label}", label=label), icon=f":material/{icon}:", disabled=target is None, on_click=selection.update, kwargs=to
+                filled("{label}", label=label),
+                icon=f":material/{icon}:",
+                disabled=target is None,
+                on_click=selection.update,
+                kwargs=to,
             )
         others = tuple(name for name in shown if name != view.chosen.model)
-        asked_now = {"prompt": fact["prompt"], "watch": fact["object"], "live_model": view.chosen.model, "live_models": others, "mask": 1}
+        asked_now = {
+            "prompt": fact["prompt"],
+            "watch": fact["object"],
+            "live_model": view.chosen.model,
+            "live_models": others,
+            "mask": 1,
+        }
         navigation.link("ask", "Ask it now", **asked_now)
 
 
@@ -360,7 +419,10 @@ def listing(view: View) -> str:
     why_no_part(view)
     if own.way_back and not asked["back"][0]:
         words = "No way back was looked for to the facts of {facts} that {model} lost."
-        st.info(filled(words, facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model)), icon=":material/link_off:")
+        st.info(
+            filled(words, facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model)),
+            icon=":material/link_off:",
+        )
     if not found:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
@@ -387,18 +449,31 @@ def listing(view: View) -> str:
 def unfiltered(view: View) -> bool:
     """Whether the list has every fact of the run, in its first order."""
     own = selection.of(FactsSelection)
-    plain = FactsSelection(fact_models=own.fact_models, fact=own.fact, versus=own.versus, part_k=own.part_k, at_rank=own.at_rank)
+    plain = FactsSelection(
+        fact_models=own.fact_models, fact=own.fact, versus=own.versus, part_k=own.part_k, at_rank=own.at_rank
+    )
     return not view.filtered and own == plain
 
 
 def search(view: View, run_id: str, asked: dict[str, Any], found: int, last: int) -> None:
     """Draws the search, the order, and ways to facts worth looking at."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        words: dict[str, Any] = {"placeholder": "subject, answer or words of the prompt", "icon": ":material/search:", "resets": FIRST_PAGE}
+        words: dict[str, Any] = {
+            "placeholder": "subject, answer or words of the prompt",
+            "icon": ":material/search:",
+            "resets": FIRST_PAGE,
+        }
         selection.bound(st.text_input, "Search", "text", view.page, **words)
         reset = {"list_page": 1}
         selection.bound(
-            st.selectbox, "Order", "order", view.page, options=list(ORDERS), format_func=ORDER_WORDS.__getitem__, resets=reset, width=240
+            st.selectbox,
+            "Order",
+            "order",
+            view.page,
+            options=list(ORDERS),
+            format_func=ORDER_WORDS.__getitem__,
+            resets=reset,
+            width=240,
         )
     seed = st.session_state.get("facts.seed", 0)
 
@@ -435,7 +510,10 @@ def why_no_part(view: View) -> None:
         why = filled(words, model=view.name(own.versus), head=head_name(chosen.head), facts=set_name(chosen.probe_set))
     else:
         why = Markdown("choose the model to compare with")
-    st.info(filled("Facts that were {part} cannot be listed: {why}.", part=PART_WORDS[own.part], why=why), icon=":material/link_off:")
+    st.info(
+        filled("Facts that were {part} cannot be listed: {why}.", part=PART_WORDS[own.part], why=why),
+        icon=":material/link_off:",
+    )
 
 
 def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pages: int) -> None:
@@ -443,14 +521,19 @@ def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pa
 
     def content() -> bytes:
         starts, order = range(0, found, MAX_ROWS), selection.of(FactsSelection).order
-        parts = [view.read(search_facts, run_id, order=order, offset=start, limit=MAX_ROWS, **asked) for start in starts]
+        parts = [
+            view.read(search_facts, run_id, order=order, offset=start, limit=MAX_ROWS, **asked) for start in starts
+        ]
         names = [view.chosen.model, view.chosen.head, set_name(view.chosen.probe_set), view.filter_words()]
         filters_words = ", ".join([*names, *(f"{name} {value}" for name, value in asked.items() if value)])
         return export.csv_bytes(pd.concat(parts), view.stamp(filters_words, (run_id,)))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if pages > 1:
-            for label, icon, to, ends in (("Back", "chevron_left", at - 1, 1), ("More", "chevron_right", at + 1, pages)):
+            for label, icon, to, ends in (
+                ("Back", "chevron_left", at - 1, 1),
+                ("More", "chevron_right", at + 1, pages),
+            ):
                 kwargs = {"list_page": to, "fact": ""}
                 key = f"facts.{label.lower()}"
                 st.button(
@@ -463,7 +546,14 @@ def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pa
                 )
             st.caption(filled("page {at:,} of {pages:,}", at=at, pages=pages), width="content")
         st.download_button(
-            "CSV", content, "facts.csv", "text/csv", key="facts.csv", on_click="ignore", icon=":material/download:", disabled=not found
+            "CSV",
+            content,
+            "facts.csv",
+            "text/csv",
+            key="facts.csv",
+            on_click="ignore",
+            icon=":material/download:",
+            disabled=not found,
         )
 
 

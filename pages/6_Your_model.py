@@ -29,15 +29,20 @@ from probing.ui.widgets.markdown import Markdown, count, filled
 SAMPLE = ("nesia-mini-sst-2", "sample")
 #: Facts of the table; the CSV has all.
 MOST_ROWS = 40
-CAPTION = "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: lost, gained, kept or known to neither."
+CAPTION = (
+    "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: lost, gained, kept or known to"
+    " neither."
+)
 HOW = (
-    "Lost: the base has the answer within the chosen rank at its last layer, and the fine-tuned model has not; gained: the reverse. "
-    "Every layer is read by the pre-trained head (logit lens). A fact that a layer does not give may still be in the model."
+    "Lost: the base has the answer within the chosen rank at its last layer, and the fine-tuned model has not; gained:"
+    " the reverse. Every layer is read by the pre-trained head (logit lens). A fact that a layer does not give may"
+    " still be in the model."
 )
 CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
 CURVE_HOW = (
-    "Every layer of both models is read by the pre-trained head (logit lens). A fact counts as known at a layer if its answer has at most "
-    "the chosen rank there. Of a handful of facts each can be read by itself, but shares allow no conclusion on the model."
+    "Every layer of both models is read by the pre-trained head (logit lens). A fact counts as known at a layer if its"
+    " answer has at most the chosen rank there. Of a handful of facts each can be read by itself, but shares allow no"
+    " conclusion on the model."
 )
 PER_CENT = {
     "value": st.column_config.NumberColumn("right, % (P@k)", format="percent"),
@@ -78,7 +83,9 @@ def sentence(found: OwnResult, rows: pd.DataFrame) -> None:
     n = rows["part"].value_counts()
     kept, lost, gained = (int(n.get(part, 0)) for part in ("kept", "lost", "gained"))
     if found.base:
-        blocks.sentence(filled("{kept:,} kept, **{lost:,} lost**, {gained:,} gained.", kept=kept, lost=lost, gained=gained))
+        blocks.sentence(
+            filled("{kept:,} kept, **{lost:,} lost**, {gained:,} gained.", kept=kept, lost=lost, gained=gained)
+        )
     else:
         blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=kept, n=found.n))
 
@@ -105,18 +112,32 @@ def head(view: View, runs: Sequence[OwnRun], found: OwnResult | None, rows: pd.D
         elif found is not None:
             words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
             st.markdown(
-                filled(words, model=view.name(found.model), base=view.name(found.base), facts=count(found.n, "made-up question")),
+                filled(
+                    words,
+                    model=view.name(found.model),
+                    base=view.name(found.base),
+                    facts=count(found.n, "made-up question"),
+                ),
                 width="content",
             )
         if found is not None:
             selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Counts as known: rank")
-        st.button("Ask your own model", type="primary", on_click=selection.update, kwargs={"own_tab": "new"}, icon=":material/add:")
+        st.button(
+            "Ask your own model",
+            type="primary",
+            on_click=selection.update,
+            kwargs={"own_tab": "new"},
+            icon=":material/add:",
+        )
 
 
 def called(run: OwnRun) -> str:
     """A run in menus."""
     wish = run.state.wish
-    return f"{wish.name or name_of_model(wish.model)} on {wish.called}, {run.state.created[:16].replace('T', ' ')} ({run.status})"
+    return (
+        f"{wish.name or name_of_model(wish.model)} on {wish.called}, {run.state.created[:16].replace('T', ' ')}"
+        f" ({run.status})"
+    )
 
 
 def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> None:
@@ -157,10 +178,19 @@ def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> Non
         if not own:
             return
         both = tuple(name for name in (found.base, found.model) if name)
-        navigation.link("layers", "Its curve in Layers", models=both, heads=(found.head,), probe_sets=(found.probe_set,))
+        navigation.link(
+            "layers", "Its curve in Layers", models=both, heads=(found.head,), probe_sets=(found.probe_set,)
+        )
         navigation.link("facts", "These facts one by one", afresh=True, **run)
         if found.base:
-            navigation.link("compare", "Compared with its base", tuned=found.model, k=found.k, head=found.head, probe_set=found.probe_set)
+            navigation.link(
+                "compare",
+                "Compared with its base",
+                tuned=found.model,
+                k=found.k,
+                head=found.head,
+                probe_set=found.probe_set,
+            )
 
 
 def report(found: OwnResult) -> bytes:
@@ -184,7 +214,9 @@ def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
     st.header("All models on these facts")
     blocks.table_with_download(
         table,
-        shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"]).assign(model=table["model"].map(view.label)),
+        shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"]).assign(
+            model=table["model"].map(view.label)
+        ),
         stamp=view.stamp(f"{found.probe_set}, last layer, rank ≤ {found.k}", tuple(table["run_id"])),
         name="own-model-all",
         column_config={"n": "facts", "left_out": "left out", **PER_CENT},
@@ -206,7 +238,8 @@ def ways(view: View, found: OwnResult) -> None:
     """Draws how many of the known facts come back, and by which way."""
     if found.back.empty:
         blocks.missing(
-            "No ways back were looked for in this run: choose them before it starts.", "python -m probing own --model FOLDER --recover"
+            "No ways back were looked for in this run: choose them before it starts.",
+            "python -m probing own --model FOLDER --recover",
         )
         return
     st.header("Of the facts that the base knew")
@@ -223,7 +256,12 @@ def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdow
     """Draws the form; while a run is at work, or did not end well, that stands where its button was."""
     busy = next((one for one in runs if one.running), None)
     stands = busy or (run if run is not None and run.status != background.DONE else None)
-    form.draw(view, refused, lambda: run_state.draw(stands, may_act=refused is None) if stands else None, busy=busy is not None)
+    form.draw(
+        view,
+        refused,
+        lambda: run_state.draw(stands, may_act=refused is None) if stands else None,
+        busy=busy is not None,
+    )
 
 
 view = page.open_page("own_model", "Your model", "What did your model forget?", needs_results=False)

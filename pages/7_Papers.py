@@ -38,15 +38,22 @@ MISSING = {
     "bertnesia": ("No run on its facts is stored.", blocks.PROBE_COMMAND),
     "edge-probing": ("No cumulative probe is stored.", "python -m probing edges train --model nesia-mini --tasks all"),
     "interplay": ("No sentence probe is stored.", "python -m probing reproduce --paper interplay --family nesia-mini"),
-    "forgetting": ("No recovery of lost facts is stored.", "python -m probing forgetting recover --model nesia-mini-qa-squad-1"),
+    "forgetting": (
+        "No recovery of lost facts is stored.",
+        "python -m probing forgetting recover --model nesia-mini-qa-squad-1",
+    ),
 }
 COLOURS = {HOLDS: theme.KEPT, FAILS: theme.NOT_BACK, OPEN: theme.NEUTRAL}
-CAPTION = "One tile per claim. Green: holds here. Red: does not. Grey: undecided. A click shows the whole claim and its numbers."
+CAPTION = (
+    "One tile per claim. Green: holds here. Red: does not. Grey: undecided. A click shows the whole claim and its"
+    " numbers."
+)
 HOW = (
-    "A comparison holds if the whole 95 % interval of the difference fulfils it, and fails if no part of the interval does. A claim holds "
-    "if all of its comparisons hold. If a model, a model that learned its task, or a probe set is missing, the claim is undecided. Of "
-    "many intervals some miss by chance. Here: the comparison that is closest to another verdict. The models here are small and read other "
-    "sentences than the paper's, so levels differ; patterns can be compared."
+    "A comparison holds if the whole 95 % interval of the difference fulfils it, and fails if no part of the interval"
+    " does. A claim holds if all of its comparisons hold. If a model, a model that learned its task, or a probe set is"
+    " missing, the claim is undecided. Of many intervals some miss by chance. Here: the comparison that is closest to"
+    " another verdict. The models here are small and read other sentences than the paper's, so levels differ; patterns"
+    " can be compared."
 )
 ALL_PANELS = "all"
 
@@ -79,19 +86,37 @@ def choose(view: View) -> tuple[str, ...]:
         if not chosen:
             return ()
         with place:
-            selection.bound(st.selectbox, "Model", "papers_subject", view.page, value=chosen, options=list(there), format_func=view.label)
+            selection.bound(
+                st.selectbox,
+                "Model",
+                "papers_subject",
+                view.page,
+                value=chosen,
+                options=list(there),
+                format_func=view.label,
+            )
             if own.paper != "bertnesia":
                 return (chosen,)
             heads, usual = offered_heads(view, there[chosen])
             head = own.papers_head if own.papers_head in heads else usual
-            selection.bound(st.selectbox, "Read with (head)", "papers_head", view.page, value=head, options=heads, format_func=head_name)
+            selection.bound(
+                st.selectbox,
+                "Read with (head)",
+                "papers_head",
+                view.page,
+                value=head,
+                options=heads,
+                format_func=head_name,
+            )
     return (chosen, head)
 
 
 def say(short: pd.DataFrame) -> None:
     """The one sentence: how many claims hold."""
     hold, fail, _ = counts(short)
-    words = "Of {n} claims {hold} {verb} here and {fail} {do} not; the others need a bigger model or unpublished numbers."
+    words = (
+        "Of {n} claims {hold} {verb} here and {fail} {do} not; the others need a bigger model or unpublished numbers."
+    )
     verb, do = ("holds" if hold == 1 else "hold"), ("does" if fail == 1 else "do")
     blocks.sentence(filled(words, n=len(short), hold=hold, verb=verb, fail=fail, do=do))
 
@@ -103,7 +128,9 @@ def target(claim: Claim) -> tuple[str, str]:
         return "See the page", navigation.address(shown.page, **({f"{shown.page}_tab": shown.tab} if shown.tab else {}))
     if shown.table:
         return "See the table", navigation.address("papers", papers_tab="tables")
-    return f"See Figure {shown.figure}", navigation.address("papers", papers_tab="figures", figure=str(shown.figure), panel="")
+    return f"See Figure {shown.figure}", navigation.address(
+        "papers", papers_tab="figures", figure=str(shown.figure), panel=""
+    )
 
 
 def tile(one: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
@@ -140,7 +167,12 @@ def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None
         url=Markdown(paper.url),
     )
     blocks.files(
-        None, table=with_comparisons(judged), stamp=shown.stamp("claims"), name=f"{shown.paper.name}-claims", caption=CAPTION, how=how
+        None,
+        table=with_comparisons(judged),
+        stamp=shown.stamp("claims"),
+        name=f"{shown.paper.name}-claims",
+        caption=CAPTION,
+        how=how,
     )
 
 
@@ -153,7 +185,9 @@ def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
     if len(panels) < 2:
         return ""
     shown = wanted if wanted in titles else next(iter(panels))
-    chosen = selection.bound(st.selectbox, "Panel", "panel", page_name, value=shown, options=list(titles), format_func=titles.__getitem__)
+    chosen = selection.bound(
+        st.selectbox, "Panel", "panel", page_name, value=shown, options=list(titles), format_func=titles.__getitem__
+    )
     return "" if chosen == ALL_PANELS else chosen
 
 

@@ -49,13 +49,24 @@ DIFFERENCES = """
 """
 OWN_LICENCES = (
     {"what": "BERTnesia Explorer", "licence": "Apache-2.0", "source": "this repository"},
-    {"what": "templates, common-sense clozes, questions", "licence": "Apache-2.0", "source": "written for this project, data/facts"},
+    {
+        "what": "templates, common-sense clozes, questions",
+        "licence": "Apache-2.0",
+        "source": "written for this project, data/facts",
+    },
 )
 
 
 def draw_glossary(view: View) -> None:
     """The field of the search and the entries, A to Z."""
-    selection.bound(st.text_input, "Search", "methods_search", view.page, placeholder="a word, such as rank", icon=":material/search:")
+    selection.bound(
+        st.text_input,
+        "Search",
+        "methods_search",
+        view.page,
+        placeholder="a word, such as rank",
+        icon=":material/search:",
+    )
     query = selection.of(MethodsSelection).methods_search
     entries = sorted(found(list(glossary().values()), query), key=lambda one: one.name.lower())
     if not entries:
@@ -71,7 +82,11 @@ def draw_glossary(view: View) -> None:
 def found(entries: Sequence[Term], query: str) -> list[Term]:
     """The entries that have all words of a search."""
     words = query.lower().split()
-    return [one for one in entries if all(word in f"{one.name} {one.meaning} {' '.join(one.forms)}".lower() for word in words)]
+    return [
+        one
+        for one in entries
+        if all(word in f"{one.name} {one.meaning} {' '.join(one.forms)}".lower() for word in words)
+    ]
 
 
 def entry(one: Term) -> str:
@@ -106,11 +121,23 @@ def draw_metrics(view: View) -> None:
         blocks.missing("No run has single facts with ranks of another subject.", blocks.PROBE_COMMAND)
         return
     stamp = view.stamp(f"null of total knowledge, {run['model']}, {run['head']} heads", (str(run["run_id"]),))
-    example = pd.DataFrame([row for fact in view.read(null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)])
+    example = pd.DataFrame(
+        [row for fact in view.read(null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)]
+    )
     blocks.table_with_download(example, stamp=stamp, name="null-example")
     sums = view.read(total, (run["run_id"],), (1,), ("micro",))
-    columns = {"model": "model", "inner_n": "missed with both", "inner_own": "own name, inside", "inner_swapped": "other name, inside"}
-    columns |= {"inner_p": "p (McNemar)", "total": "any layer", "last_layer": "last layer", "majority": "commonest answer"}
+    columns = {
+        "model": "model",
+        "inner_n": "missed with both",
+        "inner_own": "own name, inside",
+        "inner_swapped": "other name, inside",
+    }
+    columns |= {
+        "inner_p": "p (McNemar)",
+        "total": "any layer",
+        "last_layer": "last layer",
+        "majority": "commonest answer",
+    }
     st.header("The same over all facts")
     blocks.table_with_download(sums, stamp=stamp, name="null-totals", column_order=list(columns), column_config=columns)
 
@@ -143,17 +170,28 @@ def licences() -> pd.DataFrame:
     registry = read_registry()
     rows: list[dict] = list(OWN_LICENCES)
     rows += [
-        {"what": f"model {one.name}", "licence": one.licence, "source": one.source, "revision": one.revision[:12], "paper": one.paper}
+        {
+            "what": f"model {one.name}",
+            "licence": one.licence,
+            "source": one.source,
+            "revision": one.revision[:12],
+            "paper": one.paper,
+        }
         for one in registry.models
     ]
-    rows += [{"what": f"data {one.title}", "licence": one.licence, "source": one.homepage, "paper": one.paper} for one in registry.data]
+    rows += [
+        {"what": f"data {one.title}", "licence": one.licence, "source": one.homepage, "paper": one.paper}
+        for one in registry.data
+    ]
     return pd.DataFrame(rows).fillna("")
 
 
 def draw_data(view: View) -> None:
     """Origin and licence of models and data."""
     blocks.table_with_download(licences(), stamp=view.stamp("licences", ()), name="licences", height=600)
-    st.caption("LAMA's triples ship as labels. Its sentences, templates and judgements come with: python -m probing fetch lama")
+    st.caption(
+        "LAMA's triples ship as labels. Its sentences, templates and judgements come with: python -m probing fetch lama"
+    )
 
 
 def draw_models(view: View) -> None:
@@ -165,18 +203,30 @@ def draw_models(view: View) -> None:
     scored = view.read(learned)
     table = models.merge(scored.drop(columns=["base", "objective"]), on="model", how="left").fillna({"base": ""})
     table.insert(0, "short", table["model"].map(view.label))
-    columns = {"short": st.column_config.TextColumn("short name", pinned=True), "model": "full name", "base": "base", "objective": "task"}
+    columns = {
+        "short": st.column_config.TextColumn("short name", pinned=True),
+        "model": "full name",
+        "base": "base",
+        "objective": "task",
+    }
     columns |= {"verdict": "verdict", "metric": "score"}
-    columns |= {name: st.column_config.NumberColumn(name, format="%.3f") for name in ("value", "low", "high", "baseline")}
+    columns |= {
+        name: st.column_config.NumberColumn(name, format="%.3f") for name in ("value", "low", "high", "baseline")
+    }
     columns |= {"baseline_name": "baseline is", "n": "items"}
     columns |= {"closed": st.column_config.NumberColumn("of the way to BERT-base", format="percent")}
     blocks.table_with_download(
-        table, stamp=view.stamp("models", ()), name="models", column_order=list(columns), column_config=columns, height=500
+        table,
+        stamp=view.stamp("models", ()),
+        name="models",
+        column_order=list(columns),
+        column_config=columns,
+        height=500,
     )
     st.markdown(mark_key(view, table["model"]))
     st.markdown(
-        "**nesia-mini is a small demonstration model, not BERT.** This command probes BERT-base on the same facts, and it appears on every "
-        "page. In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
+        "**nesia-mini is a small demonstration model, not BERT.** This command probes BERT-base on the same facts, and"
+        " it appears on every page. In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
     )
     blocks.command_line(blocks.BERT_COMMAND)
 
@@ -210,10 +260,24 @@ def draw_run_table(view: View, runs: pd.DataFrame) -> None:
         probe_set=runs["probe_set"].map(set_name),
         model_revision=runs["model_revision"].fillna(LOCAL),
     )
-    columns = ["run_id", "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "role", "seed", "objective"]
+    columns = [
+        "run_id",
+        "model",
+        "head",
+        "probe_set",
+        "template_set",
+        "n_read",
+        "n_probed",
+        "left_out",
+        "role",
+        "seed",
+        "objective",
+    ]
     columns += ["hub_id", "model_revision", "layers", "dtype", "device", "code_version", "created"]
     blocks.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
-    st.caption("Read: probed and left out. The id of a run is the sha256 of its configuration; equal ids mean equal bytes.")
+    st.caption(
+        "Read: probed and left out. The id of a run is the sha256 of its configuration; equal ids mean equal bytes."
+    )
 
 
 def left_out_text(words: str | None) -> str:

@@ -1,8 +1,9 @@
 """BERTnesia Explorer: what every layer of a language model knows, and which facts fine-tuning lost.
 
-A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. ``ForgettingCallback`` is
-for a training with the Trainer of transformers. Whatever a user can fix is a
-``ProbingError``. Importing the package loads no heavy library: the two functions import what they need when they are called.
+A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored.
+``ForgettingCallback`` is for a training with the Trainer of transformers. Whatever a user can fix is a
+``ProbingError``. Importing the package loads no heavy library: the two functions import what they need when they are
+called.
 """
 
 import warnings
@@ -45,26 +46,29 @@ def load(
     """Opens a masked language model whose every layer can be asked.
 
     Args:
-        model: a name of the registry, such as ``nesia-mini``; a hub id; a folder; or a transformers model in memory, of which a copy is
-            taken. Training the model later does not change the copy.
-        head: the kind of the decoding heads that read the layers. ``logit_lens`` reads every layer with the model's own masked-LM head and
-            needs no training. ``tied``, ``full``, ``least_squares`` and ``tuned_lens`` are trained by ``python -m probing train-heads``.
-            By default ``tied`` or, if none are trained, ``logit_lens``; then one line states it.
+        model: a name of the registry, such as ``nesia-mini``; a hub id; a folder; or a transformers model in memory, of
+            which a copy is taken. Training the model later does not change the copy.
+        head: the kind of the decoding heads that read the layers. ``logit_lens`` reads every layer with the model's own
+            masked-LM head and needs no training. ``tied``, ``full``, ``least_squares`` and ``tuned_lens`` are trained
+            by ``python -m probing train-heads``. By default ``tied`` or, if none are trained, ``logit_lens``; then one
+            line states it.
         tokenizer: the fast tokenizer of a model in memory; a model that is named brings its own.
-        base: name, hub id or folder of the model that this one was fine-tuned from. Its masked-LM head reads a model that has none.
+        base: name, hub id or folder of the model that this one was fine-tuned from. Its masked-LM head reads a model
+            that has none.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
-        name: how results call the model. By default its name in the registry or the last part of its folder or hub id; for a model in
-            memory also eight digits of its identity, so that two states of a training are two models.
-        revision: branch, tag or commit of a model on the hub. By default the commit that the registry pins, else the newest of the main
-            branch. Another revision is another model in results: ``NAME@REVISION``.
+        name: how results call the model. By default its name in the registry or the last part of its folder or hub id;
+            for a model in memory also eight digits of its identity, so that two states of a training are two models.
+        revision: branch, tag or commit of a model on the hub. By default the commit that the registry pins, else the
+            newest of the main branch. Another revision is another model in results: ``NAME@REVISION``.
 
     Returns:
         The model, with ``ask``, ``probe``, ``edges`` and ``sentence``.
 
     Raises:
         OptionError: if an argument has another type.
-        ModelError: if there is no such model, revision or base, or it cannot be used; if a revision of a folder is given. Where the model
-            ships with the repository and the package was installed without it, the message says how to get it.
+        ModelError: if there is no such model, revision or base, or it cannot be used; if a revision of a folder is
+            given. Where the model ships with the repository and the package was installed without it, the message says
+            how to get it.
         HeadError: if no heads of the named kind are trained, or the model has no masked-LM head and no base is given.
 
     >>> import probing
@@ -89,7 +93,8 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
         folders: folders of results; None takes the folder ``runs`` of the cache and the shipped snapshot.
 
     Returns:
-        The results: every report is a method that gives a DataFrame, and ``plot`` has the figure for the same arguments.
+        The results: every report is a method that gives a DataFrame, and ``plot`` has the figure for the same
+            arguments.
 
     Raises:
         StoreError: if a folder holds no results.

@@ -58,13 +58,23 @@ def change_run_id(model: PlantedModel) -> str:
 
 def planted_value(model: PlantedModel, measure: str, layer: int, head: int) -> float:
     """A measure's value: of fine-tuned models the farther from the base's the higher the layer."""
-    at_base = {"entropy-first": 2.5, "flatness-first": 0.9, "cka-first": 1.0, "cka-mean": 1.0, "same-token-cosine": 1.0}.get(measure, 0.1)
+    at_base = {
+        "entropy-first": 2.5,
+        "flatness-first": 0.9,
+        "cka-first": 1.0,
+        "cka-mean": 1.0,
+        "same-token-cosine": 1.0,
+    }.get(measure, 0.1)
     if measure.startswith(("emd", "total", "entropy-change")):
         at_base = 0.0
     if not model.base:
         return at_base
     size = {"control": 0.02, "CoLA": 0.1, "SST-2": 0.06}.get(model.objective, 0.04) + 0.001 * model.more
-    return at_base - size * layer * (-1 if at_base == 0.0 else 1) + (0.0 if head == ALL_HEADS else 0.01 * (head - (HEADS - 1) / 2))
+    return (
+        at_base
+        - size * layer * (-1 if at_base == 0.0 else 1)
+        + (0.0 if head == ALL_HEADS else 0.01 * (head - (HEADS - 1) / 2))
+    )
 
 
 def block_sums(model: PlantedModel, layers_put_back: int, embeddings: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -81,11 +91,26 @@ def change_rows(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a model's run of changes."""
     run_id = change_run_id(model)
     run = {
-        "run_id": run_id, "model": model.name, "model_revision": "planted", "base": model.base or None, "objective": model.objective,
-        "variant": model.variant, "tuned_seed": model.tuned_seed, "seed": 0, "layers": LAST + 1, "heads": HEADS, "width": 16,
-        "sentences": 50, "blocks": BLOCKS, "block_pieces": BLOCK_PIECES, "left_out": json.dumps({}), "device": "cpu",
-        "code_version": "planted", "created": "2026-01-01T00:00:00Z", "config": change_config(model),
-    }  # fmt: skip
+        "run_id": run_id,
+        "model": model.name,
+        "model_revision": "planted",
+        "base": model.base or None,
+        "objective": model.objective,
+        "variant": model.variant,
+        "tuned_seed": model.tuned_seed,
+        "seed": 0,
+        "layers": LAST + 1,
+        "heads": HEADS,
+        "width": 16,
+        "sentences": 50,
+        "blocks": BLOCKS,
+        "block_pieces": BLOCK_PIECES,
+        "left_out": json.dumps({}),
+        "device": "cpu",
+        "code_version": "planted",
+        "created": "2026-01-01T00:00:00Z",
+        "config": change_config(model),
+    }
     values = [
         {
             "run_id": run_id,
@@ -105,7 +130,9 @@ def change_rows(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
     ]
     put_back: list[tuple[str, int, bool]] = [("none", 0, False)]
     if model.base:
-        put_back += [(where, n, False) for where in ("last", "first", "single") for n in range(1, LAST + 1)] + [("last", LAST, True)]
+        put_back += [(where, n, False) for where in ("last", "first", "single") for n in range(1, LAST + 1)] + [
+            ("last", LAST, True)
+        ]
     perplexity = []
     for where, n, embeddings in put_back:
         sums, masked = block_sums(model, 1 if where == "single" else n, embeddings)
@@ -127,7 +154,14 @@ def change_rows(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
 def epoch_rows(model: PlantedModel) -> list[dict[str, Any]]:
     """Perplexity while a model was fine-tuned."""
     return [
-        {"model": model.name, "base": model.base, "epoch": epoch, "step": int(100 * epoch), "blocks": BLOCKS, "masked": 60}
+        {
+            "model": model.name,
+            "base": model.base,
+            "epoch": epoch,
+            "step": int(100 * epoch),
+            "blocks": BLOCKS,
+            "masked": 60,
+        }
         | {"cross_entropy": 60 * (4.0 + 0.2 * epoch + 0.001 * model.more)}
         for epoch in (0.0, 0.5, 1.0)
     ]
@@ -138,7 +172,9 @@ def plant_changes(
     models: Sequence[PlantedModel] = MODELS,
     change: Change | None = None,
 ) -> Path:
-    """Writes the Parquet files of the runs of changes, epochs and weight drift below ``folder``; ``change`` damages rows by table."""
+    """Writes the Parquet files of the runs of changes, epochs and weight drift below ``folder``; ``change`` damages
+    rows by table.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for model in models:
         run_id = change_run_id(model)
@@ -150,7 +186,10 @@ def plant_changes(
 
 def rows_of_tuning(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a fine-tuned model's epochs and weight drift."""
-    drift = [{"model": model.name, "base": model.base, "layer": layer, "drift": 0.02 * layer, "parameters": 100} for layer in LAYERS]
+    drift = [
+        {"model": model.name, "base": model.base, "layer": layer, "drift": 0.02 * layer, "parameters": 100}
+        for layer in LAYERS
+    ]
     return {"epoch_perplexity": epoch_rows(model), "weight_drift": drift}
 
 

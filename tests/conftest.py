@@ -9,10 +9,12 @@ from typer.testing import CliRunner
 
 # Before transformers is imported anywhere: it reads this once.
 os.environ["HF_HUB_OFFLINE"] = "1"
-# Before torch and numpy are: on two cores, workers with two threads each spend most of their time waiting for each other.
+# Before torch and numpy are: on two cores, workers with two threads each spend most of their time waiting for each
+# other.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-# No test cuts the power: a file that is written atomically need not reach the disk. Processes that tests start do wait for it.
+# No test cuts the power: a file that is written atomically need not reach the disk. Processes that tests start do wait
+# for it.
 os.fsync = lambda handle: None
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,12 +22,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: What takes longest begins first, so that the workers of ``make test`` end together.
 FIRST = (
-    "browser/test_journey.py", "models/forgetting/test_recovering.py", "commands/test_finetune_command.py",
-    "test_shipped.py", "commands/test_share_edges.py",
-    "pages/test_words_of_strangers.py", "commands/test_edges_report.py", "api/test_plots.py",
+    "browser/test_journey.py",
+    "models/forgetting/test_recovering.py",
+    "commands/test_finetune_command.py",
+    "test_shipped.py",
+    "commands/test_share_edges.py",
+    "pages/test_words_of_strangers.py",
+    "commands/test_edges_report.py",
+    "api/test_plots.py",
     "api/test_examples.py",
-    "store/test_edges_database.py", "pages/test_multiselects.py", "commands/test_hub.py",
-)  # fmt: skip
+    "store/test_edges_database.py",
+    "pages/test_multiselects.py",
+    "commands/test_hub.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,8 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Takes what the imports and the collection left out of the collections of garbage to come.
 
-    A fine-tuning collects all garbage at its end, and Python does now and then. Among 730,000 objects of 7,000 tests and their libraries,
-    which stay until the end anyway, that takes 0.6 s each time. What Python does by itself, it does after 20,000 new objects, not 700.
+    A fine-tuning collects all garbage at its end, and Python does now and then. Among 730,000 objects of 7,000 tests
+    and their libraries, which stay until the end anyway, that takes 0.6 s each time. What Python does by itself, it
+    does after 20,000 new objects, not 700.
     """
     gc.collect()
     gc.freeze()

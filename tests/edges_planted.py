@@ -1,7 +1,9 @@
 """A planted store of edge probing: probabilities drawn here, from which scores, predictions and baselines follow.
 
-Three tasks: ``pos`` (one span), ``srl`` (two spans, labels that F1 does not count, the sentences of ``pos``) and ``proto-roles`` (two
-spans, several labels or none, sentences whose words may not be shown). ``pos`` becomes right early, ``srl`` later, ``proto-roles`` never.
+Three tasks: ``pos`` (one span), ``srl`` (two spans, labels that F1 does not count, the sentences of ``pos``) and
+    ``proto-roles`` (two
+spans, several labels or none, sentences whose words may not be shown). ``pos`` becomes right early, ``srl`` later,
+``proto-roles`` never.
 """
 
 import json
@@ -26,14 +28,24 @@ PARTS = ("dev", "test")
 SENTENCES = {"dev": 30, "test": 20}
 #: Steps of a stored probability.
 STEPS = 255
-_TAGS = {"DT": "the a", "JJ": "old tall", "NN": "bank girl house river", "VBD": "sold saw", "IN": "near in", "NNP": "Rome Paris", ".": "."}
+_TAGS = {
+    "DT": "the a",
+    "JJ": "old tall",
+    "NN": "bank girl house river",
+    "VBD": "sold saw",
+    "IN": "near in",
+    "NNP": "Rome Paris",
+    ".": ".",
+}
 _TAG_OF = {word: tag for tag, words in _TAGS.items() for word in words.split()}
 _PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class PlantedTask:
-    """A task to plant: ``uncounted`` are labels that F1 does not count, ``rises`` the share of the depth at which probes become right."""
+    """A task to plant: ``uncounted`` are labels that F1 does not count, ``rises`` the share of the depth at which
+    probes become right.
+    """
 
     name: str
     title: str
@@ -53,14 +65,22 @@ class PlantedTask:
 POS = PlantedTask("pos", "Part of speech", 1, tuple(sorted(_TAGS)), rises=0.1)
 SRL = PlantedTask("srl", "Semantic roles", 2, ("ARG0", "ARG1", "ARGM-LOC", "R-ARG0"), rises=0.6, uncounted=("R-ARG0",))
 ROLES = PlantedTask(
-    "proto-roles", "Proto-roles", 2, ("awareness", "change of state", "existed before", "volition"), rises=9.0, several=True, open=False
+    "proto-roles",
+    "Proto-roles",
+    2,
+    ("awareness", "change of state", "existed before", "volition"),
+    rises=9.0,
+    several=True,
+    open=False,
 )
 TASKS = (POS, SRL, ROLES)
 
 
 @dataclass(frozen=True)
 class PlantedEdgeRun:
-    """One run to plant; ``made`` holds further parts of the configuration, ``predictions`` says whether they are stored."""
+    """One run to plant; ``made`` holds further parts of the configuration, ``predictions`` says whether they are
+    stored.
+    """
 
     model: str = "nesia-mini"
     task: PlantedTask = POS
@@ -78,11 +98,22 @@ class PlantedEdgeRun:
     def config(self) -> str:
         """Canonical JSON of what the fingerprint is made of."""
         parts = {
-            "model": self.model, "weights": f"{self.model} {self.encoder}", "model_revision": "planted", "base": self.base,
-            "objective": "masked language modelling", "head_recipe": '{"width":16}', "seed": self.seed, "dtype": "float32", "threads": 1,
-            "code_version": "planted", "task": self.task.name, "kind": self.kind, "encoder": self.encoder, "labels": self.labels,
+            "model": self.model,
+            "weights": f"{self.model} {self.encoder}",
+            "model_revision": "planted",
+            "base": self.base,
+            "objective": "masked language modelling",
+            "head_recipe": '{"width":16}',
+            "seed": self.seed,
+            "dtype": "float32",
+            "threads": 1,
+            "code_version": "planted",
+            "task": self.task.name,
+            "kind": self.kind,
+            "encoder": self.encoder,
+            "labels": self.labels,
             "codes": self.codes,
-        }  # fmt: skip
+        }
         return canonical_json(parts | dict(self.made))
 
     @property
@@ -120,7 +151,9 @@ RUNS = (
 
 @dataclass(frozen=True)
 class PlantedPart:
-    """Dev or test data of a task: records, and of their targets in order (sentence, gold as (targets, labels), unknown, seen, memory)."""
+    """Dev or test data of a task: records, and of their targets in order (sentence, gold as (targets, labels), unknown,
+    seen, memory).
+    """
 
     records: tuple[Record, ...]
     sentences: np.ndarray
@@ -170,14 +203,18 @@ def _record(task: PlantedTask, part: str, number: int) -> Record:
             # A tag that training does not have.
             targets[8] = Target((8, 9), None, ("UH",))
     elif task is SRL:
-        targets = [Target((3, 4), span, (label,)) for span, label in (((0, 3), "ARG0"), ((4, 6), "ARG1"), ((6, 8), "ARGM-LOC"))]
+        targets = [
+            Target((3, 4), span, (label,)) for span, label in (((0, 3), "ARG0"), ((4, 6), "ARG1"), ((6, 8), "ARGM-LOC"))
+        ]
         if number % 4 == 0:
             targets.append(Target((3, 4), (0, 1), ("R-ARG0",)))
     else:
         # Every label holds of half of the targets, and no target has all of them.
         random = _random("proto-roles", part, number)
         held = [random.choice(list(task.labels), int(random.integers(0, 4)), replace=False) for _ in range(2)]
-        targets = [Target((3, 4), span, tuple(sorted(map(str, of)))) for span, of in zip(((0, 3), (4, 6)), held, strict=True)]
+        targets = [
+            Target((3, 4), span, tuple(sorted(map(str, of)))) for span, of in zip(((0, 3), (4, 6)), held, strict=True)
+        ]
     return Record(tuple(words), tuple(targets), document=f"text {number // 5}", open=task.open)
 
 
@@ -220,9 +257,17 @@ def answers(probabilities: np.ndarray) -> np.ndarray:
 
 def task_rows(task: PlantedTask) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a task's data."""
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ("tasks", "labels", "sentences", "targets", "baselines")}
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("tasks", "labels", "sentences", "targets", "baselines")
+    }
     rows["labels"] = [
-        {"task": task.name, "label": number, "name": name, "counts": bool(counts), "n": 900 if number == majority_label(task) else 100}
+        {
+            "task": task.name,
+            "label": number,
+            "name": name,
+            "counts": bool(counts),
+            "n": 900 if number == majority_label(task) else 100,
+        }
         for number, (name, counts) in enumerate(zip(task.labels, task.counted, strict=True))
     ]
     if any(planted_part(task, part).unknown.any() for part in PARTS):
@@ -232,16 +277,32 @@ def task_rows(task: PlantedTask) -> dict[str, list[dict[str, Any]]]:
         data = planted_part(task, part if part in PARTS else "dev")
         rows["tasks"].append(
             {
-                "task": task.name, "part": part, "title": task.title, "source": "planted", "sha256": f"{zlib.crc32(part.encode()):064x}",
-                "licence": "CC-BY-SA-4.0" if task.open else "not to be shown", "spans": task.spans, "sentences": len(data.records) + 1,
-                "records": len(data.records), "targets": len(data.targets), "labels": len(task.labels),
-                "unseen_labels": int(data.unknown.sum()), "ceiling": 0.97, "dropped": json.dumps({"span is empty": 1}),
+                "task": task.name,
+                "part": part,
+                "title": task.title,
+                "source": "planted",
+                "sha256": f"{zlib.crc32(part.encode()):064x}",
+                "licence": "CC-BY-SA-4.0" if task.open else "not to be shown",
+                "spans": task.spans,
+                "sentences": len(data.records) + 1,
+                "records": len(data.records),
+                "targets": len(data.targets),
+                "labels": len(task.labels),
+                "unseen_labels": int(data.unknown.sum()),
+                "ceiling": 0.97,
+                "dropped": json.dumps({"span is empty": 1}),
             }
-        )  # fmt: skip
+        )
     for part in PARTS:
         data = planted_part(task, part)
         rows["sentences"] += [
-            {"task": task.name, "part": part, "sentence": number, "text_sha256": record.sha256, "document": record.document}
+            {
+                "task": task.name,
+                "part": part,
+                "sentence": number,
+                "text_sha256": record.sha256,
+                "document": record.document,
+            }
             | {"text": record.text if record.open else None}
             for number, record in enumerate(data.records)
         ]
@@ -249,12 +310,20 @@ def task_rows(task: PlantedTask) -> dict[str, list[dict[str, Any]]]:
             start2, end2 = target.span2 or (None, None)
             rows["targets"].append(
                 {
-                    "task": task.name, "part": part, "target": number, "sentence": int(data.sentences[number]), "start1": target.span1[0],
-                    "end1": target.span1[1], "start2": start2, "end2": end2, "gold": np.flatnonzero(data.gold[number]).tolist(),
-                    "unknown_gold": int(data.unknown[number]), "memory": np.flatnonzero(data.memory[number]).tolist(),
+                    "task": task.name,
+                    "part": part,
+                    "target": number,
+                    "sentence": int(data.sentences[number]),
+                    "start1": target.span1[0],
+                    "end1": target.span1[1],
+                    "start2": start2,
+                    "end2": end2,
+                    "gold": np.flatnonzero(data.gold[number]).tolist(),
+                    "unknown_gold": int(data.unknown[number]),
+                    "memory": np.flatnonzero(data.memory[number]).tolist(),
                     "seen": bool(data.seen[number]),
                 }
-            )  # fmt: skip
+            )
         majority = np.zeros_like(data.gold)
         majority[:, majority_label(task)] = True
         for name, answer in (("memory", data.memory), ("majority", majority)):
@@ -273,7 +342,12 @@ def score_rows(answer: np.ndarray, gold: np.ndarray, unknown: np.ndarray, seen: 
         said, true = answer[chosen], gold[chosen]
         for label in range(gold.shape[1]):
             one, other = said[:, label], true[:, label]
-            counts = {"tp": (one & other).sum(), "fp": (one & ~other).sum(), "fn": (~one & other).sum(), "tn": (~one & ~other).sum()}
+            counts = {
+                "tp": (one & other).sum(),
+                "fp": (one & ~other).sum(),
+                "fn": (~one & other).sum(),
+                "tn": (~one & ~other).sum(),
+            }
             rows.append({"seen": value, "label": label} | {name: int(n) for name, n in counts.items()})
         if unknown.any():
             missed, others = int(unknown[chosen].sum()), int((unknown[chosen] == 0).sum())
@@ -283,16 +357,31 @@ def score_rows(answer: np.ndarray, gold: np.ndarray, unknown: np.ndarray, seen: 
 
 def run_rows(run: PlantedEdgeRun) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a run."""
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ("runs", "scores", "mix", "codes", "training", "predictions")}
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("runs", "scores", "mix", "codes", "training", "predictions")
+    }
     rows["runs"] = [
         {
-            "run_id": run.run_id, "model": run.model, "model_revision": "planted", "base": run.base,
-            "objective": "masked language modelling", "task": run.task.name, "kind": run.kind, "encoder": run.encoder, "labels": run.labels,
-            "seed": run.seed, "layers": run.layers,
-            "width": 16, "codes": run.codes, "left_out": json.dumps({}), "device": "cpu", "code_version": "planted",
-            "created": f"2026-01-01T00:00:{run.seed:02d}Z", "config": run.config,
+            "run_id": run.run_id,
+            "model": run.model,
+            "model_revision": "planted",
+            "base": run.base,
+            "objective": "masked language modelling",
+            "task": run.task.name,
+            "kind": run.kind,
+            "encoder": run.encoder,
+            "labels": run.labels,
+            "seed": run.seed,
+            "layers": run.layers,
+            "width": 16,
+            "codes": run.codes,
+            "left_out": json.dumps({}),
+            "device": "cpu",
+            "code_version": "planted",
+            "created": f"2026-01-01T00:00:{run.seed:02d}Z",
+            "config": run.config,
         }
-    ]  # fmt: skip
+    ]
     random = _random("mix", run.run_id)
     for place, layer in enumerate(run.probes):
         name = {"run_id": run.run_id, "layer": layer}
@@ -300,11 +389,17 @@ def run_rows(run: PlantedEdgeRun) -> dict[str, list[dict[str, Any]]]:
         for part in PARTS:
             data = planted_part(run.task, part)
             answer = answers(planted_probabilities(run, part)[place])
-            found = score_rows(answer, planted_gold(run, part), data.unknown if run.labels == "task" else 0 * data.unknown, data.seen)
+            found = score_rows(
+                answer, planted_gold(run, part), data.unknown if run.labels == "task" else 0 * data.unknown, data.seen
+            )
             rows["scores"] += [name | {"part": part} | row for row in found]
             if part == "dev":
-                best = _f1([row for row in found if row["label"] == len(run.task.labels) or run.task.counted[row["label"]]])
-        rows["training"].append(name | {"steps": 400 + layer, "best_step": 300, "best": best, "rate": 0.001, "stopped": layer % 2 == 0})
+                best = _f1(
+                    [row for row in found if row["label"] == len(run.task.labels) or run.task.counted[row["label"]]]
+                )
+        rows["training"].append(
+            name | {"steps": 400 + layer, "best_step": 300, "best": best, "rate": 0.001, "stopped": layer % 2 == 0}
+        )
         weights = np.exp(random.normal(size=layer + 1))
         if run.kind == "at":
             weights[:layer] = 0
@@ -316,9 +411,17 @@ def run_rows(run: PlantedEdgeRun) -> dict[str, list[dict[str, Any]]]:
         if run.codes:
             n = np.diff([0, *(int(1000 * share) for share in _PORTIONS)])
             uniform = n * float(np.log2(len(run.task.labels)))
-            bits = np.where(np.arange(len(n)) == 0, uniform, uniform * (0.7 - 0.1 * layer) * np.linspace(1, 0.6, len(n)))
+            bits = np.where(
+                np.arange(len(n)) == 0, uniform, uniform * (0.7 - 0.1 * layer) * np.linspace(1, 0.6, len(n))
+            )
             rows["codes"] += [
-                name | {"portion": portion, "targets": int(n[portion]), "bits": float(bits[portion]), "uniform": float(uniform[portion])}
+                name
+                | {
+                    "portion": portion,
+                    "targets": int(n[portion]),
+                    "bits": float(bits[portion]),
+                    "uniform": float(uniform[portion]),
+                }
                 for portion in range(len(n))
             ]
     if run.stores_predictions:
@@ -361,7 +464,9 @@ def plant_edge_runs(
     runs: Sequence[PlantedEdgeRun] = RUNS,
     change: Change | None = None,
 ) -> Path:
-    """Writes the Parquet files of the runs and of their tasks below ``folder`` and returns it; ``change`` damages rows by table."""
+    """Writes the Parquet files of the runs and of their tasks below ``folder`` and returns it; ``change`` damages rows
+    by table.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for task in dict.fromkeys(run.task for run in runs):
         write_planted(folder, task.name, change, task_rows, task)
@@ -374,11 +479,17 @@ def plant_edge_runs(
 
 
 def own_too(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, and those of dev once more as sentences of our own, which have answers and no scores; ``proto-roles`` has none."""
+    """The rows, and those of dev once more as sentences of our own, which have answers and no scores; ``proto-roles``
+    has none.
+    """
     others = {run.run_id for run in RUNS if run.task is ROLES}
     if table not in ("edge_tasks", "edge_sentences", "edge_targets", "edge_predictions"):
         return rows
-    mine = [row for row in rows if row["part"] == "dev" and row.get("task") != ROLES.name and row.get("run_id") not in others]
+    mine = [
+        row
+        for row in rows
+        if row["part"] == "dev" and row.get("task") != ROLES.name and row.get("run_id") not in others
+    ]
     return [*rows, *(row | {"part": "own"} for row in mine)]
 
 

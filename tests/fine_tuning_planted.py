@@ -1,4 +1,6 @@
-"""A planted store of everything that a base and its relatives can be asked: facts, sentences, and what fine-tuning changed."""
+"""A planted store of everything that a base and its relatives can be asked: facts, sentences, and what fine-tuning
+changed.
+"""
 
 from pathlib import Path
 
@@ -14,7 +16,9 @@ ASKED = (BASE, COLA, SST_2, CONTROL)
 
 
 def rank_of(model: PlantedModel, number: int, layer: int) -> int:
-    """The gold rank of a fact: the base and the control know facts 0 to 5 from layer 2 on, the others lost most of them."""
+    """The gold rank of a fact: the base and the control know facts 0 to 5 from layer 2 on, the others lost most of
+    them.
+    """
     rank = base_rank if model in (BASE, CONTROL) else tuned_rank
     return rank(number, min(layer, 3))
 
@@ -22,7 +26,11 @@ def rank_of(model: PlantedModel, number: int, layer: int) -> int:
 def fact_run(model: PlantedModel) -> PlantedRun:
     """A model's run of facts."""
     return PlantedRun(
-        model=model.name, base=model.base, objective=model.objective, layers=LAST + 1, rank=lambda n, layer: rank_of(model, n, layer)
+        model=model.name,
+        base=model.base,
+        objective=model.objective,
+        layers=LAST + 1,
+        rank=lambda n, layer: rank_of(model, n, layer),
     )
 
 

@@ -40,10 +40,12 @@ BACK: tuple[dict[str, Any], ...] = (
 #: Model -> how many of the known facts of a relation of 30 it lost.
 LOST_OF_30 = {COLA.name: 15, SST_2.name: 10, CONTROL.name: 5}
 MODELS = (COLA, SST_2, CONTROL)
-#: The model whose lost facts were asked in another wording, and the one into which no layers were put back, with the reason.
+#: The model whose lost facts were asked in another wording, and the one into which no layers were put back, with the
+#: reason.
 REWORDED_MODEL, WHOLE_BASE = SST_2, CONTROL
 NOT_PUT_BACK = "the layers that fine-tuning changed are 3, 4: with them put back it is the base itself"
-#: Model -> stated facts minus right answers that the text never had, with ends of the interval; the control's text is not known.
+#: Model -> stated facts minus right answers that the text never had, with ends of the interval; the control's text is
+#: not known.
 TESTS = {COLA.name: (0.1, 0.05, 0.15), SST_2.name: (0.01, -0.05, 0.07)}
 #: Shares that come back of lost facts, and of every yardstick.
 SHARE = 0.6
@@ -57,14 +59,33 @@ def forgetting_config(model: PlantedModel, k: int = 1) -> str:
     other = "planted wording" if model is REWORDED_MODEL else ""
     return canonical_json(
         {
-            "model": model.name, "weights": f"weights of {model.name}", "model_revision": "planted", "base": model.base,
-            "base_weights": f"weights of {model.base}", "objective": model.objective, "head_recipe": "the base's head", "seed": 1,
-            "dtype": "float32", "threads": 1, "code_version": "planted", "probe_set": "trex", "template_set": "default",
-            "facts_sha256": "planted", "k": k, "seeds": 3, "most_relearned": 1000, "most_pairs": 2000, "relearning": "{}",
-            "text_sha256": "planted", "positions": 100, "exposure_sha256": "planted" if model.name in TESTS else "",
-            "other_templates": other, "other_sha256": other, "planted": 0,
+            "model": model.name,
+            "weights": f"weights of {model.name}",
+            "model_revision": "planted",
+            "base": model.base,
+            "base_weights": f"weights of {model.base}",
+            "objective": model.objective,
+            "head_recipe": "the base's head",
+            "seed": 1,
+            "dtype": "float32",
+            "threads": 1,
+            "code_version": "planted",
+            "probe_set": "trex",
+            "template_set": "default",
+            "facts_sha256": "planted",
+            "k": k,
+            "seeds": 3,
+            "most_relearned": 1000,
+            "most_pairs": 2000,
+            "relearning": "{}",
+            "text_sha256": "planted",
+            "positions": 100,
+            "exposure_sha256": "planted" if model.name in TESTS else "",
+            "other_templates": other,
+            "other_sha256": other,
+            "planted": 0,
         }
-    )  # fmt: skip
+    )
 
 
 def forgetting_run_id(model: PlantedModel, k: int = 1) -> str:
@@ -90,13 +111,28 @@ def lost_facts(model: PlantedModel, k: int = 1) -> list[dict[str, Any]]:
 
 
 def _fact(model: PlantedModel, k: int, asked: str, relation: str, number: int) -> dict[str, Any]:
-    """An answer that comes back by no way but after 45 steps; the margin is 0.05 nats at rank 2, and 1 more with each further rank."""
+    """An answer that comes back by no way but after 45 steps; the margin is 0.05 nats at rank 2, and 1 more with each
+    further rank.
+    """
     rank = 2 + number % 5
     return {
-        "run_id": forgetting_run_id(model, k), "asked": asked, "fact_id": fingerprint_of(f"{relation} {number}"), "relation": relation,
-        "answer": 1000 + number % 4, "layer": None, "fitted": False, "layers_back": None, "after_5": "000", "after_15": "000",
-        "after_45": "111", "by_subject": "111", "base_logp": -0.25, "logp": -2.25, "rank": rank, "margin": rank - 1.95,
-    }  # fmt: skip
+        "run_id": forgetting_run_id(model, k),
+        "asked": asked,
+        "fact_id": fingerprint_of(f"{relation} {number}"),
+        "relation": relation,
+        "answer": 1000 + number % 4,
+        "layer": None,
+        "fitted": False,
+        "layers_back": None,
+        "after_5": "000",
+        "after_15": "000",
+        "after_45": "111",
+        "by_subject": "111",
+        "base_logp": -0.25,
+        "logp": -2.25,
+        "rank": rank,
+        "margin": rank - 1.95,
+    }
 
 
 def _share(key: dict[str, Any], asked: str, value: float, n: int) -> dict[str, Any]:
@@ -106,9 +142,17 @@ def _share(key: dict[str, Any], asked: str, value: float, n: int) -> dict[str, A
 def _excess(key: dict[str, Any], yardstick: str, n: int, difference: float, low: float, high: float) -> dict[str, Any]:
     without = (low, high) if yardstick == NEVER_HAD else (None, None)
     return key | {
-        "yardstick": yardstick, "share": SHARE, "yardstick_share": SHARE - difference, "low": low, "high": high,
-        "error": (high - low) / 4, "low_without": without[0], "high_without": without[1], "n": n, "n_yardstick": N_YARDSTICK,
-    }  # fmt: skip
+        "yardstick": yardstick,
+        "share": SHARE,
+        "yardstick_share": SHARE - difference,
+        "low": low,
+        "high": high,
+        "error": (high - low) / 4,
+        "low_without": without[0],
+        "high_without": without[1],
+        "n": n,
+        "n_yardstick": N_YARDSTICK,
+    }
 
 
 def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -124,7 +168,8 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
         more = 0.1 * (STEPS.index(level) - 1) if level else 0
         shares.append(_share(key, LOST, SHARE + more, n))
         shares += [_share(key, asked, YARDSTICKS[asked] + more, N_YARDSTICK) for asked in (WRONG, NEVER_KNOWN)]
-        # Wrong answers are a yardstick of training only; a random body is none of the fitted head and of layers put back.
+        # Wrong answers are a yardstick of training only; a random body is none of the fitted head and of layers put
+        # back.
         against = [NEVER_KNOWN, *([WRONG] if way == RELEARNED else ())]
         against += [RANDOM_BODY] if way == OTHER_LAYER or protocol == BY_ANSWER else []
         for yardstick in against:
@@ -141,19 +186,38 @@ def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str,
     of_relation = Counter(fact["relation"] for fact in facts)
     known = sum(KNOWN.values())
     run = {
-        "run_id": run_id, "model": model.name, "model_revision": "planted", "base": model.base, "objective": model.objective,
-        "probe_set": "trex", "template_set": "default", "k": k, "seed": 1, "seeds": 3, "planted": 0, "layers": LAST + 1, "facts": 300,
-        "known": known, "kept": known - len(facts), "lost": len(facts), "left_out": json.dumps({}), "device": "cpu",
+        "run_id": run_id,
+        "model": model.name,
+        "model_revision": "planted",
+        "base": model.base,
+        "objective": model.objective,
+        "probe_set": "trex",
+        "template_set": "default",
+        "k": k,
+        "seed": 1,
+        "seeds": 3,
+        "planted": 0,
+        "layers": LAST + 1,
+        "facts": 300,
+        "known": known,
+        "kept": known - len(facts),
+        "lost": len(facts),
+        "left_out": json.dumps({}),
+        "device": "cpu",
         "not_put_back": NOT_PUT_BACK if model is WHOLE_BASE else None,
         "other_templates": "planted wording" if model is REWORDED_MODEL else None,
-        "code_version": "planted", "created": "2026-01-01T00:00:00Z", "config": forgetting_config(model, k),
-    }  # fmt: skip
+        "code_version": "planted",
+        "created": "2026-01-01T00:00:00Z",
+        "config": forgetting_config(model, k),
+    }
     relations = [
         {"run_id": run_id, "relation": name, "known": n, "kept": n - of_relation[name], "lost": of_relation[name]}
         for name, n in KNOWN.items()
     ]
     shares, excesses = _shares_and_excesses(model, run_id, len(facts))
-    yardsticks = [_fact(model, k, asked, "P19", number) for asked in (WRONG, NEVER_KNOWN) for number in range(N_YARDSTICK)]
+    yardsticks = [
+        _fact(model, k, asked, "P19", number) for asked in (WRONG, NEVER_KNOWN) for number in range(N_YARDSTICK)
+    ]
     return {
         "forgetting_facts": facts + yardsticks,
         "forgetting_relations": relations,

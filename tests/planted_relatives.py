@@ -1,4 +1,6 @@
-"""The models of a planted store: a base, its relatives and the control, with what became of the base's properties in each."""
+"""The models of a planted store: a base, its relatives and the control, with what became of the base's properties in
+each.
+"""
 
 import zlib
 from dataclasses import dataclass
@@ -10,7 +12,8 @@ from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_F
 LAST = 4
 LAYERS = range(LAST + 1)
 
-#: Of ``planted-cola`` and its other seeds: task, pooling -> what became of the layers 1..L, of which the answers are made.
+#: Of ``planted-cola`` and its other seeds: task, pooling -> what became of the layers 1..L, of which the answers are
+#: made.
 BECAME: dict[tuple[str, str], tuple[str, ...]] = {
     ("bigram-shift", FIRST): ("kept", "turned", "turned", "turned"),
     ("bigram-shift", MEAN): ("turned", "not linear", "gone", "turned"),
@@ -18,9 +21,14 @@ BECAME: dict[tuple[str, str], tuple[str, ...]] = {
     ("coordination-inversion", MEAN): ("kept", "other layer", "unclear", "kept"),
 }
 _FATE_OF = {
-    "kept": AS_BEFORE, "turned": NEW_READER, "not linear": NEW_READER, "other tokens": ELSEWHERE, "other layer": ELSEWHERE,
-    "gone": NOT_FOUND, "unclear": UNDECIDED,
-}  # fmt: skip
+    "kept": AS_BEFORE,
+    "turned": NEW_READER,
+    "not linear": NEW_READER,
+    "other tokens": ELSEWHERE,
+    "other layer": ELSEWHERE,
+    "gone": NOT_FOUND,
+    "unclear": UNDECIDED,
+}
 #: The fates that follow.
 FATE = {cells: tuple(_FATE_OF[one] for one in became) for cells, became in BECAME.items()}
 #: What makes the own probe worse than the base's.
@@ -71,5 +79,7 @@ SEED_2 = PlantedModel("planted-cola-seed-2", "planted", "CoLA", more=-2, shift=5
 SEED_3 = PlantedModel("planted-cola-seed-3", "planted", "CoLA", more=2, shift=6, tuned_seed=3)
 SST_2 = PlantedModel("planted-sst-2", "planted", "SST-2", usual="turned", more=-10, shift=6, tuned_seed=1, too_long=2)
 SQUAD = PlantedModel("planted-squad", "planted", "QA-SQuAD-1", usual="kept", more=6, shift=3, tuned_seed=1)
-CONTROL = PlantedModel("planted-control", "planted", "control", usual="kept", more=-2, shift=2, tuned_seed=1, uneven=True)
+CONTROL = PlantedModel(
+    "planted-control", "planted", "control", usual="kept", more=-2, shift=2, tuned_seed=1, uneven=True
+)
 MODELS = (BASE, COLA, SEED_2, SEED_3, SST_2, SQUAD, CONTROL)

@@ -1,7 +1,9 @@
-"""A planted store of sentence-level probing and of what fine-tuning changed: answers drawn here, from which scores and pairs follow.
+"""A planted store of sentence-level probing and of what fine-tuning changed: answers drawn here, from which scores and
+pairs follow.
 
-A base, its relatives and the control on three tasks. In every cell of ``planted-cola`` it is known where the property went (``BECAME``);
-``odd-man-out`` is beyond all models. Layer 0 of the first token is one vector for all sentences, and always gives the majority label.
+A base, its relatives and the control on three tasks. In every cell of ``planted-cola`` it is known where the property
+went (``BECAME``); ``odd-man-out`` is beyond all models. Layer 0 of the first token is one vector for all sentences, and
+always gives the majority label.
 """
 
 import json
@@ -70,7 +72,9 @@ class PlantedTask:
         return (self.first if pooling == FIRST else self.mean)[layer]
 
 
-BIGRAM = PlantedTask("bigram-shift", "syntactic", ("I", "O"), False, (100, 130, 140, 150, 130), (100, 140, 150, 180, 140), 3000)
+BIGRAM = PlantedTask(
+    "bigram-shift", "syntactic", ("I", "O"), False, (100, 130, 140, 150, 130), (100, 140, 150, 180, 140), 3000
+)
 COORDINATION = PlantedTask(
     "coordination-inversion", "semantic", ("I", "O"), False, (100, 130, 140, 160, 136), (100, 140, 150, 170, 160), 3000
 )
@@ -137,7 +141,8 @@ def gold(task: PlantedTask, protocol: str) -> np.ndarray:
 def examples(task: PlantedTask, protocol: str) -> tuple[Example, ...]:
     """The test sentences."""
     return tuple(
-        Example(f"Sentence {place} of {task.name} by {protocol}.", task.labels[label]) for place, label in enumerate(gold(task, protocol))
+        Example(f"Sentence {place} of {task.name} by {protocol}.", task.labels[label])
+        for place, label in enumerate(gold(task, protocol))
     )
 
 
@@ -151,7 +156,12 @@ def cells(model: PlantedModel) -> list[Cell]:
     readings = [(OWN, portion) for portion in PORTIONS] + [(MLP, 1)]
     if model.base:
         readings += [(FROZEN, 1)]
-    return [Cell(pooling, layer, reading, portion) for pooling in POOLINGS for layer in LAYERS for reading, portion in readings]
+    return [
+        Cell(pooling, layer, reading, portion)
+        for pooling in POOLINGS
+        for layer in LAYERS
+        for reading, portion in readings
+    ]
 
 
 def rights_of_200(model: PlantedModel, task: PlantedTask, cell: Cell) -> int:
@@ -226,7 +236,13 @@ def task_rows(task: PlantedTask, protocol: str) -> dict[str, list[dict[str, Any]
         "sha256": data_sha256(task, protocol),
     }
     shown = [
-        {"task": task.name, "protocol": protocol, "place": place, "example": one.sha256[:16], "label": task.labels.index(one.label)}
+        {
+            "task": task.name,
+            "protocol": protocol,
+            "place": place,
+            "example": one.sha256[:16],
+            "label": task.labels.index(one.label),
+        }
         | ({"text": one.text, "pair": one.pair} if task.open else {"text": None, "pair": None})
         for place, one in enumerate(examples(task, protocol))
     ]
@@ -237,12 +253,25 @@ def run_rows(run: PlantedSentenceRun, base: PlantedModel = BASE) -> dict[str, li
     """Table -> the rows of a run."""
     model, (train, dev, test) = run.model, run.task.sizes(run.protocol)
     row = {
-        "run_id": run.run_id, "model": model.name, "model_revision": "planted", "base": model.base or None, "objective": model.objective,
-        "variant": model.variant, "tuned_seed": model.tuned_seed, "task": run.task.name, "protocol": run.protocol, "seed": 0,
-        "layers": LAST + 1, "width": 16, "n_test": test - model.too_long, "left_out": json.dumps(_left_out(model)), "device": "cpu",
+        "run_id": run.run_id,
+        "model": model.name,
+        "model_revision": "planted",
+        "base": model.base or None,
+        "objective": model.objective,
+        "variant": model.variant,
+        "tuned_seed": model.tuned_seed,
+        "task": run.task.name,
+        "protocol": run.protocol,
+        "seed": 0,
+        "layers": LAST + 1,
+        "width": 16,
+        "n_test": test - model.too_long,
+        "left_out": json.dumps(_left_out(model)),
+        "device": "cpu",
         "code_version": "planted",
-        "created": "2026-01-01T00:00:00Z", "config": run.config,
-    }  # fmt: skip
+        "created": "2026-01-01T00:00:00Z",
+        "config": run.config,
+    }
     rows: dict[str, list[dict[str, Any]]] = {
         "sentence_runs": [row],
         "sentence_scores": [],
@@ -255,7 +284,12 @@ def run_rows(run: PlantedSentenceRun, base: PlantedModel = BASE) -> dict[str, li
         own = cell.reading == OWN
         rows["sentence_scores"].append(
             name
-            | {"n_train": train // cell.portion, "dev_right": of_dev[cell], "n_dev": dev, "right": int(right(run, cell).sum())}
+            | {
+                "n_train": train // cell.portion,
+                "dev_right": of_dev[cell],
+                "n_dev": dev,
+                "right": int(right(run, cell).sum()),
+            }
             | {"n_test": test - model.too_long, "c": None if cell.reading == MLP else 2.0**-5}
             | {"code_length": train * (1 - 0.1 * cell.layer) if own and cell.portion == 1 else None}
         )
@@ -283,7 +317,9 @@ def plant_sentence_runs(
     runs: Sequence[PlantedSentenceRun] = RUNS,
     change: Change | None = None,
 ) -> Path:
-    """Writes the Parquet files of the runs and of their tasks below ``folder`` and returns it; ``change`` damages rows by table."""
+    """Writes the Parquet files of the runs and of their tasks below ``folder`` and returns it; ``change`` damages rows
+    by table.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for task, protocol in dict.fromkeys((run.task, run.protocol) for run in runs):
         write_planted(folder, f"{task.name}-{protocol}", change, task_rows, task, protocol)
@@ -292,7 +328,9 @@ def plant_sentence_runs(
     return folder
 
 
-def plant_sentences(folder: Path, runs: Sequence[PlantedSentenceRun] = RUNS, models: Sequence[PlantedModel] = MODELS) -> Path:
+def plant_sentences(
+    folder: Path, runs: Sequence[PlantedSentenceRun] = RUNS, models: Sequence[PlantedModel] = MODELS
+) -> Path:
     """Plants runs of both capabilities in ``folder / "runs"``, which it returns."""
     plant_changes(plant_sentence_runs(folder / "runs", runs), models)
     return folder / "runs"

@@ -52,13 +52,27 @@ def config_of(series: PlantedSeries) -> str:
     model = series.model
     return canonical_json(
         {
-            "model": model.name, "weights": f"weights of {model.name}", "model_revision": "planted", "base": model.base,
-            "base_weights": f"weights of {model.base}", "objective": model.objective, "head_recipe": "the base's head", "seed": 0,
-            "dtype": "float32", "threads": 1, "code_version": "planted", "steps": STEPS, "asked_layers": list(range(LAST + 1)),
-            "probe_set": "trex", "template_set": "default", "facts_sha256": "planted", "protection": series.protection,
-            "variant": model.variant + series.protection, "tuned_seed": model.tuned_seed,
+            "model": model.name,
+            "weights": f"weights of {model.name}",
+            "model_revision": "planted",
+            "base": model.base,
+            "base_weights": f"weights of {model.base}",
+            "objective": model.objective,
+            "head_recipe": "the base's head",
+            "seed": 0,
+            "dtype": "float32",
+            "threads": 1,
+            "code_version": "planted",
+            "steps": STEPS,
+            "asked_layers": list(range(LAST + 1)),
+            "probe_set": "trex",
+            "template_set": "default",
+            "facts_sha256": "planted",
+            "protection": series.protection,
+            "variant": model.variant + series.protection,
+            "tuned_seed": model.tuned_seed,
         }
-    )  # fmt: skip
+    )
 
 
 def series_id(series: PlantedSeries) -> str:
@@ -72,7 +86,9 @@ def ids() -> list[str]:
 
 
 def states(series: PlantedSeries) -> AskedStates:
-    """Half of the facts are known before; at each layer above 0 and by each step, more of them are lost, and one comes back at the end."""
+    """Half of the facts are known before; at each layer above 0 and by each step, more of them are lost, and one comes
+    back at the end.
+    """
     ranks = np.full((len(STEPS), LAST + 1, FACTS), 200, np.uint32)
     known = np.arange(FACTS) % 2 == 0
     ranks[:, 1:, known] = 1
@@ -86,7 +102,9 @@ def states(series: PlantedSeries) -> AskedStates:
     swapped = np.full_like(ranks, 50)
     swapped[:, :, :5] = 0
     swapped[:, 1:, 5:8] = 1
-    return AskedStates(STEPS, range(LAST + 1), ranks, swapped, [RELATIONS[n // 2 % 2 if n < 40 else 0] for n in range(FACTS)])
+    return AskedStates(
+        STEPS, range(LAST + 1), ranks, swapped, [RELATIONS[n // 2 % 2 if n < 40 else 0] for n in range(FACTS)]
+    )
 
 
 def series_rows(series: PlantedSeries) -> dict[str, list[dict[str, Any]]]:
@@ -94,12 +112,25 @@ def series_rows(series: PlantedSeries) -> dict[str, list[dict[str, Any]]]:
     run_id, model = series_id(series), series.model
     history = [Progress(5, 1.5), Progress(10, 1.0), Progress(40, 0.5, series.score, "accuracy")]
     run = {
-        "run_id": run_id, "model": model.name, "model_revision": "planted", "base": model.base, "objective": model.objective,
-        "variant": model.variant + series.protection, "tuned_seed": model.tuned_seed, "protection": series.protection,
-        "probe_set": "trex", "template_set": "default", "layers": LAST + 1, "states": len(STEPS), "facts": FACTS,
-        "left_out": json.dumps({}), "device": "cpu", "code_version": "planted", "created": "2026-01-01T00:00:00Z",
+        "run_id": run_id,
+        "model": model.name,
+        "model_revision": "planted",
+        "base": model.base,
+        "objective": model.objective,
+        "variant": model.variant + series.protection,
+        "tuned_seed": model.tuned_seed,
+        "protection": series.protection,
+        "probe_set": "trex",
+        "template_set": "default",
+        "layers": LAST + 1,
+        "states": len(STEPS),
+        "facts": FACTS,
+        "left_out": json.dumps({}),
+        "device": "cpu",
+        "code_version": "planted",
+        "created": "2026-01-01T00:00:00Z",
         "config": config_of(series),
-    }  # fmt: skip
+    }
     return stored_rows(run_id, states(series), ids() if series.facts else [], history) | {"series_runs": [run]}
 
 

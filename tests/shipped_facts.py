@@ -13,10 +13,14 @@ BASE, NER = "3653f0eeee5269be", "862db80179d97af6"
 
 @cache
 def asked_facts() -> pd.DataFrame:
-    """Facts with gold_rank and gold_logp of the base at its last layer, rank_now after NER, and how the base's text has them."""
+    """Facts with gold_rank and gold_logp of the base at its last layer, rank_now after NER, and how the base's text has
+    them.
+    """
     facts = pd.concat(pq.read_table(path).to_pandas() for path in sorted(SNAPSHOT.glob("facts-*.parquet")))
     for run, columns in ((BASE, ["fact_id", "gold_rank", "gold_logp"]), (NER, ["fact_id", "gold_rank"])):
-        asked = pq.read_table(SNAPSHOT / f"predictions-{run}.parquet", columns=columns, filters=[("layer", "=", 8)]).to_pandas()
+        asked = pq.read_table(
+            SNAPSHOT / f"predictions-{run}.parquet", columns=columns, filters=[("layer", "=", 8)]
+        ).to_pandas()
         facts = facts.merge(asked.rename(columns={"gold_rank": "rank_now"} if run == NER else {}), on="fact_id")
     kinds = pq.read_table(SNAPSHOT / "exposure-nesia-mini.parquet").to_pandas().set_index("fact_key")["exposure"]
     exposure = kinds.loc[(facts["relation"] + "\t" + facts["subject"] + "\t" + facts["object"]).tolist()].to_numpy()

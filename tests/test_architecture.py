@@ -45,8 +45,8 @@ NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "panda
 UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
-#: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
-#: commit's message.
+#: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with
+#: its reason in the commit's message.
 MOST_LINES = {
     "app.py": 184,
     "data/making": 2368,
@@ -103,7 +103,11 @@ def _names(nodes) -> Iterator[str]:
 @cache
 def ours(path: Path) -> list[Path]:
     """The files of the package that a file imports, below ``probing/``."""
-    places = (PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in imported(path) if name.startswith("probing."))
+    places = (
+        PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
+        for name in imported(path)
+        if name.startswith("probing.")
+    )
     return sorted({place.relative_to(PACKAGE) for place in places if place.is_file()})
 
 
@@ -138,7 +142,9 @@ def test_folders_of_a_room_do_not_import_each_other_in_a_circle(room):
     below_it: dict[str, set[str]] = {}
     for path in files(room):
         if len(path.parts) > 2:
-            others = {place.parts[1] for place in ours(PACKAGE / path) if place.parts[0] == room and len(place.parts) > 2}
+            others = {
+                place.parts[1] for place in ours(PACKAGE / path) if place.parts[0] == room and len(place.parts) > 2
+            }
             below_it.setdefault(path.parts[1], set()).update(others - {path.parts[1]})
     try:
         list(TopologicalSorter(below_it).static_order())
@@ -170,7 +176,9 @@ WORDS = (["--help"], ["--version"], ["runs", "--help"])
 
 @pytest.fixture(scope="module")
 def answered() -> dict[str, tuple[str, int, list[str]]]:
-    """Words -> what the program prints for them, its exit code, and which heavy libraries are loaded by then, in one process."""
+    """Words -> what the program prints for them, its exit code, and which heavy libraries are loaded by then, in one
+    process.
+    """
     code = (
         "import contextlib, io, json, runpy, sys\nfound = {}\n"
         f"for words in {WORDS!r}:\n"
@@ -199,7 +207,9 @@ WITHOUT_UNIX = ("core", "jobs", "store", "figures", "reports", "commands")
 
 @pytest.fixture(scope="module")
 def failed_imports() -> dict[str, list[str]]:
-    """Room -> errors of its modules, in a process without ``fcntl`` and its like and without the flags that Windows has not."""
+    """Room -> errors of its modules, in a process without ``fcntl`` and its like and without the flags that Windows has
+    not.
+    """
     rooms = {
         room: [".".join(("probing", *path.with_suffix("").parts)).removesuffix(".__init__") for path in files(room)]
         for room in WITHOUT_UNIX
@@ -227,16 +237,22 @@ def test_a_room_is_imported_where_there_is_no_unix(failed_imports, room):
 def test_pages_compute_nothing_that_needs_a_model_or_a_workflow():
     for path in [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]:
         names = {name for name in imported(path) if name.startswith("probing.")}
-        assert all(name.split(".")[1] in {"ui", "figures", "reports", "store", "core"} for name in names), f"{path} imports {sorted(names)}"
+        assert all(name.split(".")[1] in {"ui", "figures", "reports", "store", "core"} for name in names), (
+            f"{path} imports {sorted(names)}"
+        )
         assert not {"torch", "transformers", "duckdb", "typer"} & {name.split(".")[0] for name in imported(path)}
 
 
 def test_imports_name_files_so_that_the_rules_above_see_them():
     for path in files():
         tree = tree_of(PACKAGE / path)
-        assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level], f"{path} imports relatively"
+        assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level], (
+            f"{path} imports relatively"
+        )
         if path.name == "__init__.py" and str(path) not in ("__init__.py", "ui/__init__.py"):
-            assert all(isinstance(node, ast.Expr) for node in tree.body), f"{path} holds code: give it a file of its own"
+            assert all(isinstance(node, ast.Expr) for node in tree.body), (
+                f"{path} holds code: give it a file of its own"
+            )
 
 
 def test_sql_stands_in_the_store_only():
@@ -254,7 +270,9 @@ def test_the_command_line_and_the_results_do_not_load_torch():
 
 def tracked(*names: str) -> list[Path]:
     """The files that git knows below these places, as they lie in this checkout."""
-    listed = subprocess.run(["git", "ls-files", "-z", *names], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split("\0")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *names], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split("\0")
     return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
 
 
@@ -262,12 +280,14 @@ def test_no_folder_grows_unless_its_number_is_raised_with_a_reason():
     counted = Counter()
     for path in tracked("probing", "pages", "app.py", "tests", "data/making"):
         place = path.relative_to(ROOT)
-        if path.suffix == ".py" and (part := next((one for one in (place, *place.parents) if str(one) in MOST_LINES), None)):
+        if path.suffix == ".py" and (
+            part := next((one for one in (place, *place.parents) if str(one) in MOST_LINES), None)
+        ):
             counted[str(part)] += len(path.read_text(encoding="utf-8").splitlines())
     for folder, most in MOST_LINES.items():
         assert counted[folder] <= most, (
-            f"{folder} has {counted[folder]} lines, and may have {most}: delete something, or raise its number in MOST_LINES and give the "
-            "reason in the commit's message"
+            f"{folder} has {counted[folder]} lines, and may have {most}: delete something, or raise its number in"
+            " MOST_LINES and give the reason in the commit's message"
         )
     rooms = {str(path.relative_to(ROOT)) for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert rooms <= set(MOST_LINES), "every room has its number"

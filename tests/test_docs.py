@@ -65,8 +65,12 @@ def test_make_clean_keeps_what_a_user_made_or_fetched(tmp_path, repo_root):
     shutil.copyfile(repo_root / "Makefile", tmp_path / "Makefile")
     text = (repo_root / "cache" / "README.md").read_text(encoding="utf-8")
     yours, again = text.split("**Made again")
-    kept = [name for row in re.findall(r"^\| (`.*?`) \|", yours, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)]
-    gone = [name for row in re.findall(r"^\| (`.*?`) \|", again, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)]
+    kept = [
+        name for row in re.findall(r"^\| (`.*?`) \|", yours, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)
+    ]
+    gone = [
+        name for row in re.findall(r"^\| (`.*?`) \|", again, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)
+    ]
     assert {"models", "heads", "runs", "downloads"} <= set(kept) and {"states", "shards", "database"} <= set(gone)
     for name in [*kept, *gone]:
         (tmp_path / "cache" / name / "inside").mkdir(parents=True)

@@ -34,7 +34,10 @@ def database():
 
 @pytest.fixture(scope="module")
 def found(database):
-    return {unseen: summary(database, parts=("dev",), unseen=unseen).set_index(["model", "encoder", "task"]) for unseen in (False, True)}
+    return {
+        unseen: summary(database, parts=("dev",), unseen=unseen).set_index(["model", "encoder", "task"])
+        for unseen in (False, True)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +78,14 @@ def test_two_tasks_are_in_order_only_if_the_interval_of_their_difference_says_so
 
 def test_what_fine_tuning_changes_is_said_with_its_numbers(found):
     table = found[False].xs("trained", level="encoder")
-    compared = [(model, task) for model, task in table.index if (table.index.get_level_values("task") == task).sum() > 1]
-    stated = {(f"nesia-mini-{model}".removesuffix("-base"), TITLES[task]): numbers(cell) for task, model, cell in rows(TUNED)}
+    compared = [
+        (model, task) for model, task in table.index if (table.index.get_level_values("task") == task).sum() > 1
+    ]
+    stated = {
+        (f"nesia-mini-{model}".removesuffix("-base"), TITLES[task]): numbers(cell) for task, model, cell in rows(TUNED)
+    }
     assert set(stated) == set(compared)
     for key, cell in stated.items():
-        assert cell == pytest.approx([100 * table.loc[key][name] for name in ("f1_last", "f1_last_low", "f1_last_high")], abs=0.0501), key
+        assert cell == pytest.approx(
+            [100 * table.loc[key][name] for name in ("f1_last", "f1_last_low", "f1_last_high")], abs=0.0501
+        ), key

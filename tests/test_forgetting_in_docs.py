@@ -22,4 +22,6 @@ def test_the_tables_are_those_that_make_docs_writes(database):
 
 def test_the_outcomes_of_the_card_add_up_to_100(database):
     for line in outcomes(database, written_forgetting.BASE)[2:]:
-        assert sum(float(cell) for cell in line.strip("| ").split(" | ")[2:] if cell[0].isdigit()) == pytest.approx(100, abs=0.4)
+        assert sum(float(cell) for cell in line.strip("| ").split(" | ")[2:] if cell[0].isdigit()) == pytest.approx(
+            100, abs=0.4
+        )

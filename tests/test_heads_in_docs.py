@@ -32,21 +32,33 @@ def test_the_tables_are_those_that_make_docs_writes(database):
 
 def test_every_shipped_run_on_t_rex_has_its_row(database, reports):
     runs = stored_runs(database).query("probe_set == 'trex' and template_set == 'default' and seed == 0")
-    wanted = {(row.model, row.head) for row in runs.itertuples() if row.model not in read_registry().family("nesia-mini").results_only}
+    wanted = {
+        (row.model, row.head)
+        for row in runs.itertuples()
+        if row.model not in read_registry().family("nesia-mini").results_only
+    }
     assert set(written_heads.runs(reports)) == wanted
     for table in (written_heads.last_layer(reports), written_heads.inner_layers(reports)):
         assert len(table.splitlines()) == 2 + len(wanted)
-        assert sum(line.startswith("| base |") for line in table.splitlines()) == sum(model == "nesia-mini" for model, _ in wanted)
+        assert sum(line.startswith("| base |") for line in table.splitlines()) == sum(
+            model == "nesia-mini" for model, _ in wanted
+        )
 
 
 def test_shares_at_the_last_layer_are_those_of_the_raw_rows(database, reports):
-    runs = stored_runs(database).query("probe_set == 'trex' and template_set == 'default' and seed == 0 and not counted")
+    runs = stored_runs(database).query(
+        "probe_set == 'trex' and template_set == 'default' and seed == 0 and not counted"
+    )
     relation = {
-        row["fact_id"]: row["relation"] for path in SNAPSHOT.glob("facts-*.parquet") for row in read_table(path, "facts").to_pylist()
+        row["fact_id"]: row["relation"]
+        for path in SNAPSHOT.glob("facts-*.parquet")
+        for row in read_table(path, "facts").to_pylist()
     }
     rows = {
         (model, head.strip("`")): cells
-        for model, head, *cells in (line.strip("| ").split(" | ") for line in written_heads.last_layer(reports).splitlines()[2:])
+        for model, head, *cells in (
+            line.strip("| ").split(" | ") for line in written_heads.last_layer(reports).splitlines()[2:]
+        )
     }
     assert len(runs)
     for run in runs.itertuples():

@@ -64,7 +64,9 @@ except probing.ProbingError as error:
     print(error)
 """
     command = [sys.executable, "-W", "ignore", "-c", code, str(plant_runs(tmp_path / "runs", ONE_MODEL))]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PROBING_CACHE": str(tmp_path / "cache")})
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PROBING_CACHE": str(tmp_path / "cache")}
+    )
     assert done.returncode == 0, done.stderr
     counted, error = done.stdout.strip().splitlines()
     assert all(int(number) > 0 for number in counted.split())
@@ -83,7 +85,18 @@ def wheel(tmp_path_factory) -> Path:
     (tree / "docs").mkdir()
     for name in ("pyproject.toml", "docs/package.md", "LICENSE"):
         shutil.copyfile(ROOT / name, tree / name)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(tree)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(folder),
+        str(tree),
+    ]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode and "setuptools" in made.stderr and "BackendUnavailable" in made.stderr:
         pytest.skip(f"no setuptools to build a wheel with: {made.stderr.splitlines()[-1]}")
@@ -101,13 +114,18 @@ def installed(wheel, tmp_path_factory) -> Path:
     return folder
 
 
-#: What a user without settings does with the installed package, by name. One process does all of it in this order: those
-#: that load least come first.
+#: What a user without settings does with the installed package, by name. One process does all of it in this order:
+#: those that load least come first.
 ALONE = {
-    "places": "import probing; from probing.core.paths import cache_folder; print(probing.__file__); print(cache_folder())",
+    "places": (
+        "import probing; from probing.core.paths import cache_folder; print(probing.__file__); print(cache_folder())"
+    ),
     "help": "from probing.commands.main import app; print(app.info.help)",
-    "check": "from probing.workflows.check import check; print({title: found for title, found in check(say=str) if found})",
-    "missing": """
+    "check": (
+        "from probing.workflows.check import check; print({title: found for title, found in check(say=str) if found})"
+    ),
+    "missing": (
+        """
 import probing
 from probing.core.errors import ProbingError
 for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-mini-cola"), lambda: read("trex")):
@@ -117,24 +135,29 @@ for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-m
         wanted()
     except ProbingError as error:
         print(error)
-""",
-    "own model": """
+"""
+    ),
+    "own model": (
+        """
 import probing
 model = probing.load("my-bert", head="logit_lens", device="cpu")
 print(len(model.ask("Paris is in [MASK].", top=3).table))
 row = {"subject": "Paris", "relation": "country", "object": "France", "prompt": "Paris is in [MASK]."}
 found = model.probe([row], progress=False)
 print(len(found.table), len(found.curve()), found.folder)
-""",
+"""
+    ),
 }
 #: The same with the clone and a cache named in settings.
 WITH_SETTINGS = {
     "places": ALONE["places"],
     "help": ALONE["help"],
-    "shipped model": """
+    "shipped model": (
+        """
 import probing
 print(probing.load("nesia-mini", device="cpu").ask("Rocky Balboa was born in [MASK].", top=1).table["token"].iloc[-1])
-""",
+"""
+    ),
 }
 #: Runs the parts and prints, in JSON, what each prints and the traceback of one that fails.
 _EACH = """
@@ -193,7 +216,9 @@ def with_settings(installed, tmp_path_factory) -> Outside:
 
 
 def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
-    tracked = subprocess.run(["git", "ls-files", "probing"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    tracked = subprocess.run(
+        ["git", "ls-files", "probing"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         (metadata,) = [name for name in names if name.endswith("METADATA")]
@@ -202,7 +227,9 @@ def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
     assert {Path(name).suffix for name in names} >= {".toml", ".js", ".css", ".svg", ".py"}
     needed = [line.removeprefix("Requires-Dist: ") for line in text.splitlines() if line.startswith("Requires-Dist: ")]
     extras = [one for one in needed if one.endswith(('"app"', '"train"'))]
-    assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges()) - {Requirement(one).name for one in extras}
+    assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges()) - {
+        Requirement(one).name for one in extras
+    }
     assert {Requirement(one).name for one in extras} == {"streamlit", "kaleido", "pillow", "accelerate"}
 
 
@@ -211,13 +238,17 @@ def test_a_build_leaves_nothing_that_git_would_add():
         assert subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False).returncode == 0, name
 
 
-def test_check_passes_without_the_repository_and_the_example_of_help_names_a_model_that_can_be_had(alone, with_settings):
+def test_check_passes_without_the_repository_and_the_example_of_help_names_a_model_that_can_be_had(
+    alone, with_settings
+):
     assert alone("check").strip() == "{}"
     assert "--model bert-base-uncased" in alone("help")
     assert "--model" not in with_settings("help")
 
 
-def test_an_installed_package_is_that_of_the_wheel_and_keeps_its_cache_in_the_users_folder(alone, with_settings, installed):
+def test_an_installed_package_is_that_of_the_wheel_and_keeps_its_cache_in_the_users_folder(
+    alone, with_settings, installed
+):
     package, cache = alone("places").split()
     assert Path(package).is_relative_to(installed)
     assert Path(cache).is_relative_to(alone.folder) and "bertnesia-explorer" in cache
@@ -226,7 +257,11 @@ def test_an_installed_package_is_that_of_the_wheel_and_keeps_its_cache_in_the_us
 
 def test_what_ships_with_the_repository_is_said_to_be_missing_and_where_to_get_it(alone):
     said = alone("missing").splitlines()
-    assert [line.split(" ships with the repository")[0] for line in said] == ["nesia-mini", "nesia-mini-cola", "the set of facts trex"]
+    assert [line.split(" ships with the repository")[0] for line in said] == [
+        "nesia-mini",
+        "nesia-mini-cola",
+        "the set of facts trex",
+    ]
     assert all("clone the repository and set the environment variable PROBING_REPOSITORY" in line for line in said)
 
 

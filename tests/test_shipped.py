@@ -35,14 +35,20 @@ LOGIT_LENS_OF_BASE = {"model": BASE, "head": "logit_lens", "seed": 0, "template_
 
 
 def shipped_runs(counted: bool = False, **values) -> list[dict]:
-    """The rows of the runs in the snapshot with these values that ship fact by fact; ``counted``: of those of which only counts do."""
+    """The rows of the runs in the snapshot with these values that ship fact by fact; ``counted``: of those of which
+    only counts do.
+    """
     rows = [row for path in files_of("runs", SNAPSHOT) for row in read_table(path, "runs").to_pylist()]
     rows = [row for row in rows if (SNAPSHOT / f"predictions-{row['run_id']}.parquet").is_file() != counted]
     return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
 
 def raw_facts() -> dict[str, dict]:
-    return {row["fact_id"]: row for path in SNAPSHOT.glob("facts-*.parquet") for row in read_table(path, "facts").to_pylist()}
+    return {
+        row["fact_id"]: row
+        for path in SNAPSHOT.glob("facts-*.parquet")
+        for row in read_table(path, "facts").to_pylist()
+    }
 
 
 def raw_predictions(run_id: str) -> list[dict]:
@@ -102,14 +108,19 @@ def test_total_knowledge_of_the_base_stands_beside_its_null(database):
     for row in raw_predictions(run["run_id"]):
         ranks[row["fact_id"]][row["layer"]] = (row["gold_rank"], row["other_rank"])
     missed = [by_layer for by_layer in ranks.values() if by_layer[last][1] is not None and min(by_layer[last]) > 1]
-    inner = [(min(by_layer[n][0] for n in range(1, last)), min(by_layer[n][1] for n in range(1, last))) for by_layer in missed]
+    inner = [
+        (min(by_layer[n][0] for n in range(1, last)), min(by_layer[n][1] for n in range(1, last)))
+        for by_layer in missed
+    ]
     (found,) = total(database, [run["run_id"]], (1,), ("micro",)).itertuples()
     assert (found.inner_n, found.inner_own, found.inner_swapped) == (
         len(inner),
         sum(own == 1 for own, _ in inner),
         sum(other == 1 for _, other in inner),
     )
-    assert found.total == pytest.approx(sum(min(rank for rank, _ in list(one.values())[1:]) == 1 for one in ranks.values()) / len(ranks))
+    assert found.total == pytest.approx(
+        sum(min(rank for rank, _ in list(one.values())[1:]) == 1 for one in ranks.values()) / len(ranks)
+    )
 
 
 def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database):
@@ -125,9 +136,15 @@ def test_every_model_is_probed_with_every_probe_set_and_only_the_named_runs_ship
     assert (len(stored), len(counted)) == (28, 92)
     assert all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in stored)
     assert not any(fact_by_fact(row["model"], row["head"], row["seed"]) for row in counted)
-    found = {(row["model"], row["head"], row["probe_set"], row["template_set"]) for row in (*stored, *counted) if row["seed"] == 0}
+    found = {
+        (row["model"], row["head"], row["probe_set"], row["template_set"])
+        for row in (*stored, *counted)
+        if row["seed"] == 0
+    }
     wanted = {(model, "logit_lens", name, "default") for model in FAMILY for name in SETS["default"]}
-    wanted |= {(BASE, head, name, words) for head in ("logit_lens", "tied") for words, names in SETS.items() for name in names}
+    wanted |= {
+        (BASE, head, name, words) for head in ("logit_lens", "tied") for words, names in SETS.items() for name in names
+    }
     wanted |= {(BASE, "least_squares", name, "default") for name in SETS["default"]}
     assert wanted <= found
     assert all(name in PROBE_SETS for name in SETS["default"])
@@ -150,7 +167,11 @@ def test_a_fine_tuned_model_comes_from_the_shipped_base_by_the_recipe_of_the_pla
     recipe, length = record["recipe"], tuned.request().length
     assert recipe["base_weights"] == weights_id_of(MODEL)
     assert (recipe["objective"], recipe["seed"], recipe["steps"]) == (tuned.objective, tuned.seed, tuned.steps)
-    assert (recipe["tokens_a_step"], recipe["max_pieces"], recipe["dropout"]) == (length.tokens, length.pieces, length.dropout)
+    assert (recipe["tokens_a_step"], recipe["max_pieces"], recipe["dropout"]) == (
+        length.tokens,
+        length.pieces,
+        length.dropout,
+    )
     assert recipe["freeze_embeddings"] and record["difference_bits"] == 4 and record["steps"] <= tuned.steps
     assert recipe["learning_rate"] == length.rate if tuned.like else recipe["learning_rate"] in RATES
     assert FAMILY[tuned.name] == (BASE, record["objective"])
@@ -182,7 +203,9 @@ def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
 
 
 def test_exposures_are_named_and_held_out_facts_are_few(database):
-    ids = [run["run_id"] for name in ("trex", "google_re") for run in shipped_runs(**LOGIT_LENS_OF_BASE, probe_set=name)]
+    ids = [
+        run["run_id"] for name in ("trex", "google_re") for run in shipped_runs(**LOGIT_LENS_OF_BASE, probe_set=name)
+    ]
     facts = exposures(database, ids).groupby("exposure")["n"].sum().to_dict()
     assert {"stated", "evidence", "unseen", "held out"} <= set(facts) <= set(EXPOSURES)
     assert sum(facts.values()) == sum(run["n_probed"] for run in shipped_runs() if run["run_id"] in ids)
@@ -195,8 +218,12 @@ def test_every_held_out_fact_is_held_out():
     relations = shipped_relations()
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     held = held_out_pairs(fact for fact in facts if fact.relation in relations and relations[fact.relation].training)
-    assert {fact_key(fact) for fact in facts if pair(fact) in held} == {key for key, kind in exposure.items() if kind == "held out"}
-    assert (SNAPSHOT / "exposure-nesia-mini.parquet").read_bytes() == (MODEL / "exposure-nesia-mini.parquet").read_bytes()
+    assert {fact_key(fact) for fact in facts if pair(fact) in held} == {
+        key for key, kind in exposure.items() if kind == "held out"
+    }
+    assert (SNAPSHOT / "exposure-nesia-mini.parquet").read_bytes() == (
+        MODEL / "exposure-nesia-mini.parquet"
+    ).read_bytes()
 
 
 @pytest.mark.parametrize(("model", "head"), [(TUNED[0], "logit_lens"), (BASE, "tied"), (BASE, "least_squares")])
@@ -222,7 +249,11 @@ def test_the_blank_that_lama_templates_lose_makes_no_difference_to_the_shipped_t
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(MODEL)
-    asked = {text.replace("[X]", "Ann").replace("[Y]", "[MASK]") for one in shipped_relations().values() for text in one.templates.values()}
+    asked = {
+        text.replace("[X]", "Ann").replace("[Y]", "[MASK]")
+        for one in shipped_relations().values()
+        for text in one.templates.values()
+    }
     closed = [text for text in asked if text.endswith(".")]
     assert len(closed) > 40
     assert all(tokenizer(text)["input_ids"] == tokenizer(f"{text[:-1]} .")["input_ids"] for text in closed)

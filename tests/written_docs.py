@@ -1,4 +1,6 @@
-"""``make docs`` writes the tables of docs/heads.md, docs/forgetting.md and of the shipped model's card again, from the shipped results."""
+"""``make docs`` writes the tables of docs/heads.md, docs/forgetting.md and of the shipped model's card again, from the
+shipped results.
+"""
 
 from pathlib import Path
 

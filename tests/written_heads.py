@@ -1,4 +1,6 @@
-"""The tables of docs/heads.md, from the shipped results: ``make docs`` writes them, and a test compares them with what is committed."""
+"""The tables of docs/heads.md, from the shipped results: ``make docs`` writes them, and a test compares them with what
+is committed.
+"""
 
 import re
 
@@ -26,7 +28,9 @@ def reports(db: Database) -> dict[str, pd.DataFrame]:
 
 
 def runs(found: dict[str, pd.DataFrame]) -> list[tuple[str, str]]:
-    """(Model, head) of the base and the models fine-tuned from it, the base first; without those of which only results ship."""
+    """(Model, head) of the base and the models fine-tuned from it, the base first; without those of which only results
+    ship.
+    """
     left_out = read_registry().family(BASE).results_only
     pairs = {(row.model, row.head) for row in found["total"].itertuples() if row.model not in left_out}
     return sorted(pairs, key=lambda pair: (pair[0] != BASE, pair[0], HEADS.index(pair[1])))
@@ -61,7 +65,10 @@ def inner_layers(found: dict[str, pd.DataFrame]) -> str:
         counts = _of(found["forgotten"], model, head).set_index("definition")["forgotten"]
         p = "< 0.0001" if whole.inner_p < 0.0001 else f"{whole.inner_p:.2g}"
         cells = [shown(whole.intermediate_share), f"{whole.inner_own:,.0f} / {whole.inner_swapped:,.0f}", p]
-        cells += [f"{highest['layer']}: {shown(highest['above_swapped'])}", " / ".join(str(counts[name]) for name in DEFINITIONS)]
+        cells += [
+            f"{highest['layer']}: {shown(highest['above_swapped'])}",
+            " / ".join(str(counts[name]) for name in DEFINITIONS),
+        ]
         lines.append(f"| {_short(model)} | `{head}` | {' | '.join(cells)} |")
     return "\n".join([INNER, *lines])
 

@@ -1,4 +1,6 @@
-"""The knowledge of a model trained here, by layer and exposure, and whether it meets the conditions of a demonstration."""
+"""The knowledge of a model trained here, by layer and exposure, and whether it meets the conditions of a
+demonstration.
+"""
 
 import json
 from collections.abc import Sequence
@@ -51,7 +53,8 @@ def quality(model: str, head: str | None = None) -> Quality:
 
     Args:
         model: its name.
-        head: kind of the heads that read the layers; None: ``logit_lens``, which is not trained, or, if there are no such runs, tied.
+        head: kind of the heads that read the layers; None: ``logit_lens``, which is not trained, or, if there are no
+            such runs, tied.
 
     Raises:
         ModelError: if it was not made here, or has no runs with these heads.
@@ -91,7 +94,8 @@ def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, li
             return kind, ids
     option = f" --head {head}" if head else ""
     raise ModelError(
-        f"no runs of {model}{f' with {head} heads' if head else ''}; make them with: python -m probing probe --model {model}{option}"
+        f"no runs of {model}{f' with {head} heads' if head else ''}; make them with: python -m probing probe --model"
+        f" {model}{option}"
     )
 
 

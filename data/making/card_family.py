@@ -1,4 +1,6 @@
-"""The tables of a shipped model's card about what was made from it: fine-tuned models, probes, what changed and what comes back."""
+"""The tables of a shipped model's card about what was made from it: fine-tuned models, probes, what changed and what
+comes back.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -39,7 +41,8 @@ _CHANGES = ("entropy-change-first", "emd-first", "cka-first", "cka-mean")
 
 
 def family_lines(db: Database, base: str) -> Iterator[str]:
-    """The tables of a base's family as Markdown, each under its heading with the command that has more; without rows no table.
+    """The tables of a base's family as Markdown, each under its heading with the command that has more; without rows no
+    table.
 
     Args:
         db: the database of the results.
@@ -79,7 +82,9 @@ def _own_tasks(db: Database, base: str) -> list[str]:
     for row in found.itertuples():
         beat = "" if pd.isna(row.baseline) else f"{100 * row.baseline:.1f} {row.baseline_name}"
         value = _points(row.value, row.low, row.high) if pd.notna(row.low) else f"{100 * row.value:.1f}"
-        lines.append(_row(_short(row.model, base), row.metric, value, beat, f"{row.n:,}", row.verdict if row.decides else ""))
+        lines.append(
+            _row(_short(row.model, base), row.metric, value, beat, f"{row.n:,}", row.verdict if row.decides else "")
+        )
     return lines
 
 
@@ -92,22 +97,36 @@ def _facts(db: Database, base: str) -> pd.DataFrame:
 
 
 def _forgotten(db: Database, base: str) -> list[str]:
-    """P@1 with its yardsticks at the last layer and at three quarters of the depth, with and without the facts' own subjects."""
+    """P@1 with its yardsticks at the last layer and at three quarters of the depth, with and without the facts' own
+    subjects.
+    """
     found = _facts(db, base)
     table = precision(db, list(found["run_id"]), (1,))
     lines = _table(
-        "model", "P@1, last layer (95 %)", "majority", "swapped subject", "own minus swapped, last layer", "three quarters", "half"
+        "model",
+        "P@1, last layer (95 %)",
+        "majority",
+        "swapped subject",
+        "own minus swapped, last layer",
+        "three quarters",
+        "half",
     )
     for model, rows in table.groupby("model", sort=False):
         by_layer = rows.drop_duplicates("layer").set_index("layer")
         depth = int(by_layer.index.max())
         last = by_layer.loc[depth]
         cells = [
-            _points(*(by_layer.loc[layer, name] for name in ("above_swapped", "above_swapped_low", "above_swapped_high")))
+            _points(
+                *(by_layer.loc[layer, name] for name in ("above_swapped", "above_swapped_low", "above_swapped_high"))
+            )
             for layer in (depth, depth * 3 // 4, depth // 2)
         ]
         value = _points(last["value"], last["low"], last["high"])
-        lines.append(_row(_short(str(model), base), value, f"{100 * last['majority']:.1f}", f"{100 * last['swapped']:.1f}", *cells))
+        lines.append(
+            _row(
+                _short(str(model), base), value, f"{100 * last['majority']:.1f}", f"{100 * last['swapped']:.1f}", *cells
+            )
+        )
     return lines
 
 
@@ -125,11 +144,15 @@ def _fates(db: Database, base: str) -> list[str]:
 def _union(db: Database, base: str) -> list[str]:
     """The union over layers and its null: facts that the last layer misses with both subjects."""
     table = total(db, list(_facts(db, base)["run_id"]), (1,), ("macro",))
-    lines = _table("model", "last layer", "any layer", "missed with both subjects", "of these inside: own", "swapped", "p")
+    lines = _table(
+        "model", "last layer", "any layer", "missed with both subjects", "of these inside: own", "swapped", "p"
+    )
     for row in table.itertuples():
         p = "< 0.0001" if row.inner_p < 0.0001 else f"{row.inner_p:.2g}"
         numbers = (f"{int(one):,}" for one in (row.inner_n, row.inner_own, row.inner_swapped))
-        lines.append(_row(_short(row.model, base), f"{100 * row.last_layer:.1f}", f"{100 * row.total:.1f}", *numbers, p))
+        lines.append(
+            _row(_short(row.model, base), f"{100 * row.last_layer:.1f}", f"{100 * row.total:.1f}", *numbers, p)
+        )
     return lines
 
 
@@ -140,17 +163,23 @@ def _drift(db: Database, base: str) -> list[str]:
         return []
     wide = found.pivot_table(index="model", columns="layer", values="drift", sort=False)
     lines = _table("model", *(f"layer {layer}" for layer in wide.columns))
-    return lines + [_row(_short(str(model), base), *(f"{100 * one:.1f}" for one in row)) for model, row in wide.iterrows()]
+    return lines + [
+        _row(_short(str(model), base), *(f"{100 * one:.1f}" for one in row)) for model, row in wide.iterrows()
+    ]
 
 
 def recovered(db: Database, base: str, planted: bool = False) -> pd.DataFrame:
-    """The runs that asked the family for lost facts of T-REx; the base of a control with planted facts is called after the base."""
+    """The runs that asked the family for lost facts of T-REx; the base of a control with planted facts is called after
+    the base.
+    """
     found = stored_runs(db, None, ("trex",), (1,), planted)
     return found[found["base"].str.startswith(base)]
 
 
 def outcomes(db: Database, base: str) -> list[str]:
-    """Of 100 facts that the base knew, what became of them, by model; why no layers were put back stands in the place of their share."""
+    """Of 100 facts that the base knew, what became of them, by model; why no layers were put back stands in the place
+    of their share.
+    """
     lines = _table("model", "known by the base", *OUTCOMES)
     for model, rows in outcome(db, recovered(db, base)).groupby("model", sort=False):
         cells = (one.note or f"{one.per_100:.1f}" for one in rows.itertuples())
@@ -160,7 +189,14 @@ def outcomes(db: Database, base: str) -> list[str]:
 
 def _memory(db: Database, base: str) -> list[str]:
     """The test of memory in the words of command and page."""
-    lines = _table("model", "way", "seeds", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
+    lines = _table(
+        "model",
+        "way",
+        "seeds",
+        "stated facts",
+        "that the text never had",
+        "at equal confidence, stated minus never had",
+    )
     for row in memory(db, recovered(db, base, planted=True)).itertuples():
         counts = (row.seeds, f"{row.n:,}", f"{row.n_never_had:,}")
         lines.append(_row(_short(row.model, base), called(row.way, row.protocol), *counts, in_words(row)))
@@ -179,7 +215,10 @@ def _ways_back(db: Database, base: str) -> list[str]:
 
 def against(row: pd.Series) -> str:
     """The share of lost facts against that of a yardstick, and their difference: a row of the report ``ways``."""
-    shares = f"{100 * row['share']:.1f} (n {row['n']:,}) against {100 * row['yardstick_share']:.1f} (n {row['n_yardstick']:,})"
+    shares = (
+        f"{100 * row['share']:.1f} (n {row['n']:,}) against {100 * row['yardstick_share']:.1f} (n"
+        f" {row['n_yardstick']:,})"
+    )
     return f"{shares}: {_points(row['difference'], row['low'], row['high'])}"
 
 
@@ -187,10 +226,20 @@ def _prevented(db: Database, base: str) -> list[str]:
     """Recipes of one fine-tuning, seed by seed alike, and the control: means with the smallest and the largest seed."""
     found = prevention(db, probe_sets=("trex",))
     lines = _table(
-        "training", "recipe", "steps", "seeds", "metric", "score", "kept, own minus swapped, per cent", "another has as much of both"
+        "training",
+        "recipe",
+        "steps",
+        "seeds",
+        "metric",
+        "score",
+        "kept, own minus swapped, per cent",
+        "another has as much of both",
     )
     for row in found[found["base"] == base].itertuples():
-        ends = ((row.score, row.score_low, row.score_high), tuple(100 * one for one in (row.kept, row.kept_low, row.kept_high)))
+        ends = (
+            (row.score, row.score_low, row.score_high),
+            tuple(100 * one for one in (row.kept, row.kept_low, row.kept_high)),
+        )
         score, kept = (
             f"{one:.{digits}f}" + (f" ({low:.{digits}f} to {high:.{digits}f})" if row.seeds > 1 else "")
             for digits, (one, low, high) in zip((3, 1), ends, strict=True)
@@ -201,9 +250,22 @@ def _prevented(db: Database, base: str) -> list[str]:
 
 
 def _edges(db: Database, base: str) -> list[str]:
-    columns = ("task", "seeds", "P(0)", "P(L)", "gain (95 %)", "memory", "random encoder", "unseen: P(L) / random", "expected layer")
+    columns = (
+        "task",
+        "seeds",
+        "P(0)",
+        "P(L)",
+        "gain (95 %)",
+        "memory",
+        "random encoder",
+        "unseen: P(L) / random",
+        "expected layer",
+    )
     lines = _table(*columns)
-    found = {unseen: summary(db, parts=("dev",), unseen=unseen).set_index(["model", "encoder", "task"]) for unseen in (False, True)}
+    found = {
+        unseen: summary(db, parts=("dev",), unseen=unseen).set_index(["model", "encoder", "task"])
+        for unseen in (False, True)
+    }
     for task in EDGE_TASKS:
         key = (base, "trained", task)
         if key not in found[False].index:
@@ -253,13 +315,17 @@ def _sentences(db: Database, base: str) -> list[str]:
 def _changed_sentences(db: Database, base: str) -> list[str]:
     """Mean change of own probes in points: lower layers, upper layers, and the spread of the latter over seeds."""
     found = group_means(db).set_index(["model", "task", "pooling", "group"])
-    lines = _table("model", *(f"{SENTENCE_TASKS[task].title.lower()}, {pooling}" for task in _READ for pooling in POOLINGS))
+    lines = _table(
+        "model", *(f"{SENTENCE_TASKS[task].title.lower()}, {pooling}" for task in _READ for pooling in POOLINGS)
+    )
     for model in found.index.get_level_values("model").unique():
         cells = []
         for task in _READ:
             for pooling in POOLINGS:
                 lower, upper = (found.loc[(model, task, pooling, group)] for group in ("lower", "upper"))
-                spread = f" ({100 * upper['seed_low']:.1f} to {100 * upper['seed_high']:.1f})" if upper["seeds"] > 1 else ""
+                spread = (
+                    f" ({100 * upper['seed_low']:.1f} to {100 * upper['seed_high']:.1f})" if upper["seeds"] > 1 else ""
+                )
                 cells.append(f"{100 * lower['mean_change']:.1f}, {100 * upper['mean_change']:.1f}{spread}")
         lines.append(_row(_short(str(model), base), *cells))
     return lines
@@ -278,11 +344,17 @@ def _states(db: Database, base: str) -> list[str]:
     last = measured["layer"].max()
     measured = measured[measured["layer"] == last].set_index(["model", "measure"])["value"]
     asked = perplexities(db)
-    lines = _table("model", "masked-LM perplexity (95 %)", "entropy, nats", "distance, tokens", "CKA, first token", "CKA, mean")
+    lines = _table(
+        "model", "masked-LM perplexity (95 %)", "entropy, nats", "distance, tokens", "CKA, first token", "CKA, mean"
+    )
     for model, one in asked[asked["replaced"] == "none"].set_index("model").iterrows():
         numbers = (measured.get((model, name)) for name in _CHANGES)
         cells = ("" if number is None else f"{number:.2f}" for number in numbers)
-        lines.append(_row(_short(str(model), base), f"{one['perplexity']:,.0f} ({one['low']:,.0f} to {one['high']:,.0f})", *cells))
+        lines.append(
+            _row(
+                _short(str(model), base), f"{one['perplexity']:,.0f} ({one['low']:,.0f} to {one['high']:,.0f})", *cells
+            )
+        )
     return lines
 
 
@@ -290,17 +362,33 @@ def _states(db: Database, base: str) -> list[str]:
 _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("What they do on their own task", "report tasks", _own_tasks),
     ("P@1 on T-REx in per cent, macro, logit lens", "report precision --head logit_lens --probe-set trex", _forgotten),
-    ("The facts that the base knows at its last layer, T-REx", "report transitions --head logit_lens --probe-set trex", _fates),
-    ("A union over layers grows by chance: P@1 on T-REx, macro", "report total --head logit_lens --probe-set trex", _union),
+    (
+        "The facts that the base knows at its last layer, T-REx",
+        "report transitions --head logit_lens --probe-set trex",
+        _fates,
+    ),
+    (
+        "A union over layers grows by chance: P@1 on T-REx, macro",
+        "report total --head logit_lens --probe-set trex",
+        _union,
+    ),
     ("How far the weights moved, in per cent by layer", "model-card --family", _drift),
     ("Outcomes of 100 facts that the base knew, T-REx", "forgetting report outcome", outcomes),
     ("Memory, or good guesses? Lost facts of T-REx", "forgetting report memory", _memory),
-    ("Lost facts that come back next to each yardstick, T-REx: per cent, difference in points", "forgetting report ways", _ways_back),
+    (
+        "Lost facts that come back next to each yardstick, T-REx: per cent, difference in points",
+        "forgetting report ways",
+        _ways_back,
+    ),
     ("What prevents forgetting, T-REx", "series report prevention", _prevented),
     ("Edge probing: micro F1 in per cent on development data", "edges report summary", _edges),
     ("Edge probing after fine-tuning", "edges report summary", _tuned_edges),
     ("Whole sentences: accuracy in per cent", "sentences report accuracy", _sentences),
-    ("What fine-tuning changed in them, in points: lower and upper layers", "sentences report groups", _changed_sentences),
+    (
+        "What fine-tuning changed in them, in points: lower and upper layers",
+        "sentences report groups",
+        _changed_sentences,
+    ),
     ("Where a property is read after fine-tuning", "sentences report where-gone", _fates_of_properties),
     ("Perplexity, attention and states at the last layer", "changes report perplexity", _states),
 )

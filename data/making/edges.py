@@ -49,12 +49,18 @@ def plan() -> list[EdgesRequest]:
     found.append(replace(large, tasks=_ON_EWT, encoder=RANDOM))
     found += [replace(base, tasks=(task,), labels=(CONTROL,)) for task in _WITH_CONTROLS]
     found += [replace(base, tasks=(task,), kinds=(AT,)) for task in _SMALL]
-    return found + [replace(base, model=model, tasks=(task,)) for model in RELATIVES for task in ("relations", "entities")]
+    return found + [
+        replace(base, model=model, tasks=(task,)) for model in RELATIVES for task in ("relations", "entities")
+    ]
 
 
 def name_of(request: EdgesRequest) -> str:
     """What a training is called in the family's plan."""
-    more = [*request.kinds, *(one for one in request.labels if one != TASK), *(["3 seeds"] if request.seeds == 3 else [])]
+    more = [
+        *request.kinds,
+        *(one for one in request.labels if one != TASK),
+        *(["3 seeds"] if request.seeds == 3 else []),
+    ]
     return f"edge probes of {', '.join(request.tasks)}: {request.model}, {request.encoder}, {', '.join(more)}"
 
 
@@ -97,7 +103,9 @@ def _count_again(folder: Path) -> list[Path]:
     tables = {name: pa.concat_tables([read_table(path, name) for path in files_of(name, folder)]) for name in names}
     found: dict[tuple[str, str], list[pa.Table]] = {}
     for row in tables["edge_runs"].to_pylist():
-        of_run = {name: tables[name].filter(pc.equal(tables[name].column("run_id"), row["run_id"])) for name in names[:2]}
+        of_run = {
+            name: tables[name].filter(pc.equal(tables[name].column("run_id"), row["run_id"])) for name in names[:2]
+        }
         if len(of_run["edge_predictions"]):
             for table, rows in count_edges(tables | of_run).items():
                 found.setdefault((table, row["model"]), []).append(rows)

@@ -49,7 +49,10 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
     plan = steps()
     shipped = recorded(SHIPPED / MODEL / RECORD, base)
     if all(step.name in shipped for step in plan):
-        say(f"everything is made: {len(plan)} steps, {_hours(sum(shipped.values()) / 60)} of one processor; {SHIPPED / MODEL / RECORD}")
+        say(
+            f"everything is made: {len(plan)} steps, {_hours(sum(shipped.values()) / 60)} of one processor;"
+            f" {SHIPPED / MODEL / RECORD}"
+        )
         return True
     done = shipped | _noted(plan, base)
     for line in estimate(plan, done, jobs):
@@ -59,7 +62,10 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
     failed = _run(plan, done, base, jobs, say)
     if failed:
         logs = ", ".join(str(_log(name)) for name in failed)
-        raise ProbingError(f"{len(failed)} steps failed or wait for one that failed: {', '.join(failed)}; see {logs}; then call this again")
+        raise ProbingError(
+            f"{len(failed)} steps failed or wait for one that failed: {', '.join(failed)}; see {logs}; then call this"
+            " again"
+        )
     gather(base, say)
     return True
 
@@ -70,7 +76,8 @@ def gather(base: str, say: Say = print) -> None:
     What ships of another base is replaced. Results of steps that are recorded, but not in the cache, are kept.
 
     Raises:
-        ProbingError: if a file cannot be read. What shipped is in the folder next to the snapshot then, and the next call finds it.
+        ProbingError: if a file cannot be read. What shipped is in the folder next to the snapshot then, and the next
+            call finds it.
     """
     shipped = recorded(SHIPPED / MODEL / RECORD, base)
     snapshot = snapshot_folder()
@@ -97,8 +104,8 @@ def _keep(old: Path, new: Path) -> list[Path]:
 
     Args:
         old: folder of Parquet files that shipped.
-        new: folder of those that replace them; a run that it has is not taken from ``old``, nor one of an earlier version of the program
-            with the same configuration.
+        new: folder of those that replace them; a run that it has is not taken from ``old``, nor one of an earlier
+            version of the program with the same configuration.
 
     Returns:
         The files that were added or became longer.
@@ -108,7 +115,12 @@ def _keep(old: Path, new: Path) -> list[Path]:
     """
     changed = []
     replacing = set(_configurations(new))
-    remade = {run_id for configuration, run_ids in _configurations(old).items() if configuration in replacing for run_id in run_ids}
+    remade = {
+        run_id
+        for configuration, run_ids in _configurations(old).items()
+        if configuration in replacing
+        for run_id in run_ids
+    }
     for path in sorted(old.glob("*.parquet")):
         target, table = new / path.name, table_of(path)
         if table is None:
@@ -117,7 +129,9 @@ def _keep(old: Path, new: Path) -> list[Path]:
         every = read_table(path, table)
         rows = every
         if "run_id" in every.column_names:
-            rows = every.filter(pa.array([run_id not in remade for run_id in every.column("run_id").to_pylist()], pa.bool_()))
+            rows = every.filter(
+                pa.array([run_id not in remade for run_id in every.column("run_id").to_pylist()], pa.bool_())
+            )
         if not target.is_file():
             # A file that had no rows says that there are none.
             if len(rows) == len(every):
@@ -137,7 +151,9 @@ def _configurations(folder: Path) -> dict[str, list[str]]:
         if table is not None and {"run_id", "config"} <= {column.name for column in TABLES[table].columns}:
             rows = read_table(path, table, ["run_id", "config"]).to_pylist()
             for row in rows:
-                configuration = {name: value for name, value in json.loads(row["config"]).items() if name != "code_version"}
+                configuration = {
+                    name: value for name, value in json.loads(row["config"]).items() if name != "code_version"
+                }
                 found.setdefault(f"{table} {json.dumps(configuration, sort_keys=True)}", []).append(row["run_id"])
     return found
 
@@ -165,7 +181,10 @@ def run_step(name: str, say: Say = print) -> None:
         raise ProbingError(f"got the step {name!r}; expected one of those that `family --plan` lists")
     found[name].run(say)
     spent = os.times()
-    note = {"base_weights": weights_of_base(), "seconds": spent.user + spent.system + spent.children_user + spent.children_system}
+    note = {
+        "base_weights": weights_of_base(),
+        "seconds": spent.user + spent.system + spent.children_user + spent.children_system,
+    }
     atomic_text(_note(name), json.dumps(note))
 
 
@@ -176,7 +195,9 @@ def weights_of_base() -> str:
         ModelError: if there is no base.
     """
     if not (SHIPPED / MODEL / "model.safetensors").is_file():
-        raise ModelError(f"no base in {SHIPPED / MODEL}; data/models/{MODEL}/README.md has the `pretrain` command that makes it")
+        raise ModelError(
+            f"no base in {SHIPPED / MODEL}; data/models/{MODEL}/README.md has the `pretrain` command that makes it"
+        )
     return weights_id_of(SHIPPED / MODEL)
 
 
@@ -206,7 +227,9 @@ def _kind(name: str) -> str:
 
 
 def _run(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, say: Say) -> list[str]:
-    """Runs the steps that are left; a step begins when those that it needs are done. Returns those that were not done."""
+    """Runs the steps that are left; a step begins when those that it needs are done. Returns those that were not
+    done.
+    """
     waiting = [step for step in plan if step.name not in done]
     failed: list[str] = []
     running: set[str] = set()
@@ -258,7 +281,12 @@ def _own_process(name: str) -> bool:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as said:
         call = [sys.executable, "-m", "probing", "family", "--step", name]
-        return subprocess.run(call, stdout=said, stderr=said, env=os.environ | threads, cwd=REPOSITORY, check=False).returncode == 0
+        return (
+            subprocess.run(
+                call, stdout=said, stderr=said, env=os.environ | threads, cwd=REPOSITORY, check=False
+            ).returncode
+            == 0
+        )
 
 
 def _folder() -> Path:
@@ -279,7 +307,11 @@ def _note(name: str) -> Path:
 
 def _noted(plan: Iterable[Step], base: str) -> dict[str, float]:
     """Step -> its seconds, of those that this cache notes as done for this base."""
-    found = {step.name: json.loads(_note(step.name).read_text(encoding="utf-8")) for step in plan if _note(step.name).is_file()}
+    found = {
+        step.name: json.loads(_note(step.name).read_text(encoding="utf-8"))
+        for step in plan
+        if _note(step.name).is_file()
+    }
     return {name: float(note["seconds"]) for name, note in found.items() if note["base_weights"] == base}
 
 
@@ -289,4 +321,7 @@ def _hours(minutes: float) -> str:
 
 def names(plan: Iterable[Step]) -> list[str]:
     """Each step with what it waits for, for the list of the plan."""
-    return [f"{step.name} ({_hours(step.minutes)})" + (f" after {', '.join(step.after)}" if step.after else "") for step in plan]
+    return [
+        f"{step.name} ({_hours(step.minutes)})" + (f" after {', '.join(step.after)}" if step.after else "")
+        for step in plan
+    ]

@@ -39,7 +39,9 @@ def _here() -> dict[str, Any]:
 
 
 def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
-    """Name, model and request of each: relearning with three seeds for ``SEEDED``; last, the control with planted facts."""
+    """Name, model and request of each: relearning with three seeds for ``SEEDED``; last, the control with planted
+    facts.
+    """
 
     def asked(one: Tuned, **more: Any) -> RecoverRequest:
         base, seeds = None if one.ships else MODEL, 3 if one.end in SEEDED else 1
@@ -56,12 +58,16 @@ def follow_states(end: str, say: Say = print) -> Path:
     again = replace(one, end=f"{end}-states", like=end, ships=False, more={"checkpoints": _STATES})
     again.make(say)
     states = cache_folder() / "checkpoints" / again.name
-    return follow(FollowRequest(str(states), base=MODEL, size=_ASKED, name=one.name, record=again.folder, **_here()), say)
+    return follow(
+        FollowRequest(str(states), base=MODEL, size=_ASKED, name=one.name, record=again.folder, **_here()), say
+    )
 
 
 def compare_recipes(say: Say = print) -> list[Path]:
     """Fine-tunes with several kinds of protection, two seeds each, at the rate of the shipped model."""
-    length = TrainingLength(BY_END[_PREVENTED].steps, 2000, rate=learning_rate(BY_END[_PREVENTED]), pieces=128, dropout=0.1)
+    length = TrainingLength(
+        BY_END[_PREVENTED].steps, 2000, rate=learning_rate(BY_END[_PREVENTED]), pieces=128, dropout=0.1
+    )
     more = {"freeze_embeddings": True, "replay_text": wikitext(), **_here()}
     return prevent(PreventRequest(MODEL, _PREVENTED, size=_FACTS, recipes=_RECIPES, length=length, **more), say)
 

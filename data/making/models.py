@@ -87,7 +87,14 @@ class Tuned:
         """
         rate = learning_rate(BY_END[self.like]) if self.like else None
         length = TrainingLength(
-            self.steps, _TOKENS, rate=rate, pieces=self.pieces, dropout=0.1, looks=_LOOKS, patience=self.patience, bfloat16=True
+            self.steps,
+            _TOKENS,
+            rate=rate,
+            pieces=self.pieces,
+            dropout=0.1,
+            looks=_LOOKS,
+            patience=self.patience,
+            bfloat16=True,
         )
         if self.more.get("shuffled_labels"):
             # Its score never rises: the best state of several looks would be one of the first.
@@ -161,7 +168,8 @@ _SST, _POS = Tuned("sst-2", "sst-2", 1000), Tuned("pos-ewt", "pos-ewt", 1000, "u
 _QA = Tuned("qa-squad-1", "qa-squad-1", 3700, "squad-parts")
 #: Acceptability needs hundreds of steps before the development score rises for the first time.
 _COLA = Tuned("cola", "cola", 1200, patience=6)
-#: The six of Wallat, Singh and Anand (2020). Of alike objectives one chooses the rate for all, which saves the others' choice.
+#: The six of Wallat, Singh and Anand (2020). Of alike objectives one chooses the rate for all, which saves the others'
+#: choice.
 PAPER = (
     _QA,
     Tuned("qa-squad-2", "qa-squad-2", 2400, "squad-parts", like="qa-squad-1"),

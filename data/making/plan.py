@@ -1,4 +1,6 @@
-"""All that is made after the base, in order: fine-tuned models, heads, predictions, probes, changes, and what comes back."""
+"""All that is made after the base, in order: fine-tuned models, heads, predictions, probes, changes, and what comes
+back.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -77,14 +79,18 @@ def _of(one: Tuned) -> tuple[str, ...]:
 def _trained(called: str, head: str, ships: bool = False) -> HeadsRequest:
     """Training of heads on text without facts, by the usual recipe."""
     out = SHIPPED / called / "heads" / head if ships else None
-    return HeadsRequest(called, head, out=out, half=True, threads=1, text=wikitext(), valid=downloads() / "wikitext-2" / "valid.txt")
+    return HeadsRequest(
+        called, head, out=out, half=True, threads=1, text=wikitext(), valid=downloads() / "wikitext-2" / "valid.txt"
+    )
 
 
 def _heads() -> Iterator[Step]:
     """Heads of the base, which ship, and those of the paper's models and the control, of which only counts do."""
 
     def step(called: str, head: str, minutes: float, after: tuple[str, ...], ships: bool = False) -> Step:
-        return Step(f"{head} heads of {Path(called).name}", partial(train_heads, _trained(called, head, ships)), minutes, after)
+        return Step(
+            f"{head} heads of {Path(called).name}", partial(train_heads, _trained(called, head, ships)), minutes, after
+        )
 
     yield step(MODEL, TIED, 2, (), ships=True)
     yield step(MODEL, LEAST_SQUARES, 1, (), ships=True)
@@ -98,7 +104,15 @@ def _facts() -> Iterator[Step]:
     def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None) -> Step:
         out = full_runs() / f"{Path(called).name}-{head}"
         request = ProbeRequest(
-            called, facts="all", head=head, templates=templates, top=top, threads=1, device="cpu", progress=False, out=out
+            called,
+            facts="all",
+            head=head,
+            templates=templates,
+            top=top,
+            threads=1,
+            device="cpu",
+            progress=False,
+            out=out,
         )
         name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "")
         return Step(name, partial(probe, request), 2, after)
@@ -142,7 +156,9 @@ def _forgetting() -> Iterator[Step]:
     for name, one, request in forgetting.recoveries():
         yield Step(name, partial(recover, request), 15, _of(one))
     for end in forgetting.FOLLOWED:
-        yield Step(f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",))
+        yield Step(
+            f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",)
+        )
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
 
 

@@ -64,13 +64,23 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
         facts, text = _read(request)
         if request.start is None:
             held = words_to_hold(facts, text.text)
-            model, tokenizer = fresh_start(recipe, work / "tokenizer", (s.text for s in text.text), request.vocabulary, held)
+            model, tokenizer = fresh_start(
+                recipe, work / "tokenizer", (s.text for s in text.text), request.vocabulary, held
+            )
         else:
             model, tokenizer = continued_start(recipe, request.start)
         sentences, exposure = _of_stage(request, text)
-        say(f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,} parameters")
+        say(
+            f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,}"
+            " parameters"
+        )
         history = train(model, tokenizer, sentences, recipe, work)
-        stage = {"stage": request.stage, "sentences": len(sentences), "recipe": recipe.model_dump(by_alias=True), "history": history}
+        stage = {
+            "stage": request.stage,
+            "sentences": len(sentences),
+            "recipe": recipe.model_dump(by_alias=True),
+            "history": history,
+        }
         _store(request, model, tokenizer, exposure, stage)
         known = {fact_key(fact) for fact in facts}
         say(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")
@@ -115,12 +125,18 @@ def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> No
     write_table("exposure", rows, folder / f"exposure-{model}.parquet")
 
 
-def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mapping[str, str], stage: Mapping[str, Any]) -> None:
+def _store(
+    request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mapping[str, str], stage: Mapping[str, Any]
+) -> None:
     """Writes model, exposures and the record of its stages; they get their final names when all are written."""
     out = request.out
     earlier = request.start / "training.json" if request.start else None
     stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
-    record = {"relations_with_evidence": relations_with_evidence(request.lama), "held_out_by": "evidence", "stages": [*stages, stage]}
+    record = {
+        "relations_with_evidence": relations_with_evidence(request.lama),
+        "held_out_by": "evidence",
+        "stages": [*stages, stage],
+    }
     # A folder that looks like a model is taken as one.
     with atomic_folder(out) as half:
         model.half().save_pretrained(half)

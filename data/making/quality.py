@@ -1,4 +1,6 @@
-"""What a model trained here must know to be a demonstration: four conditions by layer, printed whether they hold or not."""
+"""What a model trained here must know to be a demonstration: four conditions by layer, printed whether they hold or
+not.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +9,8 @@ import numpy as np
 
 from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_draws, standardised_difference
 
-#: Points by which stated facts are known more often with their own subject than with a swapped one: at the last layer, at three
-#: quarters of the depth and at half of it.
+#: Points by which stated facts are known more often with their own subject than with a swapped one: at the last layer,
+#: at three quarters of the depth and at half of it.
 LAST, THREE_QUARTERS, HALF = 0.40, 0.25, 0.15
 #: Points by which all facts together are above the majority answer, at the last layer.
 ABOVE_MAJORITY = 0.08
@@ -80,7 +82,9 @@ def subject_points(counts: Sequence[LayerCounts]) -> Difference | None:
 
 
 def majority_points(counts: Sequence[LayerCounts]) -> Difference | None:
-    """Macro P@1 minus the macro share of each relation's most frequent answer, which counts as known; None without facts."""
+    """Macro P@1 minus the macro share of each relation's most frequent answer, which counts as known; None without
+    facts.
+    """
     known, frequent = p_at(counts, "hits_1"), p_at(counts, "majority_hits").value
     if known.value is None or known.low is None or known.high is None or frequent is None:
         return None
@@ -89,7 +93,8 @@ def majority_points(counts: Sequence[LayerCounts]) -> Difference | None:
 
 @dataclass(frozen=True)
 class Contrast:
-    """P@1 of facts of some exposure minus that of held-out facts, standardised by relation to the mix of the held-out ones.
+    """P@1 of facts of some exposure minus that of held-out facts, standardised by relation to the mix of the held-out
+    ones.
 
     Attributes:
         exposure: of the first facts.
@@ -121,7 +126,9 @@ class Contrast:
         return f"{self.exposure} minus {self.held}: {100 * self.value:.1f} points, {interval}{verdict} {sizes}"
 
 
-def contrast(exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCounts], name: str = "held out") -> Contrast:
+def contrast(
+    exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCounts], name: str = "held out"
+) -> Contrast:
     """How much more is known of facts of an exposure than of held-out ones, which are called ``name``."""
     first, second = ([RelationCounts(c.relation, c.n, c.hits_1) for c in side] for side in (seen, held))
     value, low, high = standardised_difference(first, second) or (None, None, None)
@@ -130,14 +137,19 @@ def contrast(exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCou
 
 
 def contrasts(by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Contrast]:
-    """Stated and evidence against the facts held out; if some were held out in part only, also against both kinds together.
+    """Stated and evidence against the facts held out; if some were held out in part only, also against both kinds
+    together.
 
-    The stated facts are chosen by hash, so that difference is the effect of stating. The facts with evidence are not chosen and may
-    differ from the others in more than that.
+    The stated facts are chosen by hash, so that difference is the effect of stating. The facts with evidence are not
+    chosen and may differ from the others in more than that.
     """
     whole, in_part = by_exposure.get("held out", ()), by_exposure.get("held out in part", ())
     held = {"held out": whole, **({"held out whole or in part": added(whole, in_part)} if in_part else {})}
-    return [contrast(name, by_exposure.get(name, ()), side, called) for called, side in held.items() for name in ("stated", "evidence")]
+    return [
+        contrast(name, by_exposure.get(name, ()), side, called)
+        for called, side in held.items()
+        for name in ("stated", "evidence")
+    ]
 
 
 def added(first: Sequence[LayerCounts], second: Sequence[LayerCounts]) -> list[LayerCounts]:
@@ -167,7 +179,8 @@ def conditions(
         points = subject_points(stated.get(layer, ()))
         found.append(
             Condition(
-                f"stated facts, layer {layer}: P@1 with the own minus P@1 with the swapped subject is at least {100 * least:.0f} points",
+                f"stated facts, layer {layer}: P@1 with the own minus P@1 with the swapped subject is at least"
+                f" {100 * least:.0f} points",
                 "the swapped subject of stated facts is not measured" if points is None else str(points),
                 points is not None and points.value >= least,
             )

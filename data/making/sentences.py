@@ -1,4 +1,6 @@
-"""The shipped results of sentence-level probing and of the effects of fine-tuning, on nesia-mini and its fine-tuned relatives."""
+"""The shipped results of sentence-level probing and of the effects of fine-tuning, on nesia-mini and its fine-tuned
+relatives.
+"""
 
 import shutil
 from collections.abc import Iterable
@@ -29,7 +31,8 @@ from probing.workflows.requests.sentences import SentencesRequest
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")
 #: The ones that nesia-mini can solve: all models but the base are probed for these only.
 READABLE = PAPER[:2]
-#: Models whose probes, in every reading, and predictions for single sentences ship; of the others only counts of own probes ship.
+#: Models whose probes, in every reading, and predictions for single sentences ship; of the others only counts of own
+#: probes ship.
 IN_FULL = tuple(f"{MODEL}{end}" for end in ("", "-cola", "-sst-2", "-control"))
 #: The model whose predictions of every reading ship.
 EVERY_READING = f"{MODEL}-cola"
@@ -62,7 +65,9 @@ def make_random_twin(say: Say = print) -> Path:
 def probings() -> list[SentencesRequest]:
     """The trainings of probes, in order: the base first, as all others are compared with its states."""
     full = [SentencesRequest(model, tasks=_tasks_of(model), threads=1, out=results()) for model in IN_FULL]
-    few = SentencesRequest(MODEL, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results())
+    few = SentencesRequest(
+        MODEL, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results()
+    )
     others = [str(random_twin()), *(one.called for one in (*FIRST, COLA_MEAN) if one.name not in IN_FULL)]
     return full + [replace(few, model=model) for model in others]
 
@@ -92,7 +97,11 @@ def gather(say: Say = print) -> list[Path]:
     """
     files = gather_results(results(), snapshot_folder(), say)
     folders = [one.folder for one in (*FIRST, *FURTHER_SEEDS, COLA_MEAN)]
-    files += [atomic_copy(path, snapshot_folder() / path.name) for folder in folders for path in sorted(folder.glob("*.parquet"))]
+    files += [
+        atomic_copy(path, snapshot_folder() / path.name)
+        for folder in folders
+        for path in sorted(folder.glob("*.parquet"))
+    ]
     return files + ship_probes(IN_FULL, say)
 
 
@@ -102,7 +111,10 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     Raises:
         StoreError: if a file cannot be read, or two rows have the same key.
     """
-    lighter = {"sentence_predictions": _with_answers, "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair")}
+    lighter = {
+        "sentence_predictions": _with_answers,
+        "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair"),
+    }
     tables = {
         "sentence_runs": [table.name for table in sentence_tables.TABLES],
         "change_runs": [table.name for table in change_tables.TABLES if table.per == "run_id"],
@@ -115,7 +127,9 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
 
 
 def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
-    """Copies the trained probes of each model's tasks from the cache to the shipped folder; those there of other weights are deleted."""
+    """Copies the trained probes of each model's tasks from the cache to the shipped folder; those there of other
+    weights are deleted.
+    """
     files = []
     for model in models:
         weights = open_encoder(model, device="cpu").weights_id
@@ -130,7 +144,9 @@ def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
 
 
 def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
-    """The predictions that ship: those of own probes on all training sentences, and for one fine-tuned model those of every reading."""
+    """The predictions that ship: those of own probes on all training sentences, and for one fine-tuned model those of
+    every reading.
+    """
     kept = []
     columns = (rows.column(name).to_pylist() for name in ("run_id", "reading", "portion"))
     for run, reading, portion in zip(*columns, strict=True):

@@ -14,7 +14,10 @@ from probing.core.files.atomic import atomic_text
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """Triples of a folder with one ``RELATION.jsonl`` per relation and ``sub_label``, ``obj_label`` in every line."""
     return {
-        path.stem: [(_label(row, "sub_label", path, number), _label(row, "obj_label", path, number)) for number, row in json_lines(path)]
+        path.stem: [
+            (_label(row, "sub_label", path, number), _label(row, "obj_label", path, number))
+            for number, row in json_lines(path)
+        ]
         for path in sorted(folder.glob("*.jsonl"))
     }
 
@@ -26,7 +29,9 @@ def _label(row: dict, key: str, path: Path, number: int) -> str:
     return value.strip()
 
 
-def write_shipped_triples(lama: Path, more_triples: Path | None, ours: dict[str, Relation], target: Path) -> dict[str, int]:
+def write_shipped_triples(
+    lama: Path, more_triples: Path | None, ours: dict[str, Relation], target: Path
+) -> dict[str, int]:
     """Writes the distinct triples of LAMA's T-REx and Google-RE as labels only.
 
     LAMA's own files come first; a folder of further T-REx triples fills relations and facts that they lack.

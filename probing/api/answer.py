@@ -33,7 +33,9 @@ class Answer(SentenceShown[EveryLayer]):
 
     @property
     def notes(self) -> list[str]:
-        """What the model reads otherwise than the sentence looks: unknown pieces, special tokens that were typed; usually empty."""
+        """What the model reads otherwise than the sentence looks: unknown pieces, special tokens that were typed;
+        usually empty.
+        """
         return list(self._answer.notes)
 
     @property
@@ -43,7 +45,9 @@ class Answer(SentenceShown[EveryLayer]):
 
     @property
     def watched(self) -> pd.DataFrame:
-        """The watched words: ``layer, token, rank, probability``, one row per layer and word; no rows without ``watch``."""
+        """The watched words: ``layer, token, rank, probability``, one row per layer and word; no rows without
+        ``watch``.
+        """
         return watched_of(self._answer).rename(columns={"word": "token"})[["layer", "token", "rank", "probability"]]
 
     @property
@@ -69,11 +73,16 @@ class Answer(SentenceShown[EveryLayer]):
         from probing.figures.tokens.token_grid import token_grid
 
         tokens = tokens_of(self._answer)
-        return for_notebook(token_grid(tokens, columns=int(tokens["place"].max()), dark=dark, **tracked_ranks(self._answer)), dark)
+        return for_notebook(
+            token_grid(tokens, columns=int(tokens["place"].max()), dark=dark, **tracked_ranks(self._answer)), dark
+        )
 
     def __repr__(self) -> str:
         best = self._answer.layers[-1].tokens[0]
-        said = f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r} {best.probability:.1%})"
+        said = (
+            f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r}"
+            f" {best.probability:.1%})"
+        )
         return " ".join([said, *self.notes])
 
     def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":

@@ -1,4 +1,6 @@
-"""A caller's arguments: errors name them, and one of the wrong type is an error that shows what was got and what was expected."""
+"""A caller's arguments: errors name them, and one of the wrong type is an error that shows what was got and what was
+expected.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -59,7 +61,9 @@ class Argument:
         try:
             return self.adapter.validate_python(given, context=name)
         except ValidationError:
-            raise OptionError(f"got {name}={in_short(given)}, of type {type(given).__name__}; expected {words or self.words}") from None
+            raise OptionError(
+                f"got {name}={in_short(given)}, of type {type(given).__name__}; expected {words or self.words}"
+            ) from None
 
 
 def _text(given: Any, info: ValidationInfo) -> Any:
@@ -90,7 +94,9 @@ TEXT = Argument(TypeAdapter(_Text), "a text")
 NUMBER = Argument(TypeAdapter(_Number), "a whole number")
 FLAG = Argument(TypeAdapter(Annotated[bool, Strict()]), "True or False")
 WORDS = Argument(TypeAdapter(Annotated[_Text | tuple[_Text, ...], _LISTED]), "a name or a list of names")
-NUMBERS = Argument(TypeAdapter(Annotated[_Number | tuple[_Number, ...], _LISTED]), "a whole number or a list of whole numbers")
+NUMBERS = Argument(
+    TypeAdapter(Annotated[_Number | tuple[_Number, ...], _LISTED]), "a whole number or a list of whole numbers"
+)
 
 
 def in_short(value: Any) -> str:
@@ -121,7 +127,8 @@ def readable(name: str, given: str) -> str:
 
     >>> readable("sentence", "half \\ud83d")
     Traceback (most recent call last):
-    probing.core.errors.OptionError: sentence= contains '\\ud83d', which is half a character; type it again, or save it as UTF-8
+    probing.core.errors.OptionError: sentence= contains '\\ud83d', which is half a character; type it again, or save it
+        as UTF-8
     """
     refuse_half_characters(given, f"{name}=", OptionError)
     if "\0" in given:

@@ -38,14 +38,28 @@ class Comparison:
         """Numbers of facts by outcome at the last layer, as on the page Compare models.
 
         Returns:
-            One row per probe set: ``probe_set, n`` (facts that both were asked), ``kept, gained, lost, never``; ``base_value`` and
-            ``value`` (shares that the base and the model know), ``difference`` (the model's minus the base's) with its 95 % interval
-            ``low, high`` (Newcombe; ``low_answers, high_answers`` if answers are drawn again, too) and ``p_value`` (McNemar's exact test);
-            ``still_inside, moved, suppressed, displaced, not_read``, the fates of the lost facts; ``still_inside_share, moved_share`` of
-            the lost facts, beside ``still_inside_wrong, moved_wrong`` of equally confident wrong answers, with intervals of the
-            differences (k = 1 only); ``only_base, only_model`` (facts that only one was asked).
+            One row per probe set: ``probe_set, n`` (facts that both were asked), ``kept, gained, lost, never``;
+                ``base_value`` and
+            ``value`` (shares that the base and the model know), ``difference`` (the model's minus the base's) with its
+            95 % interval ``low, high`` (Newcombe; ``low_answers, high_answers`` if answers are drawn again, too) and
+            ``p_value`` (McNemar's exact test); ``still_inside, moved, suppressed, displaced, not_read``, the fates of
+            the lost facts; ``still_inside_share, moved_share`` of the lost facts, beside ``still_inside_wrong,
+            moved_wrong`` of equally confident wrong answers, with intervals of the differences (k = 1 only);
+            ``only_base, only_model`` (facts that only one was asked).
         """
-        columns = ["probe_set", "n", *PARTS, "base_value", "value", "difference", "low", "high", "low_answers", "high_answers", "p_value"]
+        columns = [
+            "probe_set",
+            "n",
+            *PARTS,
+            "base_value",
+            "value",
+            "difference",
+            "low",
+            "high",
+            "low_answers",
+            "high_answers",
+            "p_value",
+        ]
         columns += [*FATES, *BESIDE, "only_base", "only_model"]
         return self._counted[columns]
 
@@ -54,8 +68,10 @@ class Comparison:
         """The same at every layer that both models have.
 
         Returns:
-            One row per probe set and layer: ``probe_set, layer, n, kept, gained, lost, never``; ``base_value`` and ``value`` with their
-            95 % intervals (Wilson), ``difference`` with its own (Newcombe, and over answers) and ``p_value``. Layer 0 is the embeddings.
+            One row per probe set and layer: ``probe_set, layer, n, kept, gained, lost, never``; ``base_value`` and
+                ``value`` with their
+            95 % intervals (Wilson), ``difference`` with its own (Newcombe, and over answers) and ``p_value``. Layer 0
+            is the embeddings.
         """
         tables = [
             paired_by_layer(self._database, pair.base_run_id, pair.run_id, self.k).assign(probe_set=pair.probe_set)
@@ -70,9 +86,11 @@ class Comparison:
         """The facts that only the base knows at its last layer.
 
         Returns:
-            One row per fact: ``probe_set, relation, subject, object``; ``base_rank, rank`` of the right answer; ``base_answer, answer``,
-            each model's best token; ``fate`` (where a lost fact is now); ``prompt``; ``base_probability, probability`` of the right
-            answer; ``base_answer_probability, answer_probability``; ``fact_id``. The tables of all parts have these columns.
+            One row per fact: ``probe_set, relation, subject, object``; ``base_rank, rank`` of the right answer;
+                ``base_answer, answer``,
+            each model's best token; ``fate`` (where a lost fact is now); ``prompt``; ``base_probability, probability``
+            of the right answer; ``base_answer_probability, answer_probability``; ``fact_id``. The tables of all parts
+            have these columns.
         """
         return self._part("lost")
 
@@ -115,4 +133,6 @@ class Comparison:
     def _database(self) -> Database:
         """The results of the folders, of which only these runs are asked for."""
         with in_a_notebook():
-            return open_database(*dict.fromkeys(folder for theirs, ours, _, _ in self._pairs for folder in (ours, theirs)))
+            return open_database(
+                *dict.fromkeys(folder for theirs, ours, _, _ in self._pairs for folder in (ours, theirs))
+            )

@@ -34,7 +34,8 @@ def for_notebook(figure: "go.Figure", dark: bool = False) -> "go.Figure":
 class Shown(ABC):
     """An answer that a notebook shows as its figure.
 
-    JupyterLab and VS Code draw Plotly's own format by themselves, so they need no network. Other programs take the HTML.
+    JupyterLab and VS Code draw Plotly's own format by themselves, so they need no network. Other programs take the
+    HTML.
     """
 
     @abstractmethod
@@ -76,7 +77,9 @@ def as_plotly(figure: "go.Figure") -> dict[str, Any]:
 
 
 def as_html(figure: "go.Figure", table: pd.DataFrame) -> str:
-    """A figure with its numbers below it, collapsed. Plotly's script comes from the network; without it, the numbers are opened."""
+    """A figure with its numbers below it, collapsed. Plotly's script comes from the network; without it, the numbers
+    are opened.
+    """
     drawn = figure.to_html(full_html=False, include_plotlyjs="cdn", config=_CONFIG)
     numbers = table.to_html(index=False, max_rows=_MAX_ROWS, border=0)
     return f"{drawn}<details><summary>{len(table):,} rows</summary>{numbers}</details>{_OPEN_THE_NUMBERS}"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class TokenAnswer(SentenceShown[EveryToken]):
     """The predictions of every layer at every token of a sentence; made by ``Model.every_token``.
 
-    Layer 0 is the embeddings; positions count from 0, ranks from 1; probabilities are in [0, 1], out of the whole vocabulary.
+    Layer 0 is the embeddings; positions count from 0, ranks from 1; probabilities are in [0, 1], out of the whole
+    vocabulary.
 
     >>> import probing
     >>> answer = probing.load("nesia-mini").every_token("Paris is in France.", top=1)
@@ -48,14 +49,22 @@ class TokenAnswer(SentenceShown[EveryToken]):
 
         best = every_token_of(self._answer)
         cells = pd.DataFrame(
-            {"layer": best["position"], "place": best["layer"] + 1, "token": best["token"], "probability": best["probability"]}
+            {
+                "layer": best["position"],
+                "place": best["layer"] + 1,
+                "token": best["token"],
+                "probability": best["probability"],
+            }
         )
         layers = [f"layer {layer}" for layer in range(len(self._answer.ids))]
         return for_notebook(token_grid(cells, names=layers, rows=self._answer.pieces, dark=dark), dark)
 
     def __repr__(self) -> str:
         layers, pieces, _ = self._answer.ids.shape
-        return f"TokenAnswer({self.sentence!r}, model={self.model!r}, head={self.head!r}, {layers} layers of {pieces} word pieces)"
+        return (
+            f"TokenAnswer({self.sentence!r}, model={self.model!r}, head={self.head!r}, {layers} layers of {pieces} word"
+            " pieces)"
+        )
 
     def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
         return self.figure(), self.table

@@ -60,13 +60,17 @@ class Model:
         return self.live.encoder
 
     def __reduce__(self) -> Any:
-        raise TypeError("a loaded model cannot be pickled; pickle its answers, or load it where it is used: probing.load(...)")
+        raise TypeError(
+            "a loaded model cannot be pickled; pickle its answers, or load it where it is used: probing.load(...)"
+        )
 
     def __repr__(self) -> str:
         of = self.encoder
         return f"Model({self.name!r}, head={self.head!r}, {of.depth} layers of {of.hidden}, on {of.device})"
 
-    def ask(self, sentence: str, top: int = 5, watch: str | Sequence[str] | None = None, mask: int | None = None) -> Answer:
+    def ask(
+        self, sentence: str, top: int = 5, watch: str | Sequence[str] | None = None, mask: int | None = None
+    ) -> Answer:
         """Predicts the gap of a sentence at every layer.
 
         Args:
@@ -80,8 +84,8 @@ class Model:
 
         Raises:
             OptionError: if an argument has another type.
-            PromptError: if the sentence has no gap, several gaps without ``mask``, or more word pieces than the model takes; if a
-                watched word is several tokens; or if ``top`` or ``mask`` is out of range.
+            PromptError: if the sentence has no gap, several gaps without ``mask``, or more word pieces than the model
+                takes; if a watched word is several tokens; or if ``top`` or ``mask`` is out of range.
 
         >>> import probing
         >>> model = probing.load("nesia-mini")
@@ -109,7 +113,8 @@ class Model:
 
         Raises:
             OptionError: if an argument has another type.
-            PromptError: if the sentence is empty or has more word pieces than the model takes, or ``top`` is out of range.
+            PromptError: if the sentence is empty or has more word pieces than the model takes, or ``top`` is out of
+                range.
         """
         from probing.api.every_token import TokenAnswer
 
@@ -129,16 +134,19 @@ class Model:
         A second call with the same facts reads the stored predictions. After an interruption, another call resumes.
 
         Args:
-            facts: a DataFrame, an Arrow table or a list of dicts with ``subject, relation, object, prompt``, where the prompt has one
-                gap (``[MASK]`` or ``___``); the path of a file with such a table (CSV, TSV, JSON or Parquet), or of a folder in LAMA's
-                layout; or the name of shipped facts: ``trex``, ``google_re``, ``common_sense``, ``questions`` or ``all``.
+            facts: a DataFrame, an Arrow table or a list of dicts with ``subject, relation, object, prompt``, where the
+                prompt has one gap (``[MASK]`` or ``___``); the path of a file with such a table (CSV, TSV, JSON or
+                Parquet), or of a folder in LAMA's layout; or the name of shipped facts: ``trex``, ``google_re``,
+                ``common_sense``, ``questions`` or ``all``.
             called: name of your own facts in results; by default the name of the file, or ``own-facts``.
             templates: name of a template set; by default that of the LAMA folder, else ``default``.
-            out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the pages read.
+            out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the
+                pages read.
             progress: whether to show a progress bar.
 
         Returns:
-            The stored predictions: one row per fact and layer, layer curves, and the number of facts that were left out.
+            The stored predictions: one row per fact and layer, layer curves, and the number of facts that were left
+                out.
 
         Raises:
             FactsError: if the facts do not exist, lack a column or have it twice, or a cell is no text.
@@ -158,30 +166,35 @@ class Model:
         with in_a_notebook():
             optional_text("templates", templates, "the name of a template set")
             called = optional_text("called", called, "a name for your own facts")
-            return probe_facts(self, facts, called=called, templates=templates, out=optional_folder("out", out), progress=progress)
+            return probe_facts(
+                self, facts, called=called, templates=templates, out=optional_folder("out", out), progress=progress
+            )
 
-    def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> "SpanAnswer":
+    def edges(
+        self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None
+    ) -> "SpanAnswer":
         """Predicts labels of words of a sentence at every layer, by edge probes.
 
-        A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text whose words are
-        already separated by spaces stays unchanged. Every error about spans lists the words with their numbers.
+        A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text
+        whose words are already separated by spaces stays unchanged. Every error about spans lists the words with their
+        numbers.
 
         Args:
-            sentence: the sentence. If it has more word pieces than the model takes, its end is cut off, as in the training of the
-                probes; a span in the part that is cut off is an error.
-            spans: one or two spans of words, each (start, end), counted in words from 0, with the end exclusive: (3, 5) is the fourth
-                and the fifth word. Tasks of one span use each of them, tasks of two spans both in this order. Tasks whose spans are
-                single words are left out if a span is longer.
+            sentence: the sentence. If it has more word pieces than the model takes, its end is cut off, as in the
+                training of the probes; a span in the part that is cut off is an error.
+            spans: one or two spans of words, each (start, end), counted in words from 0, with the end exclusive: (3, 5)
+                is the fourth and the fifth word. Tasks of one span use each of them, tasks of two spans both in this
+                order. Tasks whose spans are single words are left out if a span is longer.
             tasks: names of tasks; None takes all that have probes. ``python -m probing edges tasks`` lists them.
 
         Returns:
             The predictions of every task that fits the spans: ``words``, ``answers``, ``table`` and ``figure()``.
 
         Raises:
-            OptionError: if the sentence is empty or not a text, the number of spans is not 1 or 2, or a task has no probes or needs two
-                spans where there is one.
-            EdgeDataError: if a span is not a pair of integers, is outside the sentence or the part that the model takes, or has no word
-                pieces.
+            OptionError: if the sentence is empty or not a text, the number of spans is not 1 or 2, or a task has no
+                probes or needs two spans where there is one.
+            EdgeDataError: if a span is not a pair of integers, is outside the sentence or the part that the model
+                takes, or has no word pieces.
             HeadError: if no probes are trained on this model, or their files are damaged.
 
         >>> import probing
@@ -199,8 +212,9 @@ class Model:
     def sentence(self, text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> "SentenceAnswer":
         """Predicts properties of a sentence, or of a pair, at every layer by sentence probes, and measures attention.
 
-        A fine-tuned model is compared with the model that it was fine-tuned from. Attention needs no probes; the verdicts do. If one of
-        the two has no probes, a warning has the command that trains some; if neither has any, ``table`` raises an error with it.
+        A fine-tuned model is compared with the model that it was fine-tuned from. Attention needs no probes; the
+        verdicts do. If one of the two has no probes, a warning has the command that trains some; if neither has any,
+        ``table`` raises an error with it.
 
         Args:
             text: the sentence.
@@ -208,7 +222,8 @@ class Model:
             tasks: names of tasks; None takes all that have probes. ``python -m probing sentences tasks`` lists them.
 
         Returns:
-            The verdicts of the probes and the attention: ``table``, ``attention``, ``heads``, ``same_word`` and ``figure()``.
+            The verdicts of the probes and the attention: ``table``, ``attention``, ``heads``, ``same_word`` and
+            ``figure()``.
 
         Raises:
             PromptError: if the sentence is empty or too long for the model.
@@ -249,7 +264,10 @@ def open_model(
         if isinstance(model, str | Path):
             readable("model", str(model))
             if tokenizer is not None:
-                raise ModelError(f"got a tokenizer with {str(model)!r}, which has its own; give a tokenizer only with a model in memory")
+                raise ModelError(
+                    f"got a tokenizer with {str(model)!r}, which has its own; give a tokenizer only with a model in"
+                    " memory"
+                )
             source: str | None = str(model)
             encoder = open_encoder(str(model), base, device, name=name, revision=revision)
             entry = at_same_commits(find_entry(str(model), base, name, revision), encoder)
@@ -276,6 +294,7 @@ def _not_trained(encoder: Encoder, kind: str, source: str | None) -> HeadError:
     asked = "model, tokenizer=tokenizer" if source is None else repr(source)
     saved = " for the model saved in a folder (save_pretrained)" if source is None else ""
     return HeadError(
-        f"no {kind} heads are trained for {encoder.name}. Read its layers with the logit lens, which needs no training: "
+        f"no {kind} heads are trained for {encoder.name}. Read its layers with the logit lens, which needs no"
+        " training: "
         f'probing.load({asked}, head="{LOGIT_LENS}"). Or train heads{saved}: {train_command(encoder, kind)}'
     )

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 class Plots:
     """Figures of the pages; every method has the arguments of the method of ``Results`` with the same name.
 
-    An argument that is left out has the default of the page. Every method takes ``dark=True`` for a dark notebook and returns a
-    ``plotly.graph_objects.Figure``. It raises the errors of the method of ``Results``, and a ``FigureError`` with the argument to narrow
-    if the figure cannot show the choice.
+    An argument that is left out has the default of the page. Every method takes ``dark=True`` for a dark notebook and
+    returns a ``plotly.graph_objects.Figure``. It raises the errors of the method of ``Results``, and a ``FigureError``
+    with the argument to narrow if the figure cannot show the choice.
     """
 
     def __init__(self, results: "Results"):
@@ -93,7 +93,9 @@ class Plots:
         'known at the last layer'
         """
         names = run_names(model, head, probe_set, templates)
-        return for_notebook(fact_figures.total_figure(self._results.database, names, _cell(k, average), self._looks), dark)
+        return for_notebook(
+            fact_figures.total_figure(self._results.database, names, _cell(k, average), self._looks), dark
+        )
 
     @checked
     def forgotten(
@@ -111,7 +113,8 @@ class Plots:
         Args:
             model, head, probe_set: one run.
             k: one of 1, 10, 100; None takes 1.
-            definition: one of ``caption``, ``authors``, ``strict``, to show only the relations that are forgotten by it; None shows all.
+            definition: one of ``caption``, ``authors``, ``strict``, to show only the relations that are forgotten by
+                it; None shows all.
             templates, dark: as for ``curve``.
 
         >>> import probing
@@ -119,7 +122,11 @@ class Plots:
         >>> type(figure).__name__
         'Figure'
         """
-        names, (rank, _), meant = run_names(*_one(model, head, probe_set), templates), _cell(k), single("definition", definition)
+        names, (rank, _), meant = (
+            run_names(*_one(model, head, probe_set), templates),
+            _cell(k),
+            single("definition", definition),
+        )
         refuse_unknown_words("definition", () if meant is None else (meant,), DEFINITIONS)
         return for_notebook(fact_figures.forgotten_figure(self._results.database, names, rank, meant), dark)
 
@@ -134,10 +141,12 @@ class Plots:
         templates: str = "default",
         dark: bool = False,
     ) -> "go.Figure":
-        """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and the fates of the lost ones.
+        """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and the fates of the lost
+        ones.
 
         Args:
-            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact, with its base.
+            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact, with
+                its base.
             k: one of 1, 10, 100; None takes 1.
             base: one base.
             templates, dark: as for ``curve``.
@@ -148,7 +157,10 @@ class Plots:
         True
         """
         names, (rank, _) = run_names(*_one(model, head, probe_set), templates), _cell(k)
-        return for_notebook(fact_figures.transitions_figure(self._results.database, names, rank, single("base", base), self._looks), dark)
+        return for_notebook(
+            fact_figures.transitions_figure(self._results.database, names, rank, single("base", base), self._looks),
+            dark,
+        )
 
     @checked
     def facts(
@@ -218,8 +230,9 @@ class Plots:
         """Pipeline: the layers at which tasks are solved, F1 by layer, labels, or the order of tasks.
 
         Args:
-            what: ``summary`` (centre of gravity and expected layer, one row per task), ``scores`` (F1 by layer, one panel per task),
-                ``labels`` (of one task) or ``tasks`` (order of the tasks in one model). There is no figure of ``models``.
+            what: ``summary`` (centre of gravity and expected layer, one row per task), ``scores`` (F1 by layer, one
+                panel per task), ``labels`` (of one task) or ``tasks`` (order of the tasks in one model). There is no
+                figure of ``models``.
             model: at most four; None takes those that are not fine-tuned.
             task, unseen: as for ``Results.edges``.
             part: one of ``dev`` (default), ``test``.
@@ -253,9 +266,10 @@ class Plots:
             what: ``accuracy`` (one panel per task), ``changes`` (one fine-tuned model, tasks by layers), ``where-gone``
                 (one fine-tuned model, fates by task) or ``curve`` (one task, by number of training sentences).
                 There is no figure of ``groups``.
-            model: at most four; None takes the page's default, for ``changes`` and ``where-gone`` the first fine-tuned one.
-            task, pooling, protocol, layer: as for ``Results.sentences``; ``changes`` shows one pooling, ``curve`` one task and, without a
-                layer, the best layer of each line.
+            model: at most four; None takes the page's default, for ``changes`` and ``where-gone`` the first fine-tuned
+                one.
+            task, pooling, protocol, layer: as for ``Results.sentences``; ``changes`` shows one pooling, ``curve`` one
+                task and, without a layer, the best layer of each line.
             reading: only ``own``, because the figures show own probes.
             dark: for a dark notebook.
 
@@ -265,7 +279,9 @@ class Plots:
         '<b>Subject number</b><br>by dev: layer 1, 72.9 %'
         """
         choice = chosen(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
-        return for_notebook(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
+        return for_notebook(
+            sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark
+        )
 
     @checked
     def changes(
@@ -282,8 +298,8 @@ class Plots:
         """What fine-tuning changed: all measures of one fine-tuned model and its base, on one layer axis.
 
         Args:
-            what: None draws all panels, including facts and probes; ``values`` (attention, states) or ``perplexity`` draws only its panels.
-                There is no figure of ``epochs``.
+            what: None draws all panels, including facts and probes; ``values`` (attention, states) or ``perplexity``
+                draws only its panels. There is no figure of ``epochs``.
             model: one fine-tuned model; None takes the first.
             measure: for ``values``, the measures to keep.
             heads: only False, because the figure shows whole layers.
@@ -300,7 +316,9 @@ class Plots:
         choice = None
         if what is not None or measure is not None or heads:
             choice = chosen(CHANGES, what or "values", model=names.models, measure=measure, heads=heads)
-        return for_notebook(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
+        return for_notebook(
+            change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark
+        )
 
     @checked
     def forgetting(

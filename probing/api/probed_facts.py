@@ -69,17 +69,22 @@ class Probed(Shown):
         """The predictions of every layer.
 
         Returns:
-            One row per fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank`` (of the right answer in
-            the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with the swapped
-            subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
-            ``top_probability``. Layer 0 is the embeddings.
+            One row per fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank`` (of the
+                right answer in
+            the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with
+            the swapped subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]),
+            ``top_token`` and ``top_probability``. Layer 0 is the embeddings.
         """
         return answers_of_runs(self._database, self.run_ids)
 
     @property
     def left_out(self) -> pd.DataFrame:
-        """Number of facts that were not asked: ``probe_set, reason, n``; no rows if all were asked. ``left_out_facts`` lists them."""
-        rows = [(one.facts.probe_set, reason, n) for one in self._sets for reason, n in sorted(one.facts.left_out.items())]
+        """Number of facts that were not asked: ``probe_set, reason, n``; no rows if all were asked. ``left_out_facts``
+        lists them.
+        """
+        rows = [
+            (one.facts.probe_set, reason, n) for one in self._sets for reason, n in sorted(one.facts.left_out.items())
+        ]
         return pd.DataFrame(rows, columns=["probe_set", "reason", "n"])
 
     @property
@@ -87,7 +92,8 @@ class Probed(Shown):
         """The facts that were not asked.
 
         Returns:
-            One row per fact: ``probe_set, reason, relation, subject, object, prompt``. Facts that LAMA's own reader leaves out, such as
+            One row per fact: ``probe_set, reason, relation, subject, object, prompt``. Facts that LAMA's own reader
+                leaves out, such as
             those judged wrong, are counted in ``left_out`` only.
         """
         columns = ("relation", "subject", "object", "prompt")
@@ -97,16 +103,17 @@ class Probed(Shown):
 
     @checked
     def curve(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
-        """P@k by layer: the share of facts whose right answer is among the layer's first k. The column ``value`` has it.
+        """P@k by layer: the share of facts whose right answer is among the layer's first k. The column ``value`` has
+        it.
 
         Args:
             k: 1, 10 or 100.
             average: ``macro``, the mean over relations, or ``micro``, over facts.
 
         Returns:
-            The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n`` (facts), ``value``
-            and its 95 % interval ``low, high``, and ``low_answers, high_answers`` if answers are drawn again, too;
-            ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped``
+            The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n``
+            (facts), ``value`` and its 95 % interval ``low, high``, and ``low_answers, high_answers`` if answers are
+            drawn again, too; ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped``
             (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:
@@ -116,7 +123,8 @@ class Probed(Shown):
 
     @checked
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
-        """Last-layer knowledge and total knowledge: the facts that the last layer knows, and those that any layer knows.
+        """Last-layer knowledge and total knowledge: the facts that the last layer knows, and those that any layer
+        knows.
 
         Args:
             k, average: as for ``curve``.
@@ -135,16 +143,17 @@ class Probed(Shown):
         """What this model kept, gained and lost of what another one knew, fact by fact, as on the page Compare models.
 
         Args:
-            base: the same facts, probed in the model that this one was fine-tuned from, or in any other, with the same kind of heads.
+            base: the same facts, probed in the model that this one was fine-tuned from, or in any other, with the same
+                kind of heads.
             k: the rank up to which a fact counts as known: 1, 10 or 100.
 
         Returns:
-            The counts with their intervals, by layer too, and the facts themselves: ``counts``, ``by_layer``, ``lost``, ``kept``,
-            ``gained`` and ``never``.
+            The counts with their intervals, by layer too, and the facts themselves: ``counts``, ``by_layer``, ``lost``,
+            ``kept``, ``gained`` and ``never``.
 
         Raises:
-            OptionError: if ``base`` is not a ``Probed``, the two have different kinds of heads or no probe set in common, or for another
-                k.
+            OptionError: if ``base`` is not a ``Probed``, the two have different kinds of heads or no probe set in
+                common, or for another k.
 
         >>> import probing
         >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
@@ -161,10 +170,13 @@ class Probed(Shown):
         from probing.api.comparison import Comparison
 
         if not isinstance(base, Probed):
-            raise OptionError(f"got {type(base).__name__} to compare with; expected what probe returns of another model")
+            raise OptionError(
+                f"got {type(base).__name__} to compare with; expected what probe returns of another model"
+            )
         if base.head != self.head:
             raise OptionError(
-                f"{self.model} was probed with {self.head} heads, {base.model} with {base.head}; probe both with the same kind (head=)"
+                f"{self.model} was probed with {self.head} heads, {base.model} with {base.head}; probe both with the"
+                " same kind (head=)"
             )
         theirs = {one.key: one.run_id for one in base._sets if one.run_id}
         pairs = [(theirs[one.key], one.run_id) for one in self._sets if one.run_id and one.key in theirs]
@@ -175,7 +187,8 @@ class Probed(Shown):
 
     @checked
     def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
-        """The layer curve of the page: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
+        """The layer curve of the page: P@k by layer with its 95 % interval, the majority answer and the swapped
+        subject.
 
         Args:
             k, average: as for ``curve``.
@@ -241,7 +254,9 @@ def probe_facts(
         base=model.base,
         progress=progress,
     )
-    return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))
+    return Probed(
+        model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info)
+    )
 
 
 def _refuse_others(k: int, average: str) -> None:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from probing.api.model import Model
     from probing.figures.theme import go
 
-#: Bases that were opened for a model, so that the next sentence does not load them again; they are removed with the model.
+#: Bases that were opened for a model, so that the next sentence does not load them again; they are removed with the
+#: model.
 _BASES: "WeakKeyDictionary[Model, Encoder | None]" = WeakKeyDictionary()
 
 
@@ -61,10 +62,10 @@ class SentenceAnswer(Shown):
         """The verdict of every probe at every layer, as ``probing sentences ask`` prints it.
 
         Returns:
-            One row per model, task, pooling and layer: ``model, task, pooling, layer, label, p, margin, accuracy, majority,
-            above_majority``. Layer 0 is the embeddings. ``p`` is the probability of the label, ``margin`` the logarithm of its
-            ratio to the probability of the next label; ``accuracy`` and ``majority`` are shares of the task's test sentences, in
-            [0, 1]. A verdict means nothing if ``above_majority`` is False.
+            One row per model, task, pooling and layer: ``model, task, pooling, layer, label, p, margin, accuracy,
+            majority, above_majority``. Layer 0 is the embeddings. ``p`` is the probability of the label, ``margin`` the
+            logarithm of its ratio to the probability of the next label; ``accuracy`` and ``majority`` are shares of the
+            task's test sentences, in [0, 1]. A verdict means nothing if ``above_majority`` is False.
 
         Raises:
             HeadError: if no sentence probes are trained on the model.
@@ -77,15 +78,18 @@ class SentenceAnswer(Shown):
         """Attention by layer, as ``probing sentences ask`` prints it.
 
         Returns:
-            One row per model and layer, from layer 1: ``model, layer`` and, for the first token (``-first``) and the mean over all tokens
-            (``-mean``), each the mean over heads: ``entropy`` in nats; ``to-first, to-separator, to-punctuation, to-self``, shares of
-            attention in [0, 1]; and, with a base, the distance from it: ``emd`` in tokens and ``total-variation`` in [0, 1].
+            One row per model and layer, from layer 1: ``model, layer`` and, for the first token (``-first``) and the
+            mean over all tokens (``-mean``), each the mean over heads: ``entropy`` in nats; ``to-first, to-separator,
+            to-punctuation, to-self``, shares of attention in [0, 1]; and, with a base, the distance from it: ``emd`` in
+            tokens and ``total-variation`` in [0, 1].
         """
         return ask.attention_rows(self.found)
 
     @property
     def heads(self) -> pd.DataFrame:
-        """Attention of every head: the columns of ``attention`` with ``head``, counted from 1; one row per model, layer and head."""
+        """Attention of every head: the columns of ``attention`` with ``head``, counted from 1; one row per model, layer
+        and head.
+        """
         number = range(self.found.attention.own.maps.shape[1])
         tables = [ask.attention_rows(self.found, head).assign(head=head + 1) for head in number]
         table = pd.concat(tables, ignore_index=True).sort_values(["model", "layer", "head"], ignore_index=True)
@@ -96,7 +100,8 @@ class SentenceAnswer(Shown):
         """Similarity of the states of words that occur more than once.
 
         Returns:
-            One row per model, word and layer: ``model, word, times, layer, similarity``, the mean cosine of its occurrences.
+            One row per model, word and layer: ``model, word, times, layer, similarity``, the mean cosine of its
+                occurrences.
         """
         return ask.similarity_rows(self.found)
 
@@ -105,8 +110,8 @@ class SentenceAnswer(Shown):
         """The page's figure.
 
         Args:
-            what: ``verdicts`` draws the predictions of the probes, one row per task and pooling and one column per layer; ``attention``
-                draws the first token's attention by layer.
+            what: ``verdicts`` draws the predictions of the probes, one row per task and pooling and one column per
+                layer; ``attention`` draws the first token's attention by layer.
             dark: whether the page is dark.
 
         Raises:
@@ -157,7 +162,9 @@ class SentenceAnswer(Shown):
         return f"SentenceAnswer({asked}, model={self.model!r}{beside}, probes: {', '.join(tasks) or 'none'})"
 
 
-def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> SentenceAnswer:
+def ask_sentence(
+    model: "Model", text: str, second: str | None = None, tasks: Sequence[str] | None = None
+) -> SentenceAnswer:
     """The answer of ``Model.sentence``, which documents arguments and errors."""
     arguments.text("text", text)
     arguments.optional_text("second", second, "a second sentence")
@@ -172,7 +179,9 @@ def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Se
             warnings.warn(line, stacklevel=3)
     elif names and missing:
         raise HeadError(missing[-1])
-    return SentenceAnswer(model.name, base.name if base else None, text, second, _only(found, names, second), tuple(missing))
+    return SentenceAnswer(
+        model.name, base.name if base else None, text, second, _only(found, names, second), tuple(missing)
+    )
 
 
 def _only(found: ask.SentenceAnswer, tasks: Sequence[str], second: str | None) -> ask.SentenceAnswer:
@@ -186,5 +195,7 @@ def _only(found: ask.SentenceAnswer, tasks: Sequence[str], second: str | None) -
         )
     if not tasks:
         return found
-    kept = {model: tuple(one for one in of_model if one.probes.task in tasks) for model, of_model in found.verdicts.items()}
+    kept = {
+        model: tuple(one for one in of_model if one.probes.task in tasks) for model, of_model in found.verdicts.items()
+    }
     return ask.SentenceAnswer(found.attention, kept)

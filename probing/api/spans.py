@@ -44,9 +44,11 @@ class SpanAnswer(Shown):
         """Every label at every layer, as ``probing edges trace --as csv`` prints it.
 
         Returns:
-            One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written ``3:5``, and
-            ``span2`` is empty for a task of one span. Layer 0 is the embeddings; the probe of layer l reads the layers 0 to l. ``p`` is
-            the probe's probability of the label, ``share`` is p divided by the sum of the p of all labels; both are in [0, 1].
+            One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written
+                ``3:5``, and
+            ``span2`` is empty for a task of one span. Layer 0 is the embeddings; the probe of layer l reads the layers
+            0 to l. ``p`` is the probe's probability of the label, ``share`` is p divided by the sum of the p of all
+            labels; both are in [0, 1].
         """
         return label_rows(self.model, self.traces)
 
@@ -55,14 +57,16 @@ class SpanAnswer(Shown):
         """The predictions of the last layer, and the layer from which on they stay the same.
 
         Returns:
-            One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``. ``settled`` is the
-            first layer from which on the answer stays; ``f1`` is the last layer's F1 on the task's development part, in [0, 1].
+            One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``.
+            ``settled`` is the first layer from which on the answer stays; ``f1`` is the last layer's F1 on the task's
+            development part, in [0, 1].
         """
         return answer_rows(self.model, self.traces)
 
     @checked
     def figure(self, dark: bool = False) -> "go.Figure":
-        """The page's figure: one row per task, one column per layer, with the shares of the labels that explain the answer.
+        """The page's figure: one row per task, one column per layer, with the shares of the labels that explain the
+        answer.
 
         Args:
             dark: whether the page is dark.
@@ -83,7 +87,9 @@ class SpanAnswer(Shown):
         return "\n".join([f"SpanAnswer({' '.join(self.words)!r}, {spans}, model={self.model!r})", *said])
 
 
-def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
+def ask_spans(
+    model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None
+) -> SpanAnswer:
     """The answer of ``Model.edges``, which documents arguments and errors."""
     names = texts("tasks", tasks)
     words = split_words(text("sentence", sentence, "one text, as in 'he smoked in toronto'"))
@@ -103,7 +109,9 @@ def _checked(spans: Sequence[tuple[int, int]], words: Sequence[str]) -> tuple[Sp
     numbers = f"the words are: {numbered(words)}"
     given = list(spans) if isinstance(spans, Iterable) and not isinstance(spans, str) else [spans]
     if len(given) not in (1, 2):
-        raise OptionError(f"got {len(given)} spans; expected one, or two for tasks of pairs, as in [(0, 1), (3, 5)]; {numbers}")
+        raise OptionError(
+            f"got {len(given)} spans; expected one, or two for tasks of pairs, as in [(0, 1), (3, 5)]; {numbers}"
+        )
     return tuple(_span(one, len(words), numbers) for one in given)
 
 
@@ -112,10 +120,12 @@ def _span(span: Sequence[int], words: int, numbers: str) -> Span:
         start, end = (index(number) for number in span)
     except (TypeError, ValueError) as error:
         raise EdgeDataError(
-            f"got the span {span!r}; expected a list of pairs (start, end) of integers, the end exclusive, as in [(0, 1)]; {numbers}"
+            f"got the span {span!r}; expected a list of pairs (start, end) of integers, the end exclusive, as in [(0,"
+            f" 1)]; {numbers}"
         ) from error
     if not 0 <= start < end <= words:
         raise EdgeDataError(
-            f"got the span ({start}, {end}) in a sentence of {words} words; expected 0 <= start < end <= {words}; {numbers}"
+            f"got the span ({start}, {end}) in a sentence of {words} words; expected 0 <= start < end <= {words};"
+            f" {numbers}"
         )
     return start, end

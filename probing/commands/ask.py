@@ -32,11 +32,17 @@ def _as_json(answer: Answer) -> str:
         }
         for layer in answer.layers
     ]
-    return json.dumps({"model": answer.model, "head": answer.head, "layers": layers, "notes": answer.notes}, ensure_ascii=False)
+    return json.dumps(
+        {"model": answer.model, "head": answer.head, "layers": layers, "notes": answer.notes}, ensure_ascii=False
+    )
 
 
 def _as_text(answer: Answer) -> str:
-    lines = [answer.prompt, f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms", *answer.notes]
+    lines = [
+        answer.prompt,
+        f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms",
+        *answer.notes,
+    ]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)
         watched = "".join(f"   [{w.token}: rank {w.rank:,}, {100 * w.probability:.2f}%]" for w in layer.watched)

@@ -7,7 +7,9 @@ import typer
 
 
 def check(
-    runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
+    ] = None,
 ) -> None:
     """Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1."""
     from probing.workflows.check import check as verify

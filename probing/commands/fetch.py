@@ -12,9 +12,12 @@ from probing.workflows.fetch import fetch as bring
 
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets or models of the registry, or models of the hub (OWNER/NAME); none lists them.")
+        list[str] | None,
+        typer.Argument(help="Data sets or models of the registry, or models of the hub (OWNER/NAME); none lists them."),
     ] = None,
-    source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")
+    ] = None,
     revision: RevisionOption = None,
 ) -> None:
     """Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.

@@ -25,11 +25,13 @@ _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": F
 
 _FIRST = {
     "fetch": Command(
-        "probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one."
+        "probing.commands.fetch",
+        "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.",
     ),
     "finetune": Command(
         "probing.commands.training.finetune",
-        "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart.",
+        "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored"
+        " apart.",
     ),
     "score": Command(
         "probing.commands.training.score",
@@ -40,48 +42,65 @@ _FIRST = {
         "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
     ),
     "probe": Command(
-        "probing.commands.probe", "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes."
+        "probing.commands.probe",
+        "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",
     ),
     "build": Command("probing.commands.build", "Nothing to build: pages and reports read the result files themselves."),
 }
 _LAST = {
     "own": Command(
         "probing.commands.own_model.own",
-        "Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows the run.",
+        "Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows"
+        " the run.",
     ),
     "own-report": Command(
-        "probing.commands.own_model.own_report", "Write one page in plain words on what your model knows of your facts, as HTML."
+        "probing.commands.own_model.own_report",
+        "Write one page in plain words on what your model knows of your facts, as HTML.",
     ),
     "ask": Command("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
-    "report": Command("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
+    "report": Command(
+        "probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."
+    ),
     "reproduce": Command(
         "probing.commands.reproduce",
         "Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps.",
     ),
     "runs": Command("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
-    "terms": Command("probing.commands.terms", "Print the definitions of all quantities and terms, or of those with a name, as Markdown."),
-    "tables": Command("probing.commands.tables", "Print every column of all stored tables, or of those with a name, as Markdown."),
+    "terms": Command(
+        "probing.commands.terms",
+        "Print the definitions of all quantities and terms, or of those with a name, as Markdown.",
+    ),
+    "tables": Command(
+        "probing.commands.tables", "Print every column of all stored tables, or of those with a name, as Markdown."
+    ),
     "space": Command(
-        "probing.commands.own_model.space", "List the models, runs and probe sets on this machine with the space that each takes."
+        "probing.commands.own_model.space",
+        "List the models, runs and probe sets on this machine with the space that each takes.",
     ),
     "delete": Command(
-        "probing.commands.own_model.delete", "Delete a run, a probe set with all its runs, or a model from this machine; asks first."
+        "probing.commands.own_model.delete",
+        "Delete a run, a probe set with all its runs, or a model from this machine; asks first.",
     ),
     "check": Command(
         "probing.commands.check",
-        "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",
+        "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit"
+        " with 1.",
     ),
     "push": Command(
         "probing.commands.share.push",
-        "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing.",
+        "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again"
+        " changes nothing.",
     ),
     "pull": Command(
         "probing.commands.share.pull",
-        "Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is stored.",
+        "Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before"
+        " anything is stored.",
     ),
 }
 #: Command -> its module and line; between those of all results, the groups of the capabilities.
-COMMANDS = Declared[Command](lambda: {**_FIRST, **{name: Command("", one.line) for name, one in CAPABILITIES.items() if one.line}, **_LAST})
+COMMANDS = Declared[Command](
+    lambda: {**_FIRST, **{name: Command("", one.line) for name, one in CAPABILITIES.items() if one.line}, **_LAST}
+)
 
 #: Commands that make what ships, listed last; their modules lie in the repository next to the data, not in the package.
 MAKERS = {
@@ -95,7 +114,8 @@ MAKERS = {
     ),
     "model-card": Command(
         "data.making.commands.card",
-        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
+        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a"
+        " demonstration.",
     ),
     "facts": Command(
         "data.making.commands.triples",
@@ -139,7 +159,11 @@ def _report(capability: Capability) -> Any:
 @cache
 def _group(capability: Capability) -> Any:
     """The group of a capability's commands."""
-    of = type("CommandsOfGroup", (CommandsOnCall,), {"listed": commands_of(capability), "words": (capability.name,), "earlier": {}})
+    of = type(
+        "CommandsOfGroup",
+        (CommandsOnCall,),
+        {"listed": commands_of(capability), "words": (capability.name,), "earlier": {}},
+    )
     group = typer.Typer(name=capability.name, cls=of, help=capability.line, no_args_is_help=True, **_PLAIN)
     group.callback()(lambda: None)
     return typer.main.get_group(group)
@@ -199,7 +223,10 @@ _EXAMPLE = "" if has_data() else " --model bert-base-uncased (a download of 440 
 app = typer.Typer(
     name="probing",
     cls=AllCommandsOnCall,
-    help=f"Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'{_EXAMPLE}",
+    help=(
+        "Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of"
+        f" [MASK].'{_EXAMPLE}"
+    ),
     no_args_is_help=True,
     **_PLAIN,
 )
@@ -212,7 +239,9 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version.")) -> None:
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     # huggingface_hub 2 logs every request as httpx2, huggingface_hub 1 as httpx.
     for noisy in ("httpx", "httpx2", "urllib3", "filelock", "fsspec"):
@@ -220,7 +249,9 @@ def _options(version: bool = typer.Option(False, "--version", callback=_version,
 
 
 class _Harmless:
-    """A stream to which nothing is written that would steer a terminal, except for ``moves``, a pattern in parentheses."""
+    """A stream to which nothing is written that would steer a terminal, except for ``moves``, a pattern in
+    parentheses.
+    """
 
     def __init__(self, stream: Any, moves: str = "(?!)"):
         self._stream, self._moves = stream, moves
@@ -229,14 +260,18 @@ class _Harmless:
         """Writes a text."""
         # Every second part is a move.
         parts = re.split(self._moves, text)
-        return int(self._stream.write("".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))))
+        return int(
+            self._stream.write("".join(part if place % 2 else harmless(part) for place, part in enumerate(parts)))
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
 def main() -> None:
-    """Runs the command line; exit code 1 and one line for an error that the user can fix, 130 and one line after Ctrl-C."""
+    """Runs the command line; exit code 1 and one line for an error that the user can fix, 130 and one line after
+    Ctrl-C.
+    """
     interrupted = []
 
     def note(number: int, frame: Any) -> None:

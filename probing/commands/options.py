@@ -14,12 +14,16 @@ from probing.core.errors import OptionError, StoreError
 from probing.core.options import Declared, made, option_fields, spelled
 
 RevisionOption = Annotated[
-    str | None, typer.Option(help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch.")
+    str | None,
+    typer.Option(
+        help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch."
+    ),
 ]
 
 
 def command(request: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the options of a request, which its function takes first; further parameters are options of the command alone.
+    """A command with the options of a request, which its function takes first; further parameters are options of the
+    command alone.
 
     An ``OptionError`` ends it like any other wrong option: with its usage and exit code 2.
     """
@@ -61,7 +65,11 @@ def _parameter(one: Declared) -> inspect.Parameter:
     if one.type is bool and default is False and not names:
         # A switch that is off needs no option that switches it off.
         names = (f"--{one.name.replace('_', '-')}",)
-    info = typer.Argument(help=one.option.help) if one.option.argument else typer.Option(*names, help=one.option.help, **more)
+    info = (
+        typer.Argument(help=one.option.help)
+        if one.option.argument
+        else typer.Option(*names, help=one.option.help, **more)
+    )
     annotation = Annotated[shown | None if default is None else shown, info]  # type: ignore[valid-type]
     return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -78,12 +86,16 @@ def _value(one: Declared, given: Any) -> Any:
     try:
         return tuple(map(get_args(one.type)[0], parts))
     except ValueError:
-        raise OptionError(f"got {spelled(one.name, given, one.option.names)}; expected numbers separated by commas") from None
+        raise OptionError(
+            f"got {spelled(one.name, given, one.option.names)}; expected numbers separated by commas"
+        ) from None
 
 
 @contextmanager
 def options_refused() -> Iterator[None]:
-    """In this context, an ``OptionError`` of a workflow ends the command like any other wrong option: with its usage and exit code 2."""
+    """In this context, an ``OptionError`` of a workflow ends the command like any other wrong option: with its usage
+    and exit code 2.
+    """
     try:
         yield
     except OptionError as error:

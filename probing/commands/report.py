@@ -51,7 +51,9 @@ def command_of(reports: Reports, line: str) -> Callable[..., None]:
 def _what(reports: Reports, names: type[Enum]) -> Option:
     captions = [f"{one.name} ({one.caption})" for one in reports.every]
     usual = next(iter(names)) if reports.usual else Option.empty
-    return _option("what", Annotated[names, typer.Argument(help=f"{', '.join(captions[:-1])} or {captions[-1]}.")], usual)
+    return _option(
+        "what", Annotated[names, typer.Argument(help=f"{', '.join(captions[:-1])} or {captions[-1]}.")], usual
+    )
 
 
 def _options(one: Filter) -> dict[str, Option]:
@@ -81,12 +83,16 @@ def _form(values: dict[str, Any]) -> Form:
     Raises:
         typer.BadParameter: if there is no such format, or the options contradict each other.
     """
-    named = [values["shape"]] * (values["shape"] is not None) + [name for name in ("csv", "latex", "json") if values[f"as_{name}"]]
+    named = [values["shape"]] * (values["shape"] is not None) + [
+        name for name in ("csv", "latex", "json") if values[f"as_{name}"]
+    ]
     with options_refused():
         refuse_unknown_words("as", named, FORMS)
     forms = set(named)
     if len(forms) > 1:
-        raise typer.BadParameter(f"got the formats {' and '.join(named)}; give one of them, by --as, --csv, --latex or --json")
+        raise typer.BadParameter(
+            f"got the formats {' and '.join(named)}; give one of them, by --as, --csv, --latex or --json"
+        )
     return cast(Form, forms.pop() if forms else "text")
 
 
@@ -97,8 +103,16 @@ def _option(name: str, annotation: Any, default: Any) -> Option:
 _OUTPUT = (
     _option("shape", Annotated[str | None, typer.Option("--as", help="text, csv, latex or json. None: text.")], None),
     _option("as_csv", Annotated[bool, typer.Option("--csv", help="The same as --as csv.")], False),
-    _option("as_latex", Annotated[bool, typer.Option("--latex", help="The same as --as latex: a table for booktabs.")], False),
-    _option("as_json", Annotated[bool, typer.Option("--json", help="The same as --as json: unrounded, shares in [0, 1].")], False),
+    _option(
+        "as_latex",
+        Annotated[bool, typer.Option("--latex", help="The same as --as latex: a table for booktabs.")],
+        False,
+    ),
+    _option(
+        "as_json",
+        Annotated[bool, typer.Option("--json", help="The same as --as json: unrounded, shares in [0, 1].")],
+        False,
+    ),
     _option("out", Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")], None),
 )
 

@@ -15,7 +15,9 @@ from probing.store.sources import files_of
 
 
 def runs(
-    folder: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
+    folder: Annotated[
+        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""

@@ -8,7 +8,9 @@ import typer
 from probing.core.errors import OptionError
 
 
-def tables(name: Annotated[str, typer.Argument(help="A table or a part of its name. None: all.", show_default=False)] = "") -> None:
+def tables(
+    name: Annotated[str, typer.Argument(help="A table or a part of its name. None: all.", show_default=False)] = "",
+) -> None:
     """Print every column of all stored tables, or of those with a name, as Markdown."""
     from probing.store.kinds import KINDS
 
@@ -21,8 +23,14 @@ def tables(name: Annotated[str, typer.Argument(help="A table or a part of its na
             key = ", ".join(f"`{column}`" for column in table.keys)
             per = f" One file per {' and '.join(f'`{column}`' for column in table.per.split())}." if table.per else ""
             rows = [f"| {' | '.join(column.described.values())} |" for column in table.columns]
-            lines = [f"### {table.name}\n\n{table.says} Key: {key}.{per}\n", "| column | type | values | meaning |", "|---|---|---|---|"]
+            lines = [
+                f"### {table.name}\n\n{table.says} Key: {key}.{per}\n",
+                "| column | type | values | meaning |",
+                "|---|---|---|---|",
+            ]
             parts.append("\n".join([*lines, *rows]) + "\n")
     if not parts:
-        raise OptionError(f"got {name!r}; expected a part of the name of a table; `python -m probing tables` prints all")
+        raise OptionError(
+            f"got {name!r}; expected a part of the name of a table; `python -m probing tables` prints all"
+        )
     typer.echo("\n".join(parts).replace("``", "`").rstrip())

@@ -9,7 +9,9 @@ from probing.core.glossary.terms import TERMS
 from probing.core.metrics import METRICS
 
 
-def terms(name: Annotated[str, typer.Argument(help="A name or a part of one. None: all.", show_default=False)] = "") -> None:
+def terms(
+    name: Annotated[str, typer.Argument(help="A name or a part of one. None: all.", show_default=False)] = "",
+) -> None:
     """Print the definitions of all quantities and terms, or of those with a name, as Markdown."""
     parts = []
     for key, metric in METRICS.items():
@@ -19,12 +21,14 @@ def terms(name: Annotated[str, typer.Argument(help="A name or a part of one. Non
         span = "no bounds" if ends[0] == ends[1] else " to ".join(ends)
         module, function = metric.computed_in.rsplit(".", 1)
         parts.append(
-            f"## {metric.label}\n\n{metric.definition}\n\n- Unit: {metric.unit}; range: {span}; better: {metric.better}\n"
-            f"- Ties: {metric.ties}\n- Empty case: {metric.empty}\n- Source: {metric.source}\n"
-            f"- Computed in: `{function}` in `probing/{module.replace('.', '/')}.py`\n"
+            f"## {metric.label}\n\n{metric.definition}\n\n- Unit: {metric.unit}; range: {span}; better:"
+            f" {metric.better}\n- Ties: {metric.ties}\n- Empty case: {metric.empty}\n- Source: {metric.source}\n-"
+            f" Computed in: `{function}` in `probing/{module.replace('.', '/')}.py`\n"
         )
     if rows := [f"| {one.name} | {one.meaning} | {one.source} |" for one in TERMS if name.lower() in one.name.lower()]:
         parts.append("\n".join(["## Terms\n", "| term | meaning | source |", "|---|---|---|", *rows]))
     if not parts:
-        raise OptionError(f"got {name!r}; expected a part of the name of a quantity or term; `python -m probing terms` prints all")
+        raise OptionError(
+            f"got {name!r}; expected a part of the name of a quantity or term; `python -m probing terms` prints all"
+        )
     typer.echo("\n".join(parts).rstrip())

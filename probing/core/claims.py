@@ -17,7 +17,9 @@ Columns = tuple[str, str, str]
 
 
 class Target(Frozen):
-    """What shows a claim here: a figure of the paper by its number, one of its tables by name, or a page with the tab that is open."""
+    """What shows a claim here: a figure of the paper by its number, one of its tables by name, or a page with the tab
+    that is open.
+    """
 
     figure: int | str = ""
     table: str = ""
@@ -56,8 +58,8 @@ class Comparison(NamedTuple):
 class Check(Frozen):
     """Two quantities of a report that are compared, for every combination of the values that are named.
 
-    A model is named by the paper's name for it or for its fine-tuning task, ``base`` is the pre-trained one. Layers are counted as in the
-    paper's model.
+    A model is named by the paper's name for it or for its fine-tuning task, ``base`` is the pre-trained one. Layers are
+    counted as in the paper's model.
 
     Attributes:
         asks: what is compared, for readers.
@@ -65,10 +67,12 @@ class Check(Frozen):
         columns: the number and the ends of its interval.
         where: the rows of both quantities.
         for_each: column -> values; both quantities are compared for every combination.
-        first, second: the rows of one quantity. Without ``second`` and ``in_turn`` the first is a difference and is compared with 0.
+        first, second: the rows of one quantity. Without ``second`` and ``in_turn`` the first is a difference and is
+            compared with 0.
         in_turn: a column with values in their order: each is the first quantity, the next the second.
         share_of: rows of a quantity of which both are taken as shares.
-        beside: rows in place of the first quantity's, such as those of a control: a yardstick beside each comparison, without a verdict.
+        beside: rows in place of the first quantity's, such as those of a control: a yardstick beside each comparison,
+            without a verdict.
         paired: a report that has the difference of some of the pairs; it is used instead of the two intervals.
         relation: of the first to the second; ``about`` is at most ``margin`` apart.
         margin: by how much, in units of the columns.
@@ -108,10 +112,14 @@ class Check(Frozen):
             of = dict(zip(self.for_each, values, strict=True))
             shared = {**self.where, **of}
             if not self.in_turn:
-                yield Comparison(of, {**shared, **self.first}, None if self.second is None else {**shared, **self.second})
+                yield Comparison(
+                    of, {**shared, **self.first}, None if self.second is None else {**shared, **self.second}
+                )
             for column, turns in self.in_turn.items():
                 for one, following in itertools.pairwise(turns):
-                    yield Comparison({**of, column: f"{one}, {following}"}, {**shared, column: one}, {**shared, column: following})
+                    yield Comparison(
+                        {**of, column: f"{one}, {following}"}, {**shared, column: one}, {**shared, column: following}
+                    )
 
 
 class Claim(Frozen):

@@ -22,7 +22,9 @@ class EdgeDataError(ProbingError):
 
 
 class SentenceDataError(ProbingError):
-    """Data of a sentence-level task are missing, unreadable or malformed; the message names the file and, if there is one, the line."""
+    """Data of a sentence-level task are missing, unreadable or malformed; the message names the file and, if there is
+    one, the line.
+    """
 
 
 class TextError(ProbingError):
@@ -78,7 +80,9 @@ class PublishedError(ProbingError):
 
 
 class HubError(ProbingError):
-    """Shared heads or predictions cannot be pushed or pulled: missing, damaged, foreign, or in conflict with other results."""
+    """Shared heads or predictions cannot be pushed or pulled: missing, damaged, foreign, or in conflict with other
+    results.
+    """
 
 
 class JobError(ProbingError):

@@ -1,16 +1,23 @@
 """The kinds of decoding heads, in the order of the menus.
 
-``tied`` trains its own transform, the vocabulary matrix is shared and frozen; ``logit_lens`` is the pre-trained head on every layer and
-is not trained (nostalgebraist 2020); in ``full`` everything trains, as in the paper. ``least_squares`` is the pre-trained head on top of
-the affine map from the layer to the last one with the least squared error; ``tuned_lens`` trains such a map to match the last layer's
-distribution (Belrose et al. 2023). The map is folded into the head's first layer, so both own the same parameters as ``tied``.
+``tied`` trains its own transform, the vocabulary matrix is shared and frozen; ``logit_lens`` is the pre-trained head on
+every layer and is not trained (nostalgebraist 2020); in ``full`` everything trains, as in the paper. ``least_squares``
+is the pre-trained head on top of the affine map from the layer to the last one with the least squared error;
+``tuned_lens`` trains such a map to match the last layer's distribution (Belrose et al. 2023). The map is folded into
+the head's first layer, so both own the same parameters as ``tied``.
 """
 
 from collections.abc import Iterable
 
 from probing.core.metric import Metric
 
-HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = ("tied", "logit_lens", "full", "least_squares", "tuned_lens")
+HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = (
+    "tied",
+    "logit_lens",
+    "full",
+    "least_squares",
+    "tuned_lens",
+)
 #: Kinds that are stored in files.
 STORED = tuple(kind for kind in HEADS if kind != LOGIT_LENS)
 #: Kinds that start with an affine map to the last layer.
@@ -25,12 +32,12 @@ HEAD_METRICS = (
         0.0,
         None,
         "lower",
-        "Mean cross-entropy of the right word pieces at the masked positions of a validation text, by layer and kind of head. "
-        "Lower: the head predicts words better from the layer. It is no evidence that the layer knows facts.",
+        "Mean cross-entropy of the right word pieces at the masked positions of a validation text, by layer and kind of"
+        " head. Lower: the head predicts words better from the layer. It is no evidence that the layer knows facts.",
         "no ties: a value, not an order",
         "undefined if the training of the head is not stored",
-        "as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train the tuned lens by KL "
-        "divergence and report the divergence",
+        "as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train the"
+        " tuned lens by KL divergence and report the divergence",
         "models.heads.files.validation_losses",
     ),
     Metric(
@@ -40,10 +47,10 @@ HEAD_METRICS = (
         -1.0,
         1.0,
         "neither",
-        "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over facts. The same for "
-        "P@k minus the swapped subject leaves out answers that do not depend on the subject; cues in the subject's name "
-        "still count. The choice of the head changes a conclusion if the 95 % intervals of two kinds of heads do not overlap, and one of "
-        "them leaves out 0 where the other does not, or on the other side.",
+        "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over"
+        " facts. The same for P@k minus the swapped subject leaves out answers that do not depend on the subject; cues"
+        " in the subject's name still count. The choice of the head changes a conclusion if the 95 % intervals of two"
+        " kinds of heads do not overlap, and one of them leaves out 0 where the other does not, or on the other side.",
         "as for the two shares",
         "undefined without facts; minus the swapped subject undefined if either of the two has no swapped subject",
         "ours; not in the paper",

@@ -18,28 +18,61 @@ _TIES = "a tied answer takes the worst place of its group"
 
 def _precision(k: int) -> Metric:
     return Metric(
-        f"p_at_{k}", f"P@{k}", "share of facts", 0.0, 1.0, "higher",
-        f"Share of facts whose right answer has rank <= {k}, ranks counted from 1. Macro: mean over relations; micro: over facts.",
+        f"p_at_{k}",
+        f"P@{k}",
+        "share of facts",
+        0.0,
+        1.0,
+        "higher",
+        f"Share of facts whose right answer has rank <= {k}, ranks counted from 1. Macro: mean over relations; micro:"
+        " over facts.",
         _TIES,
         "undefined without facts; a relation without facts is left out of macro",
-        f"{_LAMA}; {_BERTNESIA}, whose code tests ranks from 0 with <= k: there P@10 is a P@11. P@1 is not affected."
-        if k > 1
-        else f"{_LAMA}; {_BERTNESIA}",
+        (
+            f"{_LAMA}; {_BERTNESIA}, whose code tests ranks from 0 with <= k: there P@10 is a P@11. P@1 is not"
+            " affected."
+            if k > 1
+            else f"{_LAMA}; {_BERTNESIA}"
+        ),
         "reports.knowledge.precision.by_layer",
-    )  # fmt: skip
+    )
 
 
 def _difference(name: str, label: str, definition: str, empty: str) -> Metric:
     """A share minus its baseline."""
     where = "reports.knowledge.precision.by_layer"
     ties = "as of the two shares"
-    return Metric(name, label, "difference of shares", -1.0, 1.0, "higher", definition, ties, empty, "ours; not in the paper", where)
+    return Metric(
+        name,
+        label,
+        "difference of shares",
+        -1.0,
+        1.0,
+        "higher",
+        definition,
+        ties,
+        empty,
+        "ours; not in the paper",
+        where,
+    )
 
 
 def _fate(name: str, definition: str, empty: str = "0 if no fact is lost") -> Metric:
     """A fate of lost facts."""
     where = "store.knowledge.forgetting_queries.transition_counts"
-    return Metric(name, outcome_words(name), "lost facts", 0.0, None, "neither", definition, _TIES, empty, "ours; not in the paper", where)
+    return Metric(
+        name,
+        outcome_words(name),
+        "lost facts",
+        0.0,
+        None,
+        "neither",
+        definition,
+        _TIES,
+        empty,
+        "ours; not in the paper",
+        where,
+    )
 
 
 _ALL = (
@@ -51,7 +84,8 @@ _ALL = (
         0.0,
         1.0,
         "higher",
-        "Mean reciprocal rank: mean over facts of 1 / rank of the right answer, ranks counted from 1. Macro or micro as for P@k.",
+        "Mean reciprocal rank: mean over facts of 1 / rank of the right answer, ranks counted from 1. Macro or micro as"
+        " for P@k.",
         _TIES,
         "undefined without facts",
         f"{_LAMA}; the code of {_BERTNESIA} counts from 0 and gives a right first answer a reciprocal rank of 0.",
@@ -64,7 +98,8 @@ _ALL = (
         0.0,
         1.0,
         "higher",
-        "Share of facts whose right answer scores best among all objects that occur in its relation: informative even for a weak model.",
+        "Share of facts whose right answer scores best among all objects that occur in its relation: informative even"
+        " for a weak model.",
         _TIES,
         "undefined without facts; a relation with one answer always has 1",
         "ours; not in the paper",
@@ -184,12 +219,13 @@ _ALL = (
         0.0,
         1.0,
         "neither",
-        "Baseline of P@k: the share of facts whose right answer has rank <= k if the same question is asked about another subject "
-        "of the relation, whose recorded answers do not contain it. "
-        "The part of P@k above this baseline comes from the subject: a model that knows everything has a baseline near 0. "
-        "The share is over the facts that have such a subject; their number is shown with it.",
+        "Baseline of P@k: the share of facts whose right answer has rank <= k if the same question is asked about"
+        " another subject of the relation, whose recorded answers do not contain it. The part of P@k above this"
+        " baseline comes from the subject: a model that knows everything has a baseline near 0. The share is over the"
+        " facts that have such a subject; their number is shown with it.",
         _TIES,
-        "undefined if a probe set has no templates, if no other subject lacks the answer, or if a compact run has no counts of it",
+        "undefined if a probe set has no templates, if no other subject lacks the answer, or if a compact run has no"
+        " counts of it",
         "ours; not in the paper",
         "reports.knowledge.precision.by_layer",
     ),
@@ -210,15 +246,16 @@ _ALL = (
     _difference(
         "above_majority",
         "beyond the commonest answer",
-        "Value minus that of the commonest answer, on the same facts. Its 95 % interval is the value's: the commonest answer is a property "
-        "of the facts.",
+        "Value minus that of the commonest answer, on the same facts. Its 95 % interval is the value's: the commonest"
+        " answer is a property of the facts.",
         "undefined if the commonest answer is: for P@10, P@100 and MRR",
     ),
     _difference(
         "above_swapped",
         "beyond a blind guess",
-        "P@k minus the blind guess's, both on the facts that have a swapped subject; P@k on these facts is called matched. "
-        "Its 95 % interval is paired: Newcombe's for micro and for one relation, normal for the mean over relations.",
+        "P@k minus the blind guess's, both on the facts that have a swapped subject; P@k on these facts is called"
+        " matched. Its 95 % interval is paired: Newcombe's for micro and for one relation, normal for the mean over"
+        " relations.",
         "undefined if the blind guess is",
     ),
     Metric(
@@ -228,9 +265,9 @@ _ALL = (
         0.0,
         None,
         "neither",
-        "Facts that only an inner layer 1..L-1 finds, with the own subject, against those that it finds with a swapped one. "
-        "Counted over the facts that the last layer misses with both; exact McNemar on these pairs. "
-        "Only the difference comes from the subject; the rest is what a union over layers finds by chance.",
+        "Facts that only an inner layer 1..L-1 finds, with the own subject, against those that it finds with a swapped"
+        " one. Counted over the facts that the last layer misses with both; exact McNemar on these pairs. Only the"
+        " difference comes from the subject; the rest is what a union over layers finds by chance.",
         _TIES,
         "undefined if no swapped subject is measured, or if only the last layer is stored",
         "ours; not in the paper",
@@ -243,8 +280,8 @@ _ALL = (
         0.0,
         1.0,
         "neither",
-        "Share of facts with rank <= k at the last layer under any of several heads that differ only in the seed of their training. "
-        "Its gain over one head is what a union gains by chance, without any inner layer.",
+        "Share of facts with rank <= k at the last layer under any of several heads that differ only in the seed of"
+        " their training. Its gain over one head is what a union gains by chance, without any inner layer.",
         _TIES,
         "undefined for a single head",
         "ours; not in the paper",
@@ -257,8 +294,9 @@ _ALL = (
         0.0,
         1.0,
         "lower",
-        "Share of relations that are better at an inner layer than at the last: P@k at the last layer is below that of some inner layer "
-        "1..L-1. It compares layers of one model; what fine-tuning lost against the base is another quantity.",
+        "Share of relations that are better at an inner layer than at the last: P@k at the last layer is below that of"
+        " some inner layer 1..L-1. It compares layers of one model; what fine-tuning lost against the base is another"
+        " quantity.",
         "equal shares are not forgetting",
         "undefined for fewer than two relations; a relation without facts is left out",
         f"{_BERTNESIA}, the caption of its Table 2; its cells come from the authors' code, which differs.",
@@ -271,8 +309,8 @@ _ALL = (
         0.0,
         1.0,
         "lower",
-        "Share of relations whose best inner layer is above the last with p <= 0.05 in Student's unpaired t-test on the two layers' hits. "
-        "On T-REx the count is divided by 42, one more than there are relations.",
+        "Share of relations whose best inner layer is above the last with p <= 0.05 in Student's unpaired t-test on the"
+        " two layers' hits. On T-REx the count is divided by 42, one more than there are relations.",
         "among equally good inner layers the first; the p-value is the same",
         "undefined for fewer than two relations; not forgotten if the test is undefined",
         f"the code of {_BERTNESIA}: unpaired although the facts are the same, on the best inner layer. "
@@ -286,8 +324,9 @@ _ALL = (
         0.0,
         1.0,
         "lower",
-        "Share of relations in which some inner layer is above the last by at least 2 points with p <= 0.05 in exact McNemar's test. "
-        "Adjusted by Benjamini and Hochberg over all relations and inner layers of the run; the size of that family is stated.",
+        "Share of relations in which some inner layer is above the last by at least 2 points with p <= 0.05 in exact"
+        " McNemar's test. Adjusted by Benjamini and Hochberg over all relations and inner layers of the run; the size"
+        " of that family is stated.",
         "a fact that both layers know, or neither, has no influence",
         "undefined for fewer than two relations; a relation without facts is left out of the family",
         "ours; not in the paper",
@@ -326,8 +365,8 @@ _ALL = (
         0.0,
         None,
         "neither",
-        "Facts that both a model and its base were probed on, by rank <= k at the last layer: kept (both know it), gained (only the "
-        "model), lost (only the base), never (neither). The difference is tested by exact McNemar.",
+        "Facts that both a model and its base were probed on, by rank <= k at the last layer: kept (both know it),"
+        " gained (only the model), lost (only the base), never (neither). The difference is tested by exact McNemar.",
         _TIES,
         "0 if the two share no fact",
         f"ours; {_BERTNESIA} compares means only.",
@@ -335,14 +374,14 @@ _ALL = (
     ),
     _fate(
         "still_inside",
-        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model at which the base has rank 1, too. Beside it, for k = 1: "
-        "the share of equally confident wrong answers with this fate. They are first answers of the base at its last layer, right for "
-        "another fact of the relation, and no longer the fine-tuned model's.",
+        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model at which the base has rank 1, too."
+        " Beside it, for k = 1: the share of equally confident wrong answers with this fate. They are first answers of"
+        " the base at its last layer, right for another fact of the relation, and no longer the fine-tuned model's.",
     ),
     _fate(
         "moved",
-        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model, but at none at which the base has rank 1. Beside it the "
-        "same yardstick.",
+        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model, but at none at which the base has"
+        " rank 1. Beside it the same yardstick.",
     ),
     _fate(
         "suppressed",
@@ -351,12 +390,13 @@ _ALL = (
     ),
     _fate(
         "displaced",
-        "Lost facts, first at no inner layer and with rank > 100 at the last, that have rank <= 100 at some inner layer 1..L-1.",
+        "Lost facts, first at no inner layer and with rank > 100 at the last, that have rank <= 100 at some inner layer"
+        " 1..L-1.",
     ),
     _fate(
         "not_read",
-        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The five fates add up to lost. It says that these "
-        "heads do not read the fact, not that the weights no longer hold it.",
+        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The five fates add up to lost. It"
+        " says that these heads do not read the fact, not that the weights no longer hold it.",
     ),
     Metric(
         "answer_drift",
@@ -365,8 +405,9 @@ _ALL = (
         0.0,
         1.0,
         "neither",
-        "The kind of a layer's top token, the first that applies: right; another recorded answer of this subject; an answer of this "
-        "relation; a word copied from the prompt; punctuation; a sub-word; another word. Words are compared without case and accents.",
+        "The kind of a layer's top token, the first that applies: right; another recorded answer of this subject; an"
+        " answer of this relation; a word copied from the prompt; punctuation; a sub-word; another word. Words are"
+        " compared without case and accents.",
         "among equal scores the smaller token id is first; right means rank 1, so a tie is not right",
         "undefined without facts",
         "ours; not in the paper",
@@ -379,8 +420,9 @@ _ALL = (
         0.0,
         1.0,
         "higher",
-        "Share of facts with rank <= k at the layer that was best for their relation on the other half of its facts; the halves are "
-        "chosen by hash. It is compared with the last layer and the union over layers 1..L on the same half.",
+        "Share of facts with rank <= k at the layer that was best for their relation on the other half of its facts;"
+        " the halves are chosen by hash. It is compared with the last layer and the union over layers 1..L on the same"
+        " half.",
         "among equally good layers the last",
         "undefined without facts in the scored half",
         "ours; not in the paper",
@@ -393,8 +435,8 @@ _ALL = (
         0.0,
         None,
         "neither",
-        "Frobenius norm of the difference between a layer's weights and the base's, divided by the norm of the base's weights. "
-        "Layer 0 is the embeddings.",
+        "Frobenius norm of the difference between a layer's weights and the base's, divided by the norm of the base's"
+        " weights. Layer 0 is the embeddings.",
         "no ties: a value, not an order",
         "undefined if the weights were not compared",
         "ours; not in the paper",

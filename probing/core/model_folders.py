@@ -35,7 +35,8 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
-    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None if no recipe is noted.
+    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None if no recipe
+    is noted.
 
     Raises:
         ModelError: if the note is damaged.
@@ -52,8 +53,9 @@ def variant_and_seed(folder: Path) -> tuple[str, int | None]:
 def find_entry(model: str, base: str | None = None, name: str | None = None, revision: str | None = None) -> ModelEntry:
     """The registry's entry of that name or hub id, or one made for a local folder or hub id that is not in it.
 
-    A model of the hub is called by the last part of its id, as in ``NAME`` of ``OWNER/NAME``; by its full id if ``NAME`` is another model
-    of the registry. At a revision that is neither its main branch nor what the registry pins, it is called ``NAME@REVISION``.
+    A model of the hub is called by the last part of its id, as in ``NAME`` of ``OWNER/NAME``; by its full id if
+    ``NAME`` is another model of the registry. At a revision that is neither its main branch nor what the registry pins,
+    it is called ``NAME@REVISION``.
 
     Args:
         model: name of the registry, folder, hub id, or name of a folder of models that ``PROBING_MODELS`` names.
@@ -62,8 +64,8 @@ def find_entry(model: str, base: str | None = None, name: str | None = None, rev
         revision: branch, tag or commit of the hub; replaces what the registry pins.
 
     Raises:
-        ModelError: for an empty text, a path that is or can be no folder, a folder whose note of ``finetune`` is damaged, the revision of
-            a folder, or a ``name`` that is not allowed.
+        ModelError: for an empty text, a path that is or can be no folder, a folder whose note of ``finetune`` is
+            damaged, the revision of a folder, or a ``name`` that is not allowed.
     """
     if not model.strip():
         raise ModelError(f"got the model {model!r}; expected a name of the registry, a folder or a hub id")
@@ -71,7 +73,9 @@ def find_entry(model: str, base: str | None = None, name: str | None = None, rev
         entry = _known(model)
     except (OSError, RuntimeError) as error:
         # A name that is too long for the file system, or the home folder of a user that does not exist.
-        raise ModelError(f"got the model {model[:80]!r}, which can be no folder: {error}; expected a folder, a hub id or a name") from None
+        raise ModelError(
+            f"got the model {model[:80]!r}, which can be no folder: {error}; expected a folder, a hub id or a name"
+        ) from None
     if revision is not None:
         entry = at_revision(entry, revision)
     if name is not None:
@@ -90,7 +94,9 @@ def _known(model: str) -> ModelEntry:
     if not folder.is_dir():
         folder = next((one for one in own_model_folders() if name_of_model(one) == model), folder)
     if folder.is_dir():
-        entry = ModelEntry(name=name_of_model(folder), source=str(folder.resolve()), licence="unknown", objective="unknown")
+        entry = ModelEntry(
+            name=name_of_model(folder), source=str(folder.resolve()), licence="unknown", objective="unknown"
+        )
         return entry.model_copy(update=_base_noted(folder))
     if entry := next((one for one in listed if one.hub_id.casefold() == model.casefold()), None):
         return _at_hand(entry)
@@ -109,7 +115,8 @@ def at_revision(entry: ModelEntry, revision: str) -> ModelEntry:
     """
     if not entry.hub_id:
         raise ModelError(
-            f"got the revision {revision!r} of {entry.name}, which is the folder {entry.location}; only models of the hub have one"
+            f"got the revision {revision!r} of {entry.name}, which is the folder {entry.location}; only models of the"
+            " hub have one"
         )
     if not revision.strip() or revision.startswith(("-", "/", ".")) or ".." in revision:
         raise ModelError(f"got the revision {revision!r}; expected a branch, a tag or a commit")
@@ -132,7 +139,11 @@ def _base_noted(folder: Path) -> dict[str, str]:
         return {}
     made = finetuning_note(folder)
     try:
-        found = {"base": made["base"], "objective": made["objective"], "base_weights": made.get("recipe", {}).get("base_weights", "")}
+        found = {
+            "base": made["base"],
+            "objective": made["objective"],
+            "base_weights": made.get("recipe", {}).get("base_weights", ""),
+        }
         found |= {name: made.get(name, "") for name in ("base_folder", "base_source")}
         if not all(isinstance(value, str) for value in found.values()):
             raise TypeError("expected texts")
@@ -146,16 +157,21 @@ def _not_written_by_finetune(note: Path, error: Exception) -> ModelError:
 
 
 def check_name(name: str, own: str = "") -> None:
-    """Raises a ``ModelError`` for a name that is malformed, or that belongs to another model of the registry than ``own``."""
+    """Raises a ``ModelError`` for a name that is malformed, or that belongs to another model of the registry than
+    ``own``.
+    """
     if not name.strip() or not name.isprintable() or name.startswith((".", "/", "~", "-")) or "\\" in name:
-        raise ModelError(f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500")
+        raise ModelError(
+            f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500"
+        )
     known = {other.name for other in read_registry().models}
     if name in known and own != name:
         raise ModelError(f"{name} is the name of another model of the registry; choose another {spelled('name')}")
 
 
 def base_entry(entry: ModelEntry) -> ModelEntry | None:
-    """The entry of a model's base: the folder that ``finetune`` read if it still exists, else by name. None if the model has no base.
+    """The entry of a model's base: the folder that ``finetune`` read if it still exists, else by name. None if the
+    model has no base.
 
     Raises:
         ModelError: as ``find_entry``.

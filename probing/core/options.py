@@ -1,4 +1,6 @@
-"""Options: each is a field of a request that carries its help, its range and its names, and is spelled as the reader types it."""
+"""Options: each is a field of a request that carries its help, its range and its names, and is spelled as the reader
+types it.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +17,8 @@ _IN_PYTHON: ContextVar[bool] = ContextVar("in_python", default=False)
 
 @dataclass(frozen=True)
 class Option:
-    """What a field's annotation says of an option: ``blocks: Annotated[int, Option("Blocks of text.", least=0)] = 300``.
+    """What a field's annotation says of an option: ``blocks: Annotated[int, Option("Blocks of text.", least=0)] =
+    300``.
 
     Attributes:
         help: one line.
@@ -75,7 +78,9 @@ class Declared:
 
 @dataclass(frozen=True)
 class Options:
-    """A request: a frozen dataclass whose fields may be options. One that is out of range is refused when the request is made."""
+    """A request: a frozen dataclass whose fields may be options. One that is out of range is refused when the request
+    is made.
+    """
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -86,7 +91,8 @@ class Options:
 
 
 def option_fields(request: type) -> list[Declared]:
-    """The options of a request: required ones, then its own, then those of its parents; a field with options contributes them.
+    """The options of a request: required ones, then its own, then those of its parents; a field with options
+    contributes them.
 
     >>> @dataclass(frozen=True)
     ... class Wish(Options):
@@ -100,7 +106,10 @@ def option_fields(request: type) -> list[Declared]:
             found.append(Declared(field.name, _plain(hints[field.name]), field.default, option))
         elif field.default_factory is not MISSING and (inner := _hints(type(holder := field.default_factory()))):
             marked = {name: option for name, hint in inner.items() if (option := _option(hint))}
-            found += [Declared(name, _plain(inner[name]), getattr(holder, name), one, field.name) for name, one in marked.items()]
+            found += [
+                Declared(name, _plain(inner[name]), getattr(holder, name), one, field.name)
+                for name, one in marked.items()
+            ]
     own = get_annotations(request)
     return sorted(found, key=lambda one: (one.default is not MISSING, (one.holder or one.name) not in own))
 
@@ -182,7 +191,11 @@ def _hints(request: type) -> dict[str, Any]:
 
 
 def _option(hint: Any) -> Option | None:
-    return next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None) if get_origin(hint) is Annotated else None
+    return (
+        next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
+        if get_origin(hint) is Annotated
+        else None
+    )
 
 
 def _plain(hint: Any) -> Any:

@@ -15,15 +15,20 @@ SAMPLES_FOLDER = REPOSITORY / "data" / "samples"
 
 
 def cache_folder() -> Path:
-    """The folder of everything derived: ``PROBING_CACHE`` if it is set, else ``cache`` in a clone, else ``user_cache_folder``."""
-    return _named("PROBING_CACHE") or (REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder())
+    """The folder of everything derived: ``PROBING_CACHE`` if it is set, else ``cache`` in a clone, else
+    ``user_cache_folder``.
+    """
+    return _named("PROBING_CACHE") or (
+        REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder()
+    )
 
 
 def _named(variable: str) -> Path | None:
     """The folder that a variable of the environment names, with ``~`` expanded; None if it is not set.
 
     Raises:
-        CacheError: if no folder should have the name: it has a line end, another control character, or bytes that are no UTF-8.
+        CacheError: if no folder should have the name: it has a line end, another control character, or bytes that are
+            no UTF-8.
     """
     named = os.environ.get(variable)
     if not named:
@@ -40,7 +45,9 @@ def user_cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "bertnesia-explorer"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "bertnesia-explorer" / "Cache"
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "bertnesia-explorer" / "Cache"
+        )
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bertnesia-explorer"
 
 

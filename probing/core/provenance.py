@@ -14,16 +14,17 @@ LOCAL = "local"
 #: A commit of the hub.
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
-#: The encoders that are asked: the trained one, and baselines of its shape, with all weights random or with a random body on top of the
-#: trained embeddings.
+#: The encoders that are asked: the trained one, and baselines of its shape, with all weights random or with a random
+#: body on top of the trained embeddings.
 TRAINED, RANDOM, RANDOM_BODY = ENCODERS = ("trained", "random", "random-body")
 
 
 class Provenance(Frozen):
     """The part of a run's configuration that does not depend on what the model is asked.
 
-    A kind of run adds further fields for all else that it depends on, as ``models.knowledge.probe.RunConfig`` does for facts. The run's
-    id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has a default.
+    A kind of run adds further fields for all else that it depends on, as ``models.knowledge.probe.RunConfig`` does for
+    facts. The run's id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has
+    a default.
 
     Attributes:
         model: how results call it.
@@ -39,8 +40,8 @@ class Provenance(Frozen):
         configuration: ``Encoder.configuration``.
         casing: how the tokenizer treats capitals.
         hub_id: full id of the model on the hub; empty for a folder.
-        base_source: hub id and commit of the base whose head, probes or weights are used, as ``ID@COMMIT``; empty if there is none, or it
-            is a folder.
+        base_source: hub id and commit of the base whose head, probes or weights are used, as ``ID@COMMIT``; empty if
+            there is none, or it is a folder.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -63,8 +64,16 @@ class Provenance(Frozen):
     @property
     def row(self) -> dict[str, Any]:
         """The columns of a run's row that follow from its configuration, of every kind of run."""
-        may_be_empty = {name: getattr(self, name) or None for name in ("model_revision", "base", "objective", "code_version")}
-        return {"run_id": self.fingerprint, "model": self.model, "seed": self.seed, "config": self.canonical(), **may_be_empty}
+        may_be_empty = {
+            name: getattr(self, name) or None for name in ("model_revision", "base", "objective", "code_version")
+        }
+        return {
+            "run_id": self.fingerprint,
+            "model": self.model,
+            "seed": self.seed,
+            "config": self.canonical(),
+            **may_be_empty,
+        }
 
     def canonical(self) -> str:
         """Canonical JSON; a field that was added later is left out at its default."""
@@ -96,7 +105,11 @@ def fingerprint_problem(run_id: str, config: str) -> str | None:
     if config not in written:
         return f"run {run_id}: its configuration is not canonical JSON (sorted keys, no spaces)"
     found = fingerprint_of(config)
-    return None if found == run_id else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
+    return (
+        None
+        if found == run_id
+        else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
+    )
 
 
 def stored_provenance(config: str) -> dict[str, Any]:

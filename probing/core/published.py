@@ -53,7 +53,10 @@ class Published(Frozen):
         numbers = {one.number for one in self.figures}
         for claim in self.claims:
             if claim.shown.figure and claim.shown.figure not in numbers:
-                raise ValueError(f"the claim {claim.name!r} is shown by Figure {claim.shown.figure}, expected one of {sorted(numbers)}")
+                raise ValueError(
+                    f"the claim {claim.name!r} is shown by Figure {claim.shown.figure}, expected one of"
+                    f" {sorted(numbers)}"
+                )
         return self
 
     @classmethod

@@ -9,14 +9,15 @@ import numpy as np
 from probing.core.errors import PromptError
 from probing.core.facts.fact import MASK
 
-#: A letter or digit of a script that writes blanks between words; Chinese, Japanese, Thai, Lao, Khmer and others write none.
+#: A letter or digit of a script that writes blanks between words; Chinese, Japanese, Thai, Lao, Khmer and others write
+#: none.
 _SPACED = (
     r"[^\W\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u312f\u31a0-\u9fff\ua980-\uaadf\uf900-\ufaff\uff66-\uff9f"
     r"\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
 )
-#: ``[MASK]``, ``[BLANK]`` and ``<mask>`` in any case, blanks inside allowed, and three or more underscores, also full-width ones. Two
-#: underscores are no gap, as names of programs have them (``__init__``), and neither are underscores between two letters or digits
-#: (``a___b``) of scripts that write blanks.
+#: ``[MASK]``, ``[BLANK]`` and ``<mask>`` in any case, blanks inside allowed, and three or more underscores, also
+#: full-width ones. Two underscores are no gap, as names of programs have them (``__init__``), and neither are
+#: underscores between two letters or digits (``a___b``) of scripts that write blanks.
 _GAP = re.compile(
     r"\[[\s\u200b]*(?:mask|blank)[\s\u200b]*\]|<\s*mask\s*>"
     rf"|(?<![_\uff3f])(?:(?<!{_SPACED})[_\uff3f]{{3,}}|[_\uff3f]{{3,}}(?!{_SPACED}))",
@@ -93,7 +94,8 @@ class Answer:
         layers: 0 is the embeddings.
         of_best: (layers,) probabilities of the last layer's best token.
         vocabulary: number of tokens that each layer's probabilities are over.
-        notes: sentences on what the model reads otherwise than the user may think: unknown pieces, special tokens that were typed.
+        notes: sentences on what the model reads otherwise than the user may think: unknown pieces, special tokens that
+            were typed.
     """
 
     model: str

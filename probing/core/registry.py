@@ -59,7 +59,11 @@ class ModelEntry(Frozen):
     @property
     def hub_id(self) -> str:
         """Its full id on the hub; empty for a folder."""
-        return "" if self.shipped or not self.source or Path(self.source).is_absolute() or Path(self.source).is_dir() else self.source
+        return (
+            ""
+            if self.shipped or not self.source or Path(self.source).is_absolute() or Path(self.source).is_dir()
+            else self.source
+        )
 
     @property
     def lacks_data(self) -> bool:
@@ -89,8 +93,8 @@ class DataEntry(Frozen):
 
     Attributes:
         folder: its name in a folder of local copies.
-        files: if none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address ends
-            in ``.tar.gz`` is the member of that name in the archive.
+        files: if none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address
+            ends in ``.tar.gz`` is the member of that name in the archive.
         made: how the files without an address were made from those that have one.
         stands_in_for: the data set that ``reproduce`` replaces by this one if only this one is available.
     """
@@ -156,7 +160,11 @@ class Registry(Frozen):
     def _families_name_models(self) -> "Registry":
         names = {entry.name for entry in self.models}
         for family in self.families:
-            named = [family.base, *(m.base for m in family.members if m.base), *(m.model for m in family.members if m.how != "finetune")]
+            named = [
+                family.base,
+                *(m.base for m in family.members if m.base),
+                *(m.model for m in family.members if m.how != "finetune"),
+            ]
             if missing := [name for name in named if name not in names]:
                 raise ValueError(f"the family {family.name} names {missing}, which are no models of the registry")
         return self
@@ -206,13 +214,14 @@ def has_data() -> bool:
 def where_data_are(what: str) -> str:
     """What to do if the repository's data are missing, for an error about something that ships with them."""
     return (
-        f"{what} ships with the repository and not with the installed package; clone the repository and set the environment variable "
-        "PROBING_REPOSITORY to its folder before Python starts"
+        f"{what} ships with the repository and not with the installed package; clone the repository and set the"
+        " environment variable PROBING_REPOSITORY to its folder before Python starts"
     )
 
 
 def read_registry(path: Path | None = None) -> Registry:
-    """Reads and checks the registry, once until the file changes; ``PROBING_REGISTRY`` names a file that replaces the program's.
+    """Reads and checks the registry, once until the file changes; ``PROBING_REGISTRY`` names a file that replaces the
+    program's.
 
     Raises:
         RegistryError: if it is missing or malformed.
@@ -227,15 +236,16 @@ def read_registry(path: Path | None = None) -> Registry:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, changed: int, size: int) -> Registry:
-    # A probe of one model asks for the registry ten times, and parsing it takes longer than all else that finding a model does.
+    # A probe of one model asks for the registry ten times, and parsing it takes longer than all else that finding a
+    # model does.
     return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 def name_of_model(source: str | Path) -> str:
     """How results call a model that the registry does not have: the last part of its folder or hub id.
 
-    Trainer gives the checkpoints of every training the same names, so a checkpoint has its training's name, too: ``PARENT/checkpoint-N``.
-    A snapshot in the hub's cache is called by its repository: ``OWNER/NAME@COMMIT``.
+    Trainer gives the checkpoints of every training the same names, so a checkpoint has its training's name, too:
+    ``PARENT/checkpoint-N``. A snapshot in the hub's cache is called by its repository: ``OWNER/NAME@COMMIT``.
     """
     # A link keeps its own name.
     *_, cache, parent, name = ["", "", "", *Path(os.path.abspath(Path(source).expanduser())).parts]  # noqa: PTH100

@@ -1,7 +1,7 @@
 """Lines and bands across panels, added to a figure together.
 
-Plotly's ``add_hline`` and its like check all shapes of a figure again whenever one is added: for a figure of many panels that takes longer
-than everything else in it.
+Plotly's ``add_hline`` and its like check all shapes of a figure again whenever one is added: for a figure of many
+panels that takes longer than everything else in it.
 """
 
 from collections.abc import Iterable
@@ -32,10 +32,21 @@ def vertical(figure: go.Figure, x: float, row: int | None = None, col: int | Non
     return {"type": "line", "x0": x, "x1": x, "xref": x_axis, "y0": 0, "y1": 1, "yref": f"{y_axis} domain", **look}
 
 
-def band(figure: go.Figure, x: tuple[float, float], row: int | None = None, col: int | None = None, **look: Any) -> Shape:
+def band(
+    figure: go.Figure, x: tuple[float, float], row: int | None = None, col: int | None = None, **look: Any
+) -> Shape:
     """A band from the bottom of a panel to its top, between two values."""
     x_axis, y_axis = _axes(figure, row, col)
-    return {"type": "rect", "x0": x[0], "x1": x[1], "xref": x_axis, "y0": 0, "y1": 1, "yref": f"{y_axis} domain", **look}
+    return {
+        "type": "rect",
+        "x0": x[0],
+        "x1": x[1],
+        "xref": x_axis,
+        "y0": 0,
+        "y1": 1,
+        "yref": f"{y_axis} domain",
+        **look,
+    }
 
 
 def add(figure: go.Figure, shapes: Iterable[Shape]) -> go.Figure:

@@ -52,7 +52,8 @@ class EndLabel:
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Centres as close as possible to those wanted, without overlap and in the same order.
 
-    Neighbours that would overlap are moved by equal amounts (isotonic regression by pooling); then all are kept within the ends.
+    Neighbours that would overlap are moved by equal amounts (isotonic regression by pooling); then all are kept within
+    the ends.
 
     Args:
         wanted: centre of each label, in pixels.
@@ -96,7 +97,9 @@ def room(labels: Sequence[EndLabel]) -> float:
     return max((_AWAY + _CHARACTER * max(map(len, one.lines)) + 4 for one in labels), default=8)
 
 
-def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tuple[float, float]], top: int = 20) -> go.Figure:
+def write(
+    figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tuple[float, float]], top: int = 20
+) -> go.Figure:
     """Writes names at the ends of lines, in place, with a thin line to those that had to move.
 
     Args:
@@ -128,8 +131,22 @@ def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tup
 def _annotation(one: EndLabel, down: float, axis: str) -> dict[str, Any]:
     text = "<br>".join(theme.plain(line) for line in one.lines)
     return {
-        "name": "end label", "x": one.x, "y": one.y, "xref": f"x{axis}", "yref": f"y{axis}", "ax": _AWAY, "ay": down,
-        "xanchor": "left", "yanchor": "middle", "align": "left", "text": f"<b>{text}</b>" if one.strong else text,
-        "font": {"size": _SIZE, "color": readable(one.colour)}, "showarrow": True, "arrowhead": 0, "arrowwidth": 1,
-        "arrowcolor": theme.faint(one.colour, 0.6), "standoff": 5, "borderpad": 0,
-    }  # fmt: skip
+        "name": "end label",
+        "x": one.x,
+        "y": one.y,
+        "xref": f"x{axis}",
+        "yref": f"y{axis}",
+        "ax": _AWAY,
+        "ay": down,
+        "xanchor": "left",
+        "yanchor": "middle",
+        "align": "left",
+        "text": f"<b>{text}</b>" if one.strong else text,
+        "font": {"size": _SIZE, "color": readable(one.colour)},
+        "showarrow": True,
+        "arrowhead": 0,
+        "arrowwidth": 1,
+        "arrowcolor": theme.faint(one.colour, 0.6),
+        "standoff": 5,
+        "borderpad": 0,
+    }

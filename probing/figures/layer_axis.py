@@ -49,7 +49,9 @@ def horizontal_panels(figure: go.Figure, last: int, places: Iterable[tuple[int, 
 
 def _embeddings(figure: go.Figure, **where) -> across.Shape:
     """The band behind layer 0."""
-    return across.band(figure, (-0.5, 0.5), **where, fillcolor=theme.NEUTRAL, opacity=0.13, line={"width": 0}, layer="below")
+    return across.band(
+        figure, (-0.5, 0.5), **where, fillcolor=theme.NEUTRAL, opacity=0.13, line={"width": 0}, layer="below"
+    )
 
 
 def _layers(figure: go.Figure, last: int, **where) -> None:

@@ -52,5 +52,7 @@ def layer_lines(
     last = int(lines["layer"].max())
     if not steps:
         return layer_axis.horizontal(figure, last)
-    figure.update_xaxes(title_text=theme.plain(steps), dtick=1 if last <= 14 else 2, range=[-0.5, last + 0.5], showgrid=False)
+    figure.update_xaxes(
+        title_text=theme.plain(steps), dtick=1 if last <= 14 else 2, range=[-0.5, last + 0.5], showgrid=False
+    )
     return figure

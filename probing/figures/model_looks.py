@@ -39,7 +39,9 @@ class Looks:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The models that were added to the demonstration models, in the order of menus; none if no demonstration model is stored."""
+        """The models that were added to the demonstration models, in the order of menus; none if no demonstration model
+        is stored.
+        """
         return tuple(name for name in self.colours if name not in self.shipped) if self.shipped else ()
 
 
@@ -51,7 +53,9 @@ def looks_of(runs: pd.DataFrame) -> Looks:
     """
     if runs.empty:
         return _looks((), _registry())
-    columns = (runs[name].fillna("").tolist() if name in runs else [""] * len(runs) for name in ("model", "base", "objective"))
+    columns = (
+        runs[name].fillna("").tolist() if name in runs else [""] * len(runs) for name in ("model", "base", "objective")
+    )
     # Empty texts sort first, so the last description of a model is the most complete one.
     described = {model: (model, *rest) for model, *rest in sorted(set(zip(*columns, strict=True)))}
     return _looks(tuple(described.values()), _registry())
@@ -73,7 +77,9 @@ def says_so(name: str, verdict: Verdict) -> bool:
 
 
 def usual_colour(name: str) -> str:
-    """The colour of a registered model without regard to other models, such as one asked live; empty for other models."""
+    """The colour of a registered model without regard to other models, such as one asked live; empty for other
+    models.
+    """
     known = known_model(_registry(), name)
     return model_colours([known])[name] if known.listed else ""
 
@@ -82,7 +88,9 @@ def usual_colour(name: str) -> str:
 def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
     known: list[KnownModel] = [known_model(registry, *model) for model in models]
     shipped = frozenset(one.name for one in known if one.shipped or one.results_only)
-    return Looks(short_names(known), model_colours(known), shipped, frozenset(one.name for one in known if one.results_only))
+    return Looks(
+        short_names(known), model_colours(known), shipped, frozenset(one.name for one in known if one.results_only)
+    )
 
 
 def _registry() -> Registry:

@@ -64,7 +64,10 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
     """
     models = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     shades = {"base_ranks": theme.BASE, "ranks": theme.TUNED}
-    head = "".join(f"<th>{html.escape(one)}</th>" for one in ("outcome", "fact", "answer", *models, *(["now says"] if base else [])))
+    head = "".join(
+        f"<th>{html.escape(one)}</th>"
+        for one in ("outcome", "fact", "answer", *models, *(["now says"] if base else []))
+    )
     body = []
     for row in rows.to_dict("records"):
         prompt, colour = html.escape(str(row["prompt"])), theme.PART_COLOURS[row["part"]]
@@ -82,13 +85,17 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
 
 
 def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
-    """The same as a figure for files: above its squares stands each fact with its answer, in the colour of its outcome."""
+    """The same as a figure for files: above its squares stands each fact with its answer, in the colour of its
+    outcome.
+    """
     shown = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     last = max((len(ranks) for ranks in rows["ranks"]), default=1) - 1
     figure = go.Figure()
     for place, (name, column) in enumerate(shown.items()):
         shade = theme.BASE if column == "base_ranks" else theme.TUNED
-        squares = [(layer, row, rank) for row, ranks in enumerate(rows[column]) for layer, rank in enumerate(ranks) if layer]
+        squares = [
+            (layer, row, rank) for row, ranks in enumerate(rows[column]) for layer, rank in enumerate(ranks) if layer
+        ]
         figure.add_scatter(
             x=[layer + place * (last + 1) for layer, _, _ in squares],
             y=[row + 0.2 for _, row, _ in squares],
@@ -102,7 +109,9 @@ def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Fig
                 "line": {"width": 1, "color": [shade if rank <= k else theme.NEUTRAL for _, _, rank in squares]},
             },
         )
-        figure.add_annotation(x=0.6 + place * (last + 1), y=-1, text=f"<b>{theme.plain(name)}</b>", showarrow=False, xanchor="left")
+        figure.add_annotation(
+            x=0.6 + place * (last + 1), y=-1, text=f"<b>{theme.plain(name)}</b>", showarrow=False, xanchor="left"
+        )
     for row, fact in enumerate(rows.to_dict("records")):
         figure.add_annotation(
             x=0.6,
@@ -123,7 +132,8 @@ def _squares(ranks: Sequence[int], colour: str, k: int) -> str:
     known = [layer for layer, rank in enumerate(ranks) if layer and rank <= k]
     words = f"known at layers {', '.join(map(str, known))}" if known else "known at no layer"
     squares = (
-        f'<s title="layer {layer}: rank {rank:,}"{f" style=background:{colour};border-color:{colour}" if layer in known else ""}></s>'
+        f'<s title="layer {layer}: rank'
+        f' {rank:,}"{f" style=background:{colour};border-color:{colour}" if layer in known else ""}></s>'
         for layer, rank in enumerate(ranks)
         if layer
     )
@@ -144,9 +154,9 @@ def report_page(title: str, sentences: Sequence[str], figure: go.Figure, changed
     words = "\n".join(f"<p>{html.escape(one)}</p>" for one in sentences)
     lists = "\n".join(_list(part, changed[changed["part"] == part]) for part in ("lost", "gained"))
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n<h1>{html.escape(title)}</h1>\n{words}\n"
-        f"<h2>Layer by layer</h2>\n{drawn}\n{lists}\n<footer>{html.escape(origin)}</footer>\n</body>\n</html>\n"
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport"'
+        f' content="width=device-width"><title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n<h1>{html.escape(title)}</h1>\n{words}\n<h2>Layer'
+        f" by layer</h2>\n{drawn}\n{lists}\n<footer>{html.escape(origin)}</footer>\n</body>\n</html>\n"
     )
 
 
@@ -155,7 +165,9 @@ def _list(part: str, rows: pd.DataFrame) -> str:
         return ""
     head = "".join(f"<th>{words}</th>" for words in _CELLS.values())
     cells = (
-        "".join(f"<td{' class=n' if name.endswith('rank') else ''}>{html.escape(str(row[name]))}</td>" for name in _CELLS)
+        "".join(
+            f"<td{' class=n' if name.endswith('rank') else ''}>{html.escape(str(row[name]))}</td>" for name in _CELLS
+        )
         for row in rows.head(MOST_LISTED).to_dict("records")
     )
     more = f"<p>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""

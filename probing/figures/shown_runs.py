@@ -96,15 +96,20 @@ def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]
     head = (keep("head", its_heads) or [name for name in shown["head"] if name in its_heads] or its_heads)[0]
     of_head = of_model[of_model["head"] == head]
     its_sets = [name for name in sets if name in set(of_head["probe_set"])]
-    probe_set = (keep("probe_set", its_sets) or [name for name in shown["probe_set"] if name in its_sets] or its_sets)[0]
+    probe_set = (keep("probe_set", its_sets) or [name for name in shown["probe_set"] if name in its_sets] or its_sets)[
+        0
+    ]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
 
 
-def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def _overview(
+    runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
     """What an overview lays over each other: the names that the user chose and, for a column without any, its default.
 
-    A default offers only names that have a run with the chosen ones; of the kinds of heads it is the one that most models have. Models
-    that were added to the demonstration models come before these, with their bases. Each added or chosen model has at least one line:
+    A default offers only names that have a run with the chosen ones; of the kinds of heads it is the one that most
+    models have. Models that were added to the demonstration models come before these, with their bases. Each added or
+    chosen model has at least one line:
     its kind of head and its probe set are shown, too. To keep the lines few, other models then give way.
 
     Args:
@@ -122,23 +127,31 @@ def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[
     foremost = [name for name in offered["model"] if name in bases] + added
     models = list(dict.fromkeys([*foremost, *offered["model"]]))[:MAX_DEFAULT_MODELS]
     usual = [name for name in models if name not in added] or models
-    heads = kept["head"] or ([common_head(there[there["model"].isin(kept["model"] or usual)], offered["head"])] if offered["head"] else [])
+    heads = kept["head"] or (
+        [common_head(there[there["model"].isin(kept["model"] or usual)], offered["head"])] if offered["head"] else []
+    )
     shown, sets = {"model": kept["model"] or models, "head": heads}, offered["probe_set"]
-    shown["probe_set"] = kept["probe_set"] or (sets if len(shown["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1])
+    shown["probe_set"] = kept["probe_set"] or (
+        sets if len(shown["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1]
+    )
     widened = {column: list(names) for column, names in shown.items()}
     for name in kept["model"] or [name for name in added if name in models]:
         if name in offered["model"]:
             _widen(widened, there[there["model"] == name], order)
     if widened != shown and not kept["model"]:
         others = [name for name in models if name not in foremost]
-        while others and len(overlaid(there, widened["model"], widened["head"], widened["probe_set"])) > MAX_DEFAULT_LINES:
+        while (
+            others and len(overlaid(there, widened["model"], widened["head"], widened["probe_set"])) > MAX_DEFAULT_LINES
+        ):
             widened["model"].remove(others.pop())
     # What the user chose keeps the user's order.
     return {column: kept[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
 
 
 def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
-    """Of some kinds of heads the one through which most of the models are probed fact by fact, then at all, the first of several."""
+    """Of some kinds of heads the one through which most of the models are probed fact by fact, then at all, the first
+    of several.
+    """
     whole = runs[~runs["counted"].astype(bool)] if "counted" in runs else runs
 
     def models(head: str) -> tuple[int, int]:
@@ -153,7 +166,9 @@ def _widen(shown: dict[str, list[str]], model_runs: pd.DataFrame, order: Mapping
 
     def distance(run: pd.Series) -> tuple:
         columns = ("head", "probe_set")
-        return *(run[column] not in shown[column] for column in columns), *(order[column].index(run[column]) for column in columns)
+        return *(run[column] not in shown[column] for column in columns), *(
+            order[column].index(run[column]) for column in columns
+        )
 
     nearest = min((run for _, run in model_runs.iterrows()), key=distance)
     for column in ("head", "probe_set"):
@@ -161,9 +176,13 @@ def _widen(shown: dict[str, list[str]], model_runs: pd.DataFrame, order: Mapping
             shown[column].append(nearest[column])
 
 
-def overlaid(runs: pd.DataFrame, models: Sequence[str], heads: Sequence[str], probe_sets: Sequence[str]) -> pd.DataFrame:
+def overlaid(
+    runs: pd.DataFrame, models: Sequence[str], heads: Sequence[str], probe_sets: Sequence[str]
+) -> pd.DataFrame:
     """The runs of these models, heads and probe sets, in the order in which figures lay them over each other."""
-    return in_line_order(runs[runs["model"].isin(models) & runs["head"].isin(heads) & runs["probe_set"].isin(probe_sets)])
+    return in_line_order(
+        runs[runs["model"].isin(models) & runs["head"].isin(heads) & runs["probe_set"].isin(probe_sets)]
+    )
 
 
 def in_line_order(runs: pd.DataFrame) -> pd.DataFrame:
@@ -173,5 +192,11 @@ def in_line_order(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def followed(chosen: RunNames, fitted: RunNames) -> dict[str, str]:
-    """The fields of the single run that follow the choice for overviews; links of its pages need them, as they lack the latter."""
-    return {one: getattr(fitted, one) for one, several in ONE_OF_SEVERAL.items() if getattr(chosen, several) and not getattr(chosen, one)}
+    """The fields of the single run that follow the choice for overviews; links of its pages need them, as they lack the
+    latter.
+    """
+    return {
+        one: getattr(fitted, one)
+        for one, several in ONE_OF_SEVERAL.items()
+        if getattr(chosen, several) and not getattr(chosen, one)
+    }

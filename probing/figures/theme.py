@@ -44,16 +44,16 @@ DARK_TEMPLATE = "plotly_dark"
 INK = "#46525E"
 #: Text on dark paper.
 LIGHT_INK = "#D7DCE1"
-#: Per cent of known facts -> colour on a light and on a dark page, where the most is the lightest; steep at first, because most cells are
-#: small.
+#: Per cent of known facts -> colour on a light and on a dark page, where the most is the lightest; steep at first,
+#: because most cells are small.
 _KNOWN = {
     False: {0: "#F2F5F8", 10: "#C6DDF0", 45: "#4F9BD3", 100: "#08406F"},
     True: {0: "#18212B", 10: "#1D4765", 45: "#3E93D1", 100: "#E6F4FF"},
 }
 
-#: Objective -> the hue of its models, one shade per family. The first family has the colours above; those of ``OTHER_COLOURS``
-#: and the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learned no task,
-#: is grey; its lines are dashed.
+#: Objective -> the hue of its models, one shade per family. The first family has the colours above; those of
+#: ``OTHER_COLOURS`` and the further shades have a contrast of at least 3 with a light and with a dark page. The
+#: control, which learned no task, is grey; its lines are dashed.
 OBJECTIVE_COLOURS = {
     "pre-training": ("#0072B2", "#2070E8", "#4090B8"),
     "QA-SQuAD-1": ("#D55E00", "#D08058", "#C82800"),
@@ -73,7 +73,8 @@ OTHER_COLOURS = ("#74991C", "#C2185B", "#00A0A0", "#9A8700", "#B05CA5", "#C97B3B
 #: One colour per meaning, the same on every page (after Okabe and Ito, and Paul Tol's "muted").
 KEPT, BACK, NOT_BACK, GAINED = "#3DAA8C", "#DDAA33", "#CC6677", "#6F9BE8"
 BASE, TUNED, CONTROL, YARDSTICK = "#0072B2", "#D55E00", "#6F767D", NEUTRAL
-#: Outcomes of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that no colour means two things.
+#: Outcomes of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that no colour means two
+#: things.
 PART_COLOURS = {
     "kept": KEPT,
     "gained": GAINED,
@@ -105,13 +106,15 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
         models: *all* models of the store, not only those shown, so that a filter never recolours a figure.
 
     Returns:
-        Name -> colour, family by family in the registry's order, a family's models in the order of ``OBJECTIVE_COLOURS``, those without
-        weights at the end. No two of the others share a colour while there are enough; a colour that the registry gives is used unchanged.
-        Further seeds, controls and kinds of a training have a pale shade of their task's colour.
+        Name -> colour, family by family in the registry's order, a family's models in the order of
+        ``OBJECTIVE_COLOURS``, those without weights at the end. No two of the others share a colour while there are
+        enough; a colour that the registry gives is used unchanged. Further seeds, controls and kinds of a training have
+        a pale shade of their task's colour.
     """
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
     ordered = sorted(
-        set(models), key=lambda one: (one.place, one.family, one.results_only, places.get(one.objective, len(places)), one.name)
+        set(models),
+        key=lambda one: (one.place, one.family, one.results_only, places.get(one.objective, len(places)), one.name),
     )
     families = list(dict.fromkeys(one.family for one in ordered))
     given = {one.colour for one in ordered if one.colour}
@@ -126,11 +129,15 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
         wanted = (*shades[first:], *OTHER_COLOURS, *shades[:first])
         free = (colour for colour in wanted if colour not in given and colour not in colours.values())
         colours[one.name] = one.colour or next(free, wanted[number % len(wanted)])
-    return {one.name: pale(colours[alike[one.name].name]) if one.name in alike else colours[one.name] for one in ordered}
+    return {
+        one.name: pale(colours[alike[one.name].name]) if one.name in alike else colours[one.name] for one in ordered
+    }
 
 
 def _of_task(one: KnownModel, other: KnownModel) -> bool:
-    """Whether a model of which only results ship was trained for another one's task: its objective says more in brackets."""
+    """Whether a model of which only results ship was trained for another one's task: its objective says more in
+    brackets.
+    """
     return one.base == other.base and bool(other.objective) and task_of(one.objective) == other.objective
 
 
@@ -156,8 +163,11 @@ def faint(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
-def interval_band(figure: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, colour: str, name: str = "", **more: Any) -> None:
-    """Adds the 95 % intervals of a line as a faint band, in place; places without one are left out, and so is a band without places.
+def interval_band(
+    figure: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, colour: str, name: str = "", **more: Any
+) -> None:
+    """Adds the 95 % intervals of a line as a faint band, in place; places without one are left out, and so is a band
+    without places.
 
     Args:
         figure: the figure; it is changed.
@@ -203,7 +213,9 @@ def shorten(text: str, length: int) -> str:
 
 
 def breakable(name: str, width: int = 14) -> str:
-    """A model's name on lines short enough for a phone, broken with ``<br>`` before brackets and after commas, else after hyphens."""
+    """A model's name on lines short enough for a phone, broken with ``<br>`` before brackets and after commas, else
+    after hyphens.
+    """
     lines: list[str] = []
     for words in re.split(r"(?<=,) | (?=\()", name):
         first = True
@@ -230,7 +242,15 @@ def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:
         height=height,
         # A tick label at the right end that does not fit into the margin is left out.
         margin={"l": 8, "r": 20, "t": 36, "b": 8, "pad": 2},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0, "title": {"text": ""}, "tracegroupgap": 0},
+        legend={
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1.02,
+            "xanchor": "left",
+            "x": 0,
+            "title": {"text": ""},
+            "tracegroupgap": 0,
+        },
         hoverlabel={"align": "left"},
         hovermode="closest",
         dragmode=False,
@@ -298,9 +318,11 @@ def finished(figure: go.Figure) -> dict[str, Any]:
 
 
 def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
-    """Puts the figure on white paper, or on dark, in place: the template, and a colour for the text that is left to the page's theme.
+    """Puts the figure on white paper, or on dark, in place: the template, and a colour for the text that is left to the
+    page's theme.
 
-    On a page such text must have no colour: Streamlit then recolours it when the user switches between light and dark, which
+    On a page such text must have no colour: Streamlit then recolours it when the user switches between light and dark,
+        which
     the server does not see.
     """
     template, colour = (DARK_TEMPLATE, LIGHT_INK) if dark else (TEMPLATE, INK)
@@ -311,7 +333,9 @@ def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
 
 
 def clickable_last(figure: go.Figure) -> go.Figure:
-    """Draws clickable traces over the others, in place: of two points in one place, a click selects the one drawn last."""
+    """Draws clickable traces over the others, in place: of two points in one place, a click selects the one drawn
+    last.
+    """
     figure.data = tuple(sorted(figure.data, key=lambda trace: trace.customdata is not None))
     return figure
 

@@ -21,8 +21,8 @@ def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
         mode: a key of ``MODES``.
 
     Returns:
-        In mode ``value``, the same points. Else ``value, low, high`` are the difference, ``zero`` states what 0 means, no other yardstick
-        is left, and ``n`` counts the facts with a swapped subject if that is subtracted.
+        In mode ``value``, the same points. Else ``value, low, high`` are the difference, ``zero`` states what 0 means,
+        no other yardstick is left, and ``n`` counts the facts with a swapped subject if that is subtracted.
     """
     if mode == "value":
         return points
@@ -36,16 +36,26 @@ def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
 def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     """``above`` for two models side by side, the columns of ``reports.knowledge.pairs.yardsticks``.
 
-    Minus the majority answer, their difference is unchanged; minus the swapped subject, it is how much more one gains from the subject.
+    Minus the majority answer, their difference is unchanged; minus the swapped subject, it is how much more one gains
+    from the subject.
     """
     if mode == "value":
         return points
-    base = {name: points[f"base_above_{mode}{end}"] for name, end in (("base_value", ""), ("base_low", "_low"), ("base_high", "_high"))}
+    base = {
+        name: points[f"base_above_{mode}{end}"]
+        for name, end in (("base_value", ""), ("base_low", "_low"), ("base_high", "_high"))
+    }
     gain = {"difference": "more", "difference_low": "more_low", "difference_high": "more_high"}
-    more = {name: points[column] for name, column in gain.items()} | {"p_value": float("nan")} if mode == "swapped" else {}
+    more = (
+        {name: points[column] for name, column in gain.items()} | {"p_value": float("nan")} if mode == "swapped" else {}
+    )
     counted = {"base_n": points["base_swapped_n"].fillna(0)} if mode == "swapped" else {}
     if "shuffled" in points:
-        more |= {"shuffled": points["shuffled"] - points["majority"] if mode == "majority" else points["shuffled_above_swapped"]}
+        more |= {
+            "shuffled": (
+                points["shuffled"] - points["majority"] if mode == "majority" else points["shuffled_above_swapped"]
+            )
+        }
     for end in ("again_low", "again_high"):
         if end in points:
             swapped = end.replace("again", "again_swapped")
@@ -58,7 +68,9 @@ def zero_of(points: pd.DataFrame) -> str:
     return str(points["zero"].iloc[0]) if "zero" in points and len(points) else ""
 
 
-def add_levels(figure: go.Figure, points: pd.DataFrame, *, by: dict[str, str], scale: int = 100, row: int | None = None) -> list[EndLabel]:
+def add_levels(
+    figure: go.Figure, points: pd.DataFrame, *, by: dict[str, str], scale: int = 100, row: int | None = None
+) -> list[EndLabel]:
     """One neutral line per level of the majority answer, and of chance, no matter how many runs share it.
 
     Args:

@@ -50,7 +50,10 @@ class Outcome:
             return f"{self.there} shards were finished before"
         hosts = sorted({line.host for line in self.done})
         seconds = sum(line.seconds for line in self.done)
-        return f"{len(self.done)} shards done on {', '.join(hosts)} in {seconds:.0f} worker seconds, {self.there} were finished before"
+        return (
+            f"{len(self.done)} shards done on {', '.join(hosts)} in {seconds:.0f} worker seconds, {self.there} were"
+            " finished before"
+        )
 
 
 def run_job(job: Job, executor: Executor) -> Outcome:
@@ -80,7 +83,9 @@ def run_job(job: Job, executor: Executor) -> Outcome:
         finally:
             token.unlink(missing_ok=True)
     if missing := [shard.name for shard in left if shard.name not in done]:
-        raise JobError(f"{job.folder}: {len(missing)} shards were not done, such as {missing[0]}; run the same command again")
+        raise JobError(
+            f"{job.folder}: {len(missing)} shards were not done, such as {missing[0]}; run the same command again"
+        )
     return Outcome(there, tuple(done[shard.name] for shard in left))
 
 
@@ -90,7 +95,7 @@ def _await_files(folder: Path, line: Line) -> None:
         while not (folder / name).is_file():
             if time.monotonic() > until:
                 raise JobError(
-                    f"{line.host} says that it wrote {folder / name}, which is not seen here; expected a folder that all machines share "
-                    "under the same path: set PROBING_CACHE to one"
+                    f"{line.host} says that it wrote {folder / name}, which is not seen here; expected a folder that"
+                    " all machines share under the same path: set PROBING_CACHE to one"
                 )
             time.sleep(0.2)

@@ -27,7 +27,9 @@ class Worker(Protocol):
     """Does shards. Equal arguments give equal bytes on every worker and every time."""
 
     def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Does shards in order, and calls ``finished(number, files)`` for each of them; a finished shard is not done again."""
+        """Does shards in order, and calls ``finished(number, files)`` for each of them; a finished shard is not done
+        again.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,10 @@ class Job:
     def __post_init__(self) -> None:
         names = [shard.name for shard in self.shards]
         if len(set(names)) != len(names):
-            raise ValueError(f"{self.folder}: got {len(names)} shards with {len(set(names))} names, expected a different name for each")
+            raise ValueError(
+                f"{self.folder}: got {len(names)} shards with {len(set(names))} names, expected a different name for"
+                " each"
+            )
 
     def sent(self, shards: Sequence[Shard], token: str) -> str:
         """JSON of all that another process needs for some shards; ``token`` is the file that it must see."""
@@ -80,6 +85,7 @@ def open_worker(name: str, setup: Mapping[str, Any]) -> Worker:
         make = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise JobError(
-            f"no worker {name} here ({error}); expected bertnesia-explorer of the same version on every machine: pip install -e ."
+            f"no worker {name} here ({error}); expected bertnesia-explorer of the same version on every machine: pip"
+            " install -e ."
         ) from error
     return make(setup)

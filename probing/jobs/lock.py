@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[None]:
     """Holds a job's folder; waits while another process does.
 
-    The lock is a file next to the folder, which the kernel releases however a process ends, ``kill -9`` included. On NFS it holds between
-    machines if the server supports locks. If a file system has none, a warning is logged and the work goes on: two coordinators then
-    do the same work to the same bytes, and each write is atomic.
+    The lock is a file next to the folder, which the kernel releases however a process ends, ``kill -9`` included. On
+    NFS it holds between machines if the server supports locks. If a file system has none, a warning is logged and the
+    work goes on: two coordinators then do the same work to the same bytes, and each write is atomic.
 
     Args:
         folder: the job's; it need not exist.
@@ -28,7 +28,9 @@ def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[
     """
     with ExitStack() as stack:
         try:
-            stack.enter_context(exclusive_lock(folder.with_name(f"{folder.name}.lock"), say, remove=True, limit=LONG_WORK))
+            stack.enter_context(
+                exclusive_lock(folder.with_name(f"{folder.name}.lock"), say, remove=True, limit=LONG_WORK)
+            )
         except NoLocksError as error:
             log.warning("%s", error)
         yield

@@ -36,7 +36,9 @@ def summed(paths: Iterable[Path], folder: Path) -> tuple[tuple[str, str], ...]:
     """Files in the form of a line."""
     inside = folder.absolute()
     named = [(path.absolute(), file_sha256(path)) for path in paths]
-    return tuple((str(path.relative_to(inside) if path.is_relative_to(inside) else path), digest) for path, digest in named)
+    return tuple(
+        (str(path.relative_to(inside) if path.is_relative_to(inside) else path), digest) for path, digest in named
+    )
 
 
 def append(folder: Path, line: Line) -> None:

@@ -87,13 +87,15 @@ class RayExecutor:
             ray.init(address=self.address, **quiet)
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             raise JobError(
-                f"no Ray cluster can be used at {self.address} ({last_line(error)}); start one with: ray start --head --port 6379, "
-                "or leave --address out to start one here"
+                f"no Ray cluster can be used at {self.address} ({last_line(error)}); start one with: ray start --head"
+                " --port 6379, or leave --address out to start one here"
             ) from error
         most = max((node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]), default=0)
         if most < self.threads:
             log.warning(
-                "no machine of the cluster has %d processors, the maximum is %d; shards wait for one (see --threads)", self.threads, most
+                "no machine of the cluster has %d processors, the maximum is %d; shards wait for one (see --threads)",
+                self.threads,
+                most,
             )
 
 
@@ -106,7 +108,9 @@ def ray_library() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise JobError("--executor ray needs Ray, which is not installed; install it with: pip install -e '.[ray]'") from error
+        raise JobError(
+            "--executor ray needs Ray, which is not installed; install it with: pip install -e '.[ray]'"
+        ) from error
     return ray
 
 
@@ -152,7 +156,9 @@ def _start(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
         )
     except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
         stop()
-        raise JobError(f"Ray cannot be started here ({last_line(error)}); see {Path(place)}, or use --executor local") from error
+        raise JobError(
+            f"Ray cannot be started here ({last_line(error)}); see {Path(place)}, or use --executor local"
+        ) from error
     _STARTED.append(stop)
     atexit.register(stop)
 

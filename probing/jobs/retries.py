@@ -24,8 +24,8 @@ class Attempts:
         self.lost[shard.name] += 1
         if self.lost[shard.name] >= MAX_DEATHS:
             raise JobError(
-                f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); finished shards are kept; give workers more "
-                "memory (a smaller --shard, fewer --workers) and run the same command again"
+                f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); finished shards are kept; give"
+                " workers more memory (a smaller --shard, fewer --workers) and run the same command again"
             )
 
 

@@ -72,7 +72,7 @@ def take_back(answer: dict[str, Any], finished: Callable[[Line], None]) -> None:
 def _seen(folder: Path, token: str) -> Path:
     if not (folder / token).is_file():
         raise JobError(
-            f"worker on {socket.gethostname()} does not see {folder}; expected a folder that all machines share under the same path: "
-            "set PROBING_CACHE to one"
+            f"worker on {socket.gethostname()} does not see {folder}; expected a folder that all machines share under"
+            " the same path: set PROBING_CACHE to one"
         )
     return folder

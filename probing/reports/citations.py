@@ -1,4 +1,6 @@
-"""How to cite this software and the papers behind it: the source of the BibTeX on *Methods and data*. See also ``CITATION.cff``."""
+"""How to cite this software and the papers behind it: the source of the BibTeX on *Methods and data*. See also
+``CITATION.cff``.
+"""
 
 from dataclasses import dataclass
 
@@ -47,8 +49,8 @@ class Reference:
 _BLACKBOX = "Proceedings of the Third BlackboxNLP Workshop on Analyzing and Interpreting Neural Networks for NLP"
 _ACL = "Proceedings of the 57th Annual Meeting of the Association for Computational Linguistics"
 _EMNLP = (
-    "Proceedings of the 2019 Conference on Empirical Methods in Natural Language Processing and the 9th International Joint Conference on "
-    "Natural Language Processing (EMNLP-IJCNLP)"
+    "Proceedings of the 2019 Conference on Empirical Methods in Natural Language Processing and the 9th International"
+    " Joint Conference on Natural Language Processing (EMNLP-IJCNLP)"
 )
 
 
@@ -95,7 +97,10 @@ PAPERS = (
         key="mosbach-etal-2020-interplay",
         kind="inproceedings",
         role="Fine-tuning and sentence probes",
-        title="On the Interplay Between Fine-tuning and Sentence-level Probing for Linguistic Knowledge in Pre-trained Transformers",
+        title=(
+            "On the Interplay Between Fine-tuning and Sentence-level Probing for Linguistic Knowledge in Pre-trained"
+            " Transformers"
+        ),
         authors=(("Marius", "Mosbach"), ("Anna", "Khokhlova"), ("Michael A.", "Hedderich"), ("Dietrich", "Klakow")),
         year=2020,
         fields=_in_anthology(_BLACKBOX, "68--82", "2020.blackboxnlp-1.7"),
@@ -106,8 +111,13 @@ PAPERS = (
         role="LAMA, the facts and their cloze questions",
         title="Language Models as Knowledge Bases?",
         authors=(
-            ("Fabio", "Petroni"), ("Tim", "Rocktäschel"), ("Sebastian", "Riedel"), ("Patrick", "Lewis"), ("Anton", "Bakhtin"),
-            ("Yuxiang", "Wu"), ("Alexander", "Miller"),
+            ("Fabio", "Petroni"),
+            ("Tim", "Rocktäschel"),
+            ("Sebastian", "Riedel"),
+            ("Patrick", "Lewis"),
+            ("Anton", "Bakhtin"),
+            ("Yuxiang", "Wu"),
+            ("Alexander", "Miller"),
         ),
         year=2019,
         fields=_in_anthology(_EMNLP, "2463--2473", "D19-1250"),
@@ -130,10 +140,16 @@ PAPERS = (
         role="The tuned lens",
         title="Eliciting Latent Predictions from Transformers with the Tuned Lens",
         authors=(
-            ("Nora", "Belrose"), ("Zach", "Furman"), ("Logan", "Smith"), ("Danny", "Halawi"), ("Igor", "Ostrovsky"), ("Lev", "McKinney"),
-            ("Stella", "Biderman"), ("Jacob", "Steinhardt"),
+            ("Nora", "Belrose"),
+            ("Zach", "Furman"),
+            ("Logan", "Smith"),
+            ("Danny", "Halawi"),
+            ("Igor", "Ostrovsky"),
+            ("Lev", "McKinney"),
+            ("Stella", "Biderman"),
+            ("Jacob", "Steinhardt"),
         ),
         year=2023,
         fields=(("eprint", "2303.08112"), ("archivePrefix", "arXiv"), ("url", "https://arxiv.org/abs/2303.08112")),
     ),
-)  # fmt: skip
+)

@@ -55,14 +55,21 @@ def stored_comparability(db: Database, first: str, second: str) -> tuple[Check, 
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataFrame:
-    """Fields that differ between the two configurations, including those of the head's recipe: name, first, second (as text)."""
+    """Fields that differ between the two configurations, including those of the head's recipe: name, first, second (as
+    text).
+    """
     own, other = _flat(_config(first)), _flat(_config(second))
-    rows = [(name, own.get(name, ""), other.get(name, "")) for name in sorted({*own, *other}) if own.get(name) != other.get(name)]
+    rows = [
+        (name, own.get(name, ""), other.get(name, ""))
+        for name in sorted({*own, *other})
+        if own.get(name) != other.get(name)
+    ]
     return pd.DataFrame(rows, columns=["name", "first", "second"])
 
 
 def as_long(control: str, models: Sequence[str]) -> tuple[bool, str]:
-    """Whether a control took as many steps of the same size as these models, so that its losses show the cost of further training alone.
+    """Whether a control took as many steps of the same size as these models, so that its losses show the cost of
+    further training alone.
 
     Returns:
         True only if that is recorded; and the recorded training in words.
@@ -72,7 +79,11 @@ def as_long(control: str, models: Sequence[str]) -> tuple[bool, str]:
     if own is None or unknown:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         return False, f"{control}, but how long {unknown[0]}{more} was trained is not recorded here"
-    if other := [f"{model} for {training.words}" for model, training in theirs.items() if training is not None and training != own]:
+    if other := [
+        f"{model} for {training.words}"
+        for model, training in theirs.items()
+        if training is not None and training != own
+    ]:
         more = f", and {len(other) - 1} more not as the control either" if len(other) > 1 else ""
         return False, f"{control}, trained for {own.words}; {other[0]}{more}"
     return True, f"{control}, trained as long: {own.words}"
@@ -111,11 +122,22 @@ def _casing(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, othe
 
 def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
     sums = own.get("facts_sha256"), other.get("facts_sha256")
-    same = sums[0] == sums[1] if all(sums) else (first["probe_set"], first["n_probed"]) == (second["probe_set"], second["n_probed"])
-    sizes = [f"{int(run['n_probed']):,} probed, {int(run['n_read']) - int(run['n_probed']):,} left out" for run in (first, second)]
+    same = (
+        sums[0] == sums[1]
+        if all(sums)
+        else (first["probe_set"], first["n_probed"]) == (second["probe_set"], second["n_probed"])
+    )
+    sizes = [
+        f"{int(run['n_probed']):,} probed, {int(run['n_read']) - int(run['n_probed']):,} left out"
+        for run in (first, second)
+    ]
     if same:
         return Check("facts", True, sizes[0])
-    said = f"{sizes[0]} in one run, {sizes[1]} in the other" if sizes[0] != sizes[1] else f"{sizes[0]} in both runs, but different facts"
+    said = (
+        f"{sizes[0]} in one run, {sizes[1]} in the other"
+        if sizes[0] != sizes[1]
+        else f"{sizes[0]} in both runs, but different facts"
+    )
     left = [json.loads(run.get("left_out") or "{}") for run in (first, second)]
     only = [f"{n:,} {why}" for one, rest in (left, left[::-1]) for why, n in one.items() if why not in rest]
     return Check("facts", False, f"{said}; one run alone left out {', '.join(only)}" if only else said)
@@ -126,7 +148,10 @@ def _recipe(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, othe
         return Check("head recipe", False, f"{first['head']} and {second['head']}")
     if own.get("head_recipe") == other.get("head_recipe") and first["seed"] == second["seed"]:
         return Check("head recipe", True, f"{first['head']}, seed {first['seed']}")
-    recipes = [_flat({"seed": run["seed"], "head_recipe": config.get("head_recipe")}) for run, config in ((first, own), (second, other))]
+    recipes = [
+        _flat({"seed": run["seed"], "head_recipe": config.get("head_recipe")})
+        for run, config in ((first, own), (second, other))
+    ]
     names = sorted({*recipes[0], *recipes[1]})
     changed = [name.removeprefix("head_recipe.") for name in names if recipes[0].get(name) != recipes[1].get(name)]
     return Check("head recipe", False, f"{first['head']}, but other {', '.join(changed)}")
@@ -145,7 +170,11 @@ def _control(first: Mapping[str, Any], second: Mapping[str, Any], db: Database |
     fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]
     found = [as_long(name, tuned) if tuned else (True, name) for name in dict.fromkeys(fit["model"])]
     # A control that was trained as long comes first.
-    return Check("control", *max(found, key=lambda one: one[0])) if found else Check("control", False, "none was probed in the same way")
+    return (
+        Check("control", *max(found, key=lambda one: one[0]))
+        if found
+        else Check("control", False, "none was probed in the same way")
+    )
 
 
 def _config(run: Mapping[str, Any]) -> dict[str, Any]:

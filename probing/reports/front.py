@@ -41,7 +41,9 @@ class Kept(NamedTuple):
 
 
 def beyond_guessing(db: Database, run_id: str, average: str = "macro") -> float:
-    """The last layer's share of right answers minus that of the relation's commonest answer; NaN if it has too few facts for one."""
+    """The last layer's share of right answers minus that of the relation's commonest answer; NaN if it has too few
+    facts for one.
+    """
     rows = precision(db, (run_id,), (1,), average, last_only=True)
     return float(rows["above_majority"].iloc[0]) if len(rows) else float("nan")
 
@@ -56,20 +58,21 @@ def lost_by_fine_tuning(db: Database, runs: pd.DataFrame, head: str, probe_set: 
         probe_set: the facts that all were asked.
 
     Returns:
-        The columns of ``transitions`` and share (lost facts per fact that the base knows), is_control; without models whose base knows
-        nothing.
+        The columns of ``transitions`` and share (lost facts per fact that the base knows), is_control; without models
+        whose base knows nothing.
     """
     alike = runs[(runs["head"] == head) & (runs["probe_set"] == probe_set)]
     table = transitions(db, pairs(alike), (1,))
     table = table[table["kept"] + table["lost"] > 0]
     controls = set(runs.loc[runs["objective"] == CONTROL, "model"])
-    return table.assign(share=table["lost"] / (table["kept"] + table["lost"]), is_control=table["model"].isin(controls)).sort_values(
-        "share", ascending=False, kind="stable"
-    )
+    return table.assign(
+        share=table["lost"] / (table["kept"] + table["lost"]), is_control=table["model"].isin(controls)
+    ).sort_values("share", ascending=False, kind="stable")
 
 
 def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
-    """The fine-tuned models by how clear their finding is: first those that learned their task, of both kinds the one that lost most first.
+    """The fine-tuned models by how clear their finding is: first those that learned their task, of both kinds the one
+    that lost most first.
 
     Args:
         lost: of ``lost_by_fine_tuning``.
@@ -78,11 +81,16 @@ def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
     controls = lost[lost["is_control"]].drop_duplicates("base").set_index("base")["share"]
     tuned = lost[~lost["is_control"]].assign(unlearned=lambda rows: ~rows["model"].isin(learned))
     ordered = tuned.sort_values("unlearned", kind="stable")
-    return [Lost(str(row.model), float(row.share), float(controls.get(row.base, float("nan")))) for row in ordered.itertuples()]
+    return [
+        Lost(str(row.model), float(row.share), float(controls.get(row.base, float("nan"))))
+        for row in ordered.itertuples()
+    ]
 
 
 def best_recipe(db: Database) -> Kept | None:
-    """The protection that keeps most facts and that no other recipe of its task beats in both; None if none is stored with a plain one."""
+    """The protection that keeps most facts and that no other recipe of its task beats in both; None if none is stored
+    with a plain one.
+    """
     points = prevention(db)
     points = points[~points["control"] & points["score"].notna() & points["kept"].notna()]
     found = []

@@ -21,7 +21,11 @@ def tokens_of(got: Answer) -> pd.DataFrame:
 def watched_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, word, layer, rank, probability``."""
     return pd.DataFrame(
-        [(got.model, token.token, one.layer, token.rank, token.probability) for one in got.layers for token in one.watched],
+        [
+            (got.model, token.token, one.layer, token.rank, token.probability)
+            for one in got.layers
+            for token in one.watched
+        ],
         columns=["model", "word", "layer", "rank", "probability"],
     )
 
@@ -34,7 +38,9 @@ def tracked_ranks(got: Answer) -> dict[str, Any]:
 
 
 def first_layers(got: Answer, word: str) -> list[int]:
-    """The layers after the embeddings that give a word first: the followed one, if it is, else the one that is written so."""
+    """The layers after the embeddings that give a word first: the followed one, if it is, else the one that is written
+    so.
+    """
     followed = {one.layer: one.watched[0].rank for one in got.layers if one.watched and one.watched[0].token == word}
     ranks = followed or {one.layer: 1 for one in got.layers if one.tokens[0].token == word}
     return [layer for layer, rank in ranks.items() if layer and rank == 1]
@@ -47,11 +53,14 @@ def lines_of(got: Answer) -> pd.DataFrame:
 
 def entropy_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, layer, entropy`` in nats."""
-    return pd.DataFrame([(got.model, one.layer, one.entropy) for one in got.layers], columns=["model", "layer", "entropy"])
+    return pd.DataFrame(
+        [(got.model, one.layer, one.entropy) for one in got.layers], columns=["model", "layer", "entropy"]
+    )
 
 
 def every_token_of(got: EveryToken, top: int = 1) -> pd.DataFrame:
-    """Long form: ``position, piece, layer, place, token, probability``, one row per token of the sentence, layer and place.
+    """Long form: ``position, piece, layer, place, token, probability``, one row per token of the sentence, layer and
+    place.
 
     Args:
         got: the predictions.

@@ -1,7 +1,8 @@
 """Which fine-tuned models differ only in their seed, and which is the control: the yardsticks of every change.
 
-Models with the same base and variant and different seeds of fine-tuning are siblings. The one with the smallest seed represents them in
-lists; all of them give the spread. A control is a model that was trained further with its base's own objective and text.
+Models with the same base and variant and different seeds of fine-tuning are siblings. The one with the smallest seed
+represents them in lists; all of them give the spread. A control is a model that was trained further with its base's own
+objective and text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +33,8 @@ class Relatives:
         return table[table["model"].isin(list(models))]
 
     def with_spread(self, table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-        """The table with seed_low, seed_high and seeds: smallest and largest value of a model's siblings, and their number.
+        """The table with seed_low, seed_high and seeds: smallest and largest value of a model's siblings, and their
+        number.
 
         Args:
             table: rows of all models, with the columns ``model``, ``keys`` and ``value``.
@@ -45,7 +47,8 @@ class Relatives:
         return table.assign(**spread, seeds=grouped["model"].transform("nunique").astype("int64"))
 
     def with_control(self, table: pd.DataFrame, keys: Sequence[str], columns: dict[str, str]) -> pd.DataFrame:
-        """The table with the numbers of the control of each row's base for the same keys; empty without a control, and for itself.
+        """The table with the numbers of the control of each row's base for the same keys; empty without a control, and
+        for itself.
 
         Args:
             table: rows of all models.
@@ -91,7 +94,9 @@ def named(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def relatives(runs: pd.DataFrame) -> Relatives:
-    """The relatives among runs with the columns model, base, objective, variant and tuned_seed, as ``named`` gives them."""
+    """The relatives among runs with the columns model, base, objective, variant and tuned_seed, as ``named`` gives
+    them.
+    """
     known = runs[[*NAMES, "variant", "tuned_seed"]].drop_duplicates("model")
     known = known.sort_values(["tuned_seed", "model"], na_position="last")
     stands: dict[str, str] = {}
@@ -100,6 +105,8 @@ def relatives(runs: pd.DataFrame) -> Relatives:
         alone = not row.base or not row.variant
         stands[row.model] = row.model if alone else first.setdefault((row.base, row.variant), row.model)
     controls = known[(known["objective"] == CONTROL) & (known["base"] != "")]
-    standing = sorted((str(row.base), str(row.model)) for row in controls.itertuples() if stands[row.model] == row.model)
+    standing = sorted(
+        (str(row.base), str(row.model)) for row in controls.itertuples() if stands[row.model] == row.model
+    )
     # The first by name of several controls of one base.
     return Relatives(stands, dict(reversed(standing)))

@@ -13,7 +13,8 @@ from probing.store.database import Database
 
 #: Columns in their order, or a function of a report's frame that names them.
 Columns = tuple[str, ...] | Callable[[pd.DataFrame], Sequence[str]]
-#: Calls a function whose first argument is the database with the other arguments: a page takes the result from its cache.
+#: Calls a function whose first argument is the database with the other arguments: a page takes the result from its
+#: cache.
 Read = Callable[..., Any]
 
 
@@ -198,7 +199,9 @@ class Reports:
         values = {one.name: one.value((given or {}).get(one.name), what) for one in self.filters}
         for name in report.needs:
             if (given_of := len(values[name] or ())) != 1:
-                raise OptionError(f"got {given_of} values of {spelled(name)} for {what}; name exactly one ({spelled(name)})")
+                raise OptionError(
+                    f"got {given_of} values of {spelled(name)} for {what}; name exactly one ({spelled(name)})"
+                )
         return Choice(report, values)
 
     def table(self, db: Database, choice: Choice) -> pd.DataFrame:
@@ -243,7 +246,10 @@ def refuse_unstored(what: str, choice: Choice, stored: Mapping[str, Iterable[str
     for name, names in stored.items():
         known = tuple(dict.fromkeys(names))
         if unknown := sorted(set(choice[name] or ()) - set(known)):
-            raise OptionError(f"no {what} of the {name} {unknown[0]!r} are stored{how}; there are those of {', '.join(known) or 'none'}")
+            raise OptionError(
+                f"no {what} of the {name} {unknown[0]!r} are stored{how}; there are those of"
+                f" {', '.join(known) or 'none'}"
+            )
 
 
 def _columns(columns: Columns, table: pd.DataFrame) -> list[str]:

@@ -53,21 +53,29 @@ def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
     primary = runs[runs["role"] == "primary"]
     by_default = primary["template_set"] == "default"
     either = [_newest(primary[by_default], names), _newest(primary[~by_default], names)]
-    return pd.concat([found for found in either if len(found)] or either[:1]).drop_duplicates(names).reset_index(drop=True)
+    return (
+        pd.concat([found for found in either if len(found)] or either[:1]).drop_duplicates(names).reset_index(drop=True)
+    )
 
 
 def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The newest of the runs with the same names, newest first; of several made at the same time, the one with the first id.
+    """The newest of the runs with the same names, newest first; of several made at the same time, the one with the
+    first id.
 
     A run with predictions comes before one with counts only, whatever their dates.
     """
     order = ["counted", "_when", "run_id"]
-    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(order, ascending=[True, False, True])
+    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
+        order, ascending=[True, False, True]
+    )
     return ordered.drop_duplicates(list(names)).drop(columns="_when")
 
 
 def stored_templates(
-    db: Database, models: Sequence[str] | None = None, heads: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None
+    db: Database,
+    models: Sequence[str] | None = None,
+    heads: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
 ) -> list[str]:
     """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
     runs, heads = all_runs(db), canonical_heads(heads)
@@ -91,7 +99,9 @@ def pairs(runs: pd.DataFrame, bases: Sequence[str] | None = None) -> pd.DataFram
         runs = runs.drop(columns="base").merge(pd.DataFrame({"base": list(bases)}), how="cross")
     tuned = runs[runs["base"].fillna("").ne("") & runs["base"].ne(runs["model"])]
     keys = ["head", "seed", "probe_set", "template_set"]
-    theirs = runs[["run_id", "model", *keys]].drop_duplicates().rename(columns={"run_id": "base_run_id", "model": "base"})
+    theirs = (
+        runs[["run_id", "model", *keys]].drop_duplicates().rename(columns={"run_id": "base_run_id", "model": "base"})
+    )
     return tuned.merge(theirs, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
 
 
@@ -105,11 +115,14 @@ def nothing_common(runs: pd.DataFrame, model: str, base: str) -> str:
 
     def has(name: str) -> str:
         model_runs = runs[runs["model"] == name]
-        return "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in model_runs.groupby("head")) or "no run"
+        return (
+            "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in model_runs.groupby("head"))
+            or "no run"
+        )
 
     return (
-        f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has {has(base)}. "
-        "Probe both on the same facts with the same head"
+        f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has"
+        f" {has(base)}. Probe both on the same facts with the same head"
     )
 
 

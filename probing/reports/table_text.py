@@ -26,7 +26,9 @@ def as_csv(table: pd.DataFrame) -> str:
     safe = table.copy()
     for column in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[column]):
-            safe[column] = [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]]
+            safe[column] = [
+                f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]
+            ]
     return safe.to_csv(index=False)
 
 

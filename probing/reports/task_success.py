@@ -1,4 +1,6 @@
-"""Did the fine-tuned models learn their task? Their task scores with intervals and baselines, and the verdict on each model."""
+"""Did the fine-tuned models learn their task? Their task scores with intervals and baselines, and the verdict on each
+model.
+"""
 
 from dataclasses import asdict
 
@@ -13,7 +15,19 @@ from probing.store.run_queries import followed_only, stored_models
 from probing.store.run_queries import tasks as stored_scores
 
 _NAMES = ("model", "base", "objective")
-_SCORE = ("metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides", "verdict")
+_SCORE = (
+    "metric",
+    "value",
+    "low",
+    "high",
+    "baseline",
+    "baseline_name",
+    "other",
+    "other_name",
+    "n",
+    "decides",
+    "verdict",
+)
 _PUBLISHED = ("closed", "published", "published_metric", "published_source")
 #: Columns of ``scores``.
 COLUMNS = (*_NAMES, *_SCORE, *_PUBLISHED)
@@ -29,13 +43,14 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
         models: names to keep; None keeps all.
 
     Returns:
-        model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (the score to beat), other and
-        other_name (a weaker baseline or a comparison), n, decides (whether the verdict on the model rests on this row), verdict (on the
-        model, the same in all of its rows), closed (the share of the way from the baseline to what BERT-base is published to reach),
-        published, published_metric, published_source. A model without a stored score has one row without numbers.
+        model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (the score to
+        beat), other and other_name (a weaker baseline or a comparison), n, decides (whether the verdict on the model
+        rests on this row), verdict (on the model, the same in all of its rows), closed (the share of the way from the
+        baseline to what BERT-base is published to reach), published, published_metric, published_source. A model
+        without a stored score has one row without numbers.
 
-        A verdict is ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
-        trained on with its base's own text; see ``core.tasks.task_success``.
+        A verdict is ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for
+        a model that was trained on with its base's own text; see ``core.tasks.task_success``.
     """
     rows = [
         {**names, **score, "verdict": verdict_of(names["objective"], found)}
@@ -49,23 +64,29 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
 
 
 def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The verdict on each fine-tuned model, with the deciding score: one row per model, columns as ``scores``, and ``SHORT``.
+    """The verdict on each fine-tuned model, with the deciding score: one row per model, columns as ``scores``, and
+    ``SHORT``.
 
-    ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority label's although
-    the correlation is above 0; empty if there is none.
+    ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority
+    label's although the correlation is above 0; empty if there is none.
     """
     every = scores(db, models)
-    table = every.drop_duplicates("model").merge(_short(every), on="model", how="left").fillna({SHORT[0]: "", SHORT[3]: ""})
+    table = (
+        every.drop_duplicates("model").merge(_short(every), on="model", how="left").fillna({SHORT[0]: "", SHORT[3]: ""})
+    )
     return table.drop(columns="decides").reset_index(drop=True)
 
 
 def without_weights(db: Database) -> frozenset[str]:
-    """The models of which only results are kept: listed as such in the registry, or known from series of trainings alone."""
+    """The models of which only results are kept: listed as such in the registry, or known from series of trainings
+    alone.
+    """
     return read_registry().results_only | (followed_only(db) - set(stored_scores(db)["model"]))
 
 
 def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
-    """Fine-tuned model -> whether it learned its task; without bases. Models that were never probed are looked up in the registry.
+    """Fine-tuned model -> whether it learned its task; without bases. Models that were never probed are looked up in
+    the registry.
 
     Args:
         table: from ``learned``.
@@ -91,7 +112,9 @@ def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[s
     runs = stored_models(db).fillna("")
     tuned = runs[(runs["base"].ne("") & runs["base"].ne(runs["model"])) | runs["objective"].eq(CONTROL)]
     stored = stored_scores(db, models)
-    named = pd.concat([tuned[list(_NAMES)], stored[list(_NAMES)]]).fillna("").drop_duplicates("model").sort_values("model")
+    named = (
+        pd.concat([tuned[list(_NAMES)], stored[list(_NAMES)]]).fillna("").drop_duplicates("model").sort_values("model")
+    )
     if models is not None:
         named = named[named["model"].isin(list(models))]
     beside: dict[str, list[Beside]] = {}
@@ -99,4 +122,6 @@ def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[s
         value = None if pd.isna(row.chance) else float(row.chance)
         name = "" if pd.isna(row.chance_name) else row.chance_name
         beside.setdefault(row.model, []).append(Beside(row.metric, float(row.value), int(row.n), value, name))
-    return [(names, task_scores(names["objective"], beside.get(names["model"], []))) for names in named.to_dict("records")]
+    return [
+        (names, task_scores(names["objective"], beside.get(names["model"], []))) for names in named.to_dict("records")
+    ]

@@ -21,9 +21,10 @@ _Read = tuple[SourceFile, pa.Table]
 def check_store(folders: Sequence[Path]) -> list[str]:
     """Reports every problem of the runs below the folders.
 
-    Checked: every file is readable and ours; keys are unique; several files agree on one thing; a run's id is the fingerprint of its
-    configuration; the rules of every kind of run hold (``store.kinds``), of which the first broken one of each run, task and model is
-    reported; what is counted of a run follows from its rows.
+    Checked: every file is readable and ours; keys are unique; several files agree on one thing; a run's id is the
+        fingerprint of its
+    configuration; the rules of every kind of run hold (``store.kinds``), of which the first broken one of each run,
+    task and model is reported; what is counted of a run follows from its rows.
 
     Args:
         folders: the sources in the order in which ``open_database`` gets them.
@@ -61,7 +62,9 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
     if kind.counts is None or kind.runs not in together:
         return
     for run_id in pc.unique(together[kind.runs].column("run_id")).to_pylist():
-        given = {name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()}
+        given = {
+            name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()
+        }
         if LIGHT in kind.counted_from:
             # Only one run's best tokens are held at a time.
             whole = (read_table(file.path, LIGHT) for file, _ in read[LIGHT] if run_id in file.path.stem)
@@ -72,8 +75,15 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
             except StoreError as error:
                 yield str(error)
                 continue
-            if wrong := [name for name, rows in counts.items() if name not in given or not as_stored(name, given[name]).equals(rows)]:
-                yield f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}` again"
+            if wrong := [
+                name
+                for name, rows in counts.items()
+                if name not in given or not as_stored(name, given[name]).equals(rows)
+            ]:
+                yield (
+                    f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}`"
+                    " again"
+                )
 
 
 def _of_run(rows: pa.Table, run_id: str) -> pa.Table:
@@ -98,7 +108,8 @@ def _distinct(rows: pa.Table, key: Sequence[str]) -> int:
 def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
     """Rows of several files with the same key are no problem if they are equal."""
     key = list(KEYS[table])
-    # Files with equal bytes have equal rows. Most others have no key in common, which Arrow finds in a hundredth of the time.
+    # Files with equal bytes have equal rows. Most others have no key in common, which Arrow finds in a hundredth of the
+    # time.
     keys = [rows.select(key) for rows in {file.sha256: rows for file, rows in read}.values()]
     if len(keys) < 2 or _distinct(together := pa.concat_tables(keys), key) == len(together):
         return []
@@ -110,14 +121,20 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
             path, said = first.setdefault(row[: len(key)], (file.path, row))
             if said != row and path != file.path:
                 differing[file.path, path] += 1
-    return [f"{path}: {n} rows differ from those with the same {key} in {other}" for (path, other), n in differing.items()]
+    return [
+        f"{path}: {n} rows differ from those with the same {key} in {other}" for (path, other), n in differing.items()
+    ]
 
 
 def _copies(read: Sequence[_Read]) -> list[str]:
     """Files of one name have the same bytes in all folders: equal fingerprints, equal predictions."""
     first: dict[str, SourceFile] = {}
     pairs = [(file, first.setdefault(file.path.name, file)) for file, _ in read]
-    return [f"{file.path} differs from {other.path}, whose rows are used" for file, other in pairs if file.sha256 != other.sha256]
+    return [
+        f"{file.path} differs from {other.path}, whose rows are used"
+        for file, other in pairs
+        if file.sha256 != other.sha256
+    ]
 
 
 def _together(read: Sequence[_Read]) -> pa.Table:
@@ -130,7 +147,11 @@ def _together(read: Sequence[_Read]) -> pa.Table:
             continue
         seen.add(file.sha256)
         if TABLES[file.table].per == "run_id":
-            taken = [run for run in pc.unique(rows.column("run_id")).to_pylist() if source_of.setdefault(run, file.source) == file.source]
+            taken = [
+                run
+                for run in pc.unique(rows.column("run_id")).to_pylist()
+                if source_of.setdefault(run, file.source) == file.source
+            ]
             rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(taken, pa.string())))
         parts.append(rows)
     return pa.concat_tables(parts)

@@ -52,7 +52,9 @@ def counted(kind: Kind, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     except (duckdb.Error, pa.ArrowException, ValueError) as error:
         (run_id,) = tables[kind.runs].column("run_id").to_pylist()
         said = str(error).partition("\n")[0]
-        raise StoreError(f"run {run_id}: its rows cannot be counted ({said}); delete its files and run `{kind.command}` again") from error
+        raise StoreError(
+            f"run {run_id}: its rows cannot be counted ({said}); delete its files and run `{kind.command}` again"
+        ) from error
 
 
 def _rows_of(table: str, folders: Mapping[Path, None]) -> pa.Table:

@@ -1,4 +1,6 @@
-"""Results that are open for queries: an in-memory DuckDB that reads the Parquet files, one cursor per query. ``store.opening`` opens it."""
+"""Results that are open for queries: an in-memory DuckDB that reads the Parquet files, one cursor per query.
+``store.opening`` opens it.
+"""
 
 import contextlib
 import functools
@@ -24,8 +26,9 @@ _log = logging.getLogger(__name__)
 #: DuckDB has no statement timeout; our queries take less than a tenth of this.
 QUERY_SECONDS = 30.0
 _WANTED = os.environ.get("OMP_NUM_THREADS", "")
-#: Each thread needs its own memory: on a machine with many cores a small limit would not suffice for all of them. Users who limit the
-#: threads of torch and numpy, such as for several processes side by side, limit DuckDB's with the same variable.
+#: Each thread needs its own memory: on a machine with many cores a small limit would not suffice for all of them. Users
+#: who limit the threads of torch and numpy, such as for several processes side by side, limit DuckDB's with the same
+#: variable.
 THREADS = min(4, os.cpu_count() or 1, int(_WANTED) if _WANTED.isdecimal() and int(_WANTED) else 4)
 #: The machine's fault, not that of a file.
 _OF_THE_MACHINE = (duckdb.InterruptException, duckdb.OutOfMemoryException)
@@ -54,7 +57,8 @@ class Opened:
 class Database:
     """Results to ask, safe to share between threads.
 
-    A file that turns out to be damaged while it is read is left out, as at the opening, and the question is asked again.
+    A file that turns out to be damaged while it is read is left out, as at the opening, and the question is asked
+    again.
 
     Args:
         open_without: opens the results without some files: file -> why.
@@ -82,7 +86,11 @@ class Database:
         return pd.DataFrame(sorted(self._opened.left_out.items()), columns=["name", "why"])
 
     def query(
-        self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS, of: Collection[str] | None = None
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        seconds: float = QUERY_SECONDS,
+        of: Collection[str] | None = None,
     ) -> pd.DataFrame:
         """Runs one of this package's own statements on a separate cursor and fetches the whole result.
 
@@ -90,7 +98,8 @@ class Database:
             sql: fixed text with ``$name`` where a value goes; nothing that a user typed is ever part of it.
             parameters: values by name.
             seconds: after which the query is interrupted.
-            of: ids of the runs whose predictions, known facts and swapped subjects the statement asks; None opens the files of all runs.
+            of: ids of the runs whose predictions, known facts and swapped subjects the statement asks; None opens the
+                files of all runs.
 
         Raises:
             StoreError: if it takes too long, or cannot be answered.
@@ -112,7 +121,9 @@ class Database:
                 self._without |= damaged
                 self._opened = self._open_without(self._without)
 
-    def _asked(self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None) -> pd.DataFrame:
+    def _asked(
+        self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None
+    ) -> pd.DataFrame:
         # A connection shared by threads gives wrong answers silently; even the making of cursors is kept apart.
         with self._lock:
             cursor = opened.connection.cursor()
@@ -133,7 +144,9 @@ class Database:
             return cursor.execute(sql, parameters).df()
         except duckdb.InterruptException as error:
             if late.is_set():
-                raise StoreError(f"a query took more than {seconds:g} s and was stopped; narrow the selection") from error
+                raise StoreError(
+                    f"a query took more than {seconds:g} s and was stopped; narrow the selection"
+                ) from error
             raise StoreError("a query was interrupted; try again") from error
         finally:
             timer.cancel()
@@ -146,7 +159,9 @@ class Database:
     def __enter__(self) -> "Database":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -191,7 +206,9 @@ def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | N
 
 
 def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database], pd.DataFrame]:
-    """As ``query``, which is asked once per open database: reports need some tables dozens of times. Each caller gets a copy."""
+    """As ``query``, which is asked once per open database: reports need some tables dozens of times. Each caller gets a
+    copy.
+    """
     tables: weakref.WeakKeyDictionary[Database, tuple[str, pd.DataFrame]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(query)

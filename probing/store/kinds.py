@@ -1,4 +1,6 @@
-"""What a kind of run is: all that opening, checking and sharing know of it. The kinds themselves are in ``store.declared``."""
+"""What a kind of run is: all that opening, checking and sharing know of it. The kinds themselves are in
+``store.declared``.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +68,8 @@ class Kind:
         counted_from: the tables that it needs besides the run's row.
         needs: the tables that have rows of every run; a run without is left out.
         listed: gives its runs with the columns of their files and of their provenance, in the order of lists.
-        open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
+        open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none
+            of them.
     """
 
     name: str
@@ -94,7 +97,11 @@ class Kind:
     @property
     def runs(self) -> str:
         """The table with one row per run."""
-        return next(table.name for table in self.tables if table.key == "run_id" and {"config", "model"} <= set(table.schema.names))
+        return next(
+            table.name
+            for table in self.tables
+            if table.key == "run_id" and {"config", "model"} <= set(table.schema.names)
+        )
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Whether a row of a table of runs is a run of this kind."""
@@ -115,12 +122,19 @@ class Kind:
             asked_runs(connection, f"SELECT * FROM {self.runs}")
             found = ask(connection, self.rules, self.scans)
         again = f"delete its files and run `{self.command}` again"
-        return list(unsigned.values()) + [f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned]
+        return list(unsigned.values()) + [
+            f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned
+        ]
 
     def said(self, row: Mapping[str, Any]) -> str:
         """What a line about a run says of it, without its id and model."""
         left_out = json.loads(row["left_out"] or "{}")
-        flat = [(reason, n, f" ({part})") for part, found in left_out.items() if isinstance(found, dict) for reason, n in found.items()]
+        flat = [
+            (reason, n, f" ({part})")
+            for part, found in left_out.items()
+            if isinstance(found, dict)
+            for reason, n in found.items()
+        ]
         flat += [(reason, n, "") for reason, n in left_out.items() if not isinstance(n, dict)]
         left = ", ".join(f"{n:,} {reason}{part}" for reason, n, part in flat)
         words = {
@@ -138,6 +152,8 @@ def kinds_of(what: str) -> list[Kind]:
 
 
 #: Name -> kind of run.
-KINDS = Declared[Kind](lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values())})
+KINDS = Declared[Kind](
+    lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values())}
+)
 #: The tables of files with one row per run -> the kind of their runs.
 RUNS_OF_FILES = Declared[str](lambda: {kind.runs: kind.name for kind in KINDS.values()})

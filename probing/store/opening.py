@@ -1,4 +1,6 @@
-"""Opening results: which files are read, and the tables that queries see of them. Nothing is built, and nothing is written."""
+"""Opening results: which files are read, and the tables that queries see of them. Nothing is built, and nothing is
+written.
+"""
 
 import logging
 import re
@@ -29,7 +31,8 @@ _MEMORY = "512MB"
 def open_database(*sources: Path) -> Database:
     """Opens all results below some folders.
 
-    A file that cannot be read, of another version of the program, or with impossible values is left out, and so is a run without counts:
+    A file that cannot be read, of another version of the program, or with impossible values is left out, and so is a
+    run without counts:
     ``Database.left_out`` names them. Of a run, and of rows with one key, those of the first folder count.
 
     Args:
@@ -90,7 +93,9 @@ def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], withou
 
 def _connected(sources: Sequence[Path]) -> duckdb.DuckDBPyConnection:
     """An empty database in memory that can read below the sources and nowhere else."""
-    connection = duckdb.connect(config={"python_enable_replacements": "false", "threads": THREADS, "memory_limit": _MEMORY})
+    connection = duckdb.connect(
+        config={"python_enable_replacements": "false", "threads": THREADS, "memory_limit": _MEMORY}
+    )
     folders = ", ".join("'{}'".format(str(Path(source).absolute()).replace("'", "''")) for source in sources)
     for setting in (
         "autoinstall_known_extensions = false",
@@ -123,16 +128,25 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[S
         _create_view_of_runs(connection, table, files)
         return
     rows = " UNION ALL ".join(f"SELECT {key} FROM {read_files([path])}" for path in paths)
-    if len(paths) < 2 or not connection.execute(f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
+    if (
+        len(paths) < 2
+        or not connection.execute(f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall()
+    ):
         _create_view(connection, table, paths)
         return
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
-    rows = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
-    connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({rows}) ORDER BY {key}, _file, {columns}")
+    rows = " UNION ALL ".join(
+        f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths)
+    )
+    connection.execute(
+        f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({rows}) ORDER BY {key}, _file, {columns}"
+    )
 
 
 def _create_view_of_runs(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
-    """Makes the view of a table of which a run has all rows below one folder, if not in one file: the first folder with the run."""
+    """Makes the view of a table of which a run has all rows below one folder, if not in one file: the first folder with
+    the run.
+    """
     by_source = [[file.path for file in found] for _, found in groupby(files, key=lambda file: file.source)]
     if len(by_source) < 2:
         _create_view(connection, table, [file.path for file in files])
@@ -140,7 +154,9 @@ def _create_view_of_runs(connection: duckdb.DuckDBPyConnection, table: str, file
     taken: set[str] = set()
     parts = []
     for paths in by_source:
-        found = {run_id for (run_id,) in connection.execute(f"SELECT DISTINCT run_id FROM {read_files(paths)}").fetchall()}
+        found = {
+            run_id for (run_id,) in connection.execute(f"SELECT DISTINCT run_id FROM {read_files(paths)}").fetchall()
+        }
         again = ", ".join("'{}'".format(run_id.replace("'", "''")) for run_id in sorted(found & taken))
         parts.append(f"SELECT * FROM {read_files(paths)}" + (f" WHERE run_id NOT IN ({again})" if again else ""))
         taken |= found
@@ -174,7 +190,8 @@ def _with_rows(connection: duckdb.DuckDBPyConnection, kind: Kind, runs: pa.Table
         complete = pc.is_in(runs.column("run_id"), there)
         for run_id in runs.filter(pc.invert(complete)).column("run_id").to_pylist():
             left_out[f"{kind.runs}: {run_id}"] = (
-                f"the run {run_id} has no rows of {table}; run `{kind.command}` again, or delete the files that have {run_id} in their name"
+                f"the run {run_id} has no rows of {table}; run `{kind.command}` again, or delete the files that have"
+                f" {run_id} in their name"
             )
         runs = runs.filter(complete)
     return runs

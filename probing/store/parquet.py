@@ -19,23 +19,27 @@ from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 _log = logging.getLogger(__name__)
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
-# A question on one run or one fact reads only the groups whose smallest and largest values can hold it; lists are read group by group.
+# A question on one run or one fact reads only the groups whose smallest and largest values can hold it; lists are read
+# group by group.
 _ROWS_PER_GROUP = 20_480
 #: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
-#: Maximum bytes of one text of a shared file, several times those of the longest sentence and configuration that are known.
+#: Maximum bytes of one text of a shared file, several times those of the longest sentence and configuration that are
+#: known.
 LONGEST_TEXT = 100_000
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
-    """Writes one table to ``path``, which holds either the old bytes or all of the new ones, even if the process is killed.
+    """Writes one table to ``path``, which holds either the old bytes or all of the new ones, even if the process is
+    killed.
 
-    Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are sorted by
-    ``schema.SORT``; if its columns are equal, the given order is kept.
+    Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are
+    sorted by ``schema.SORT``; if its columns are equal, the given order is kept.
 
     Args:
         table_name: a key of ``SCHEMAS``.
-        rows: a ``pyarrow.Table``, a pandas frame, a mapping of columns or a sequence of mappings; further columns are an error.
+        rows: a ``pyarrow.Table``, a pandas frame, a mapping of columns or a sequence of mappings; further columns are
+            an error.
         path: target; its folder is created.
 
     Returns:
@@ -55,7 +59,9 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
         pass
     marks = {_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(VERSIONS[table_name]).encode()}
     table = table.replace_schema_metadata(marks)
-    paths = {f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema}
+    paths = {
+        f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema
+    }
     small = len(table) <= _FEW_ROWS
     with (
         atomic_file(path) as temporary,
@@ -110,8 +116,8 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         columns: names of those to read; None reads all.
 
     Raises:
-        StoreError: if the file is missing, truncated, foreign, another table, of another schema version, or has a value that no counting
-            gives; the message names the file and what to do.
+        StoreError: if the file is missing, truncated, foreign, another table, of another schema version, or has a value
+            that no counting gives; the message names the file and what to do.
     """
     check_file(path, table_name)
     schema = SCHEMAS[table_name]
@@ -125,7 +131,9 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
             rows = stored.replace_schema_metadata().cast(wanted)
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
+        raise StoreError(
+            f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it"
+        ) from error
     if columns is None and (problem := TABLES[table_name].impossible(rows)):
         raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
     return rows
@@ -143,11 +151,14 @@ def rows_and_values(path: Path) -> tuple[int, int]:
         raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
     columns = range(found.num_columns)
     groups = [found.row_group(number) for number in range(found.num_row_groups)]
-    return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
+    return found.num_rows, max(
+        (sum(group.column(column).num_values for group in groups) for column in columns), default=0
+    )
 
 
 def text_size(path: Path) -> int:
-    """How many bytes the texts of a shared file are when it is read: the file holds a text once that a million rows have.
+    """How many bytes the texts of a shared file are when it is read: the file holds a text once that a million rows
+    have.
 
     The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
 
@@ -165,7 +176,9 @@ def text_size(path: Path) -> int:
                     if chunk.physical_type == "BYTE_ARRAY":
                         # The mean, before a text is read; a page has some bytes of its own.
                         _refuse_long(path, (chunk.total_uncompressed_size - (1 << 20)) // (chunk.num_values or 1))
-                for texts in itertools.chain.from_iterable(column.chunks for column in file.read_row_group(group, names).columns):
+                for texts in itertools.chain.from_iterable(
+                    column.chunks for column in file.read_row_group(group, names).columns
+                ):
                     texts = pc.list_flatten(texts) if pa.types.is_list(texts.type) else texts
                     lengths = pc.binary_length(texts.dictionary)
                     _refuse_long(path, pc.max(lengths).as_py() or 0)
@@ -199,27 +212,38 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
         raise StoreError(f"{path} has vanished; expected the table {table_name!r} as Parquet") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StoreError(
-            f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no Parquet: "
-            "delete it and run again the command that made it"
+            f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no"
+            " Parquet: delete it and run again the command that made it"
         ) from error
     marks = found.metadata or {}
     if _TABLE_KEY not in marks or _VERSION_KEY not in marks:
-        raise StoreError(f"{path} is Parquet but was not written by this program; expected the table {table_name!r}. Move it elsewhere")
+        raise StoreError(
+            f"{path} is Parquet but was not written by this program; expected the table {table_name!r}. Move it"
+            " elsewhere"
+        )
     if marks[_TABLE_KEY] != table_name.encode():
-        raise StoreError(f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r}; rename it")
+        raise StoreError(
+            f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r};"
+            " rename it"
+        )
     said, expected = marks[_VERSION_KEY].decode(errors="replace"), SCHEMAS[table_name].names
     if said != str(VERSIONS[table_name]):
         wanted = f"expected {VERSIONS[table_name]}; make it again with this version of the program"
         if re.fullmatch("[0-9]{1,9}", said) and int(said) > VERSIONS[table_name]:
-            raise NewerVersionError(f"{path} has schema version {said}, expected {VERSIONS[table_name]}: a newer version wrote it; update")
+            raise NewerVersionError(
+                f"{path} has schema version {said}, expected {VERSIONS[table_name]}: a newer version wrote it; update"
+            )
         raise StoreError(f"{path} has schema version {said}, {wanted}")
     if names != expected:
-        raise StoreError(f"{path} has the columns {names}, expected {expected}; make it again with this version of the program")
+        raise StoreError(
+            f"{path} has the columns {names}, expected {expected}; make it again with this version of the program"
+        )
     return found
 
 
 def check_values(path: Path, table_name: str) -> None:
-    """Checks the footer and the smallest and largest numbers that it has; a file without statistics is small, and is read.
+    """Checks the footer and the smallest and largest numbers that it has; a file without statistics is small, and is
+    read.
 
     Raises:
         StoreError: as ``read_table``.
@@ -263,7 +287,9 @@ def _conform(table_name: str, rows: Any) -> pa.Table:
     for field in schema:
         empty = table.column(field.name).null_count
         if empty and not field.nullable:
-            raise StoreError(f"column {field.name!r} of the table {table_name!r} has {empty} empty values; expected none")
+            raise StoreError(
+                f"column {field.name!r} of the table {table_name!r} has {empty} empty values; expected none"
+            )
     return table.cast(schema).combine_chunks()
 
 

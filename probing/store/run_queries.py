@@ -1,7 +1,7 @@
 """Queries about whole runs. Every result is a count or a sum; ``probing.core`` turns them into shares and intervals.
 
-All functions take the database first and return a frame. Filters that are None do not filter. ``exposures`` holds values
-such as ``"stated"`` or ``"unknown"``; an empty tuple keeps nothing.
+All functions take the database first and return a frame. Filters that are None do not filter. ``exposures`` holds
+values such as ``"stated"`` or ``"unknown"``; an empty tuple keeps nothing.
 """
 
 from collections.abc import Sequence
@@ -16,26 +16,32 @@ from probing.store.scope import OF_RUNS, of_runs
 def runs(db: Database) -> pd.DataFrame:
     """All runs on facts with every column of their files, by model, probe set, head, template set and seed.
 
-    ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact. ``hub_id`` is the model's full id on
-    the hub; empty for a folder.
+    ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact. ``hub_id`` is
+    the model's full id on the hub; empty for a folder.
     """
     columns = ", ".join([*SCHEMAS["runs"].names, "counted", "coalesce(hub_id, '') AS hub_id"])
     return db.query(f"SELECT {columns} FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
 
 
 def stored_models(db: Database) -> pd.DataFrame:
-    """Every model that has a run of any kind: model, base, objective, as its runs describe it; one row per description."""
+    """Every model that has a run of any kind: model, base, objective, as its runs describe it; one row per
+    description.
+    """
     return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
 
 
 def followed_only(db: Database) -> frozenset[str]:
-    """The models that have runs of series alone, or were made to be asked for planted facts: only their answers are kept."""
+    """The models that have runs of series alone, or were made to be asked for planted facts: only their answers are
+    kept.
+    """
     of_series = "SELECT model FROM runs GROUP BY model HAVING bool_and(kind = 'series')"
     return frozenset(db.query(f"{of_series} UNION SELECT model FROM forgetting_runs WHERE planted > 0")["model"])
 
 
 def left_out_files(db: Database) -> pd.DataFrame:
-    """The results files that are not read, because they are damaged or of another version: name (below its source), why."""
+    """The results files that are not read, because they are damaged or of another version: name (below its source),
+    why.
+    """
     return db.left_out
 
 
@@ -63,18 +69,24 @@ def tasks(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def head_training(db: Database) -> pd.DataFrame:
-    """How the heads of stored runs were trained: model, head, seed, layer, lens_loss, start_loss, loss, steps, seconds, recipe.
+    """How the heads of stored runs were trained: model, head, seed, layer, lens_loss, start_loss, loss, steps, seconds,
+    recipe.
 
-    Losses are validation losses in nats: of the pre-trained head (the logit lens), at the start of the training, and of the head. One model
-    and kind may have heads of several recipes; a run's is in its configuration, and in ``recipe`` of the table ``runs``.
+    Losses are validation losses in nats: of the pre-trained head (the logit lens), at the start of the training, and of
+        the head. One model
+    and kind may have heads of several recipes; a run's is in its configuration, and in ``recipe`` of the table
+    ``runs``.
     """
     return db.query("SELECT * FROM head_training ORDER BY model, head, seed, recipe, layer")
 
 
 def relations(db: Database) -> pd.DataFrame:
-    """Every relation that has facts: probe_set, relation, label (the name itself if none is known), cardinality, n_facts."""
+    """Every relation that has facts: probe_set, relation, label (the name itself if none is known), cardinality,
+    n_facts.
+    """
     return db.query("""
-        SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label, any_value(r.cardinality) AS cardinality,
+        SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label, any_value(r.cardinality) AS
+            cardinality,
             count(*) AS n_facts
         FROM facts f LEFT JOIN relations r ON r.relation = f.relation AND r.probe_set = f.probe_set
         GROUP BY f.probe_set, f.relation ORDER BY f.probe_set, f.relation
@@ -96,7 +108,9 @@ def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 #: Column of the table ``swapped_counts`` -> what ``aggregate`` calls it.
 _SIDES = {"own": "own", "swapped": "other", "both": "own_other"}
 _LENT_NAMES = [f"{name}_{k}" for name in _SIDES.values() for k in (1, 10, 100)]
-_LENT = ", ".join(f"CAST(sum({column}_{k}) AS BIGINT) AS {name}_{k}" for column, name in _SIDES.items() for k in (1, 10, 100))
+_LENT = ", ".join(
+    f"CAST(sum({column}_{k}) AS BIGINT) AS {name}_{k}" for column, name in _SIDES.items() for k in (1, 10, 100)
+)
 
 
 def aggregate(
@@ -105,15 +119,16 @@ def aggregate(
     """Counts by run, layer (0..L) and relation.
 
     Returns:
-        run_id, layer, relation, n, hits_1, hits_10, hits_100, sum_reciprocal_rank, sum_squared_reciprocal_rank, answer_hits_1,
-        sum_answer_reciprocal_rank; of the facts that have a swapped subject other_n, and by rank k: own_k known with the own subject,
-        other_k with the swapped one, own_other_k with both, 0 if it is not measured. A relation of which the filters keep no fact
-        has no row.
+        run_id, layer, relation, n, hits_1, hits_10, hits_100, sum_reciprocal_rank, sum_squared_reciprocal_rank,
+        answer_hits_1, sum_answer_reciprocal_rank; of the facts that have a swapped subject other_n, and by rank k:
+        own_k known with the own subject, other_k with the swapped one, own_other_k with both, 0 if it is not measured.
+        A relation of which the filters keep no fact has no row.
     """
     return db.query(
         f"""
         WITH of_swapped AS (
-            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped_counts {OF_RUNS} GROUP BY ALL
+            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped_counts {OF_RUNS}
+                GROUP BY ALL
         ), counted AS (SELECT run_id, layer, relation,
             CAST(sum(n) AS BIGINT) AS n,
             CAST(sum(hits_1) AS BIGINT) AS hits_1,
@@ -124,7 +139,8 @@ def aggregate(
             CAST(sum(answer_hits_1) AS BIGINT) AS answer_hits_1,
             sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank
         FROM layer_counts {OF_RUNS} GROUP BY ALL)
-        SELECT c.*, coalesce(l.other_n, 0) AS other_n, {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _LENT_NAMES)}
+        SELECT c.*, coalesce(l.other_n, 0) AS other_n,
+            {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _LENT_NAMES)}
         FROM counted c LEFT JOIN of_swapped l ON l.run_id = c.run_id AND l.layer = c.layer AND l.relation = c.relation
         ORDER BY c.run_id, c.layer, c.relation
         """,
@@ -141,10 +157,12 @@ def totals(
         run_id, relation, n, last_1, last_10, last_100, any_1, any_10, any_100.
     """
     counts = ", ".join(
-        f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ["n", "last_1", "last_10", "last_100", "any_1", "any_10", "any_100"]
+        f"CAST(sum({name}) AS BIGINT) AS {name}"
+        for name in ["n", "last_1", "last_10", "last_100", "any_1", "any_10", "any_100"]
     )
     return db.query(
-        f"SELECT run_id, relation, {counts} FROM total_counts {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
+        f"SELECT run_id, relation, {counts} FROM total_counts {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id,"
+        " relation",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -152,11 +170,12 @@ def totals(
 def inner_layers(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run and k.
+    """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run
+    and k.
 
     Returns:
-        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has rows if it
-        has inner layers and facts with a swapped subject.
+        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has
+        rows if it has inner layers and facts with a swapped subject.
     """
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
     return db.query(
@@ -168,7 +187,8 @@ def inner_layers(
 def majority(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """What always giving the relation's most frequent answer gets right: run_id, relation, n, majority_hits, answers (different ones).
+    """What always giving the relation's most frequent answer gets right: run_id, relation, n, majority_hits, answers
+    (different ones).
 
     The answer is the most frequent one of all probed facts of the run and relation; filters choose who is counted.
     """
@@ -197,4 +217,6 @@ def same_tokens(db: Database, first: str, second: str) -> bool:
 
 def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:
     """The tokens of a tokenizer by id: id, token."""
-    return db.query("SELECT id, token FROM vocabulary WHERE tokenizer = $tokenizer ORDER BY id", {"tokenizer": tokenizer})
+    return db.query(
+        "SELECT id, token FROM vocabulary WHERE tokenizer = $tokenizer ORDER BY id", {"tokenizer": tokenizer}
+    )

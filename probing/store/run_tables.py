@@ -1,8 +1,9 @@
 """The tables of runs that queries see: the columns of all runs, separate from those that only runs on facts have.
 
-In files a run is one row of the table of its kind, and it exists once that row does. For queries ``runs`` has kind and provenance of all
-runs, ``fact_runs`` the columns about facts, and the view ``runs_of_facts`` both; ``counted`` means that no predictions of the run are
-stored, only what is counted of them. Runs of every other kind keep the table of their files, and ``runs_of_KIND`` adds the provenance.
+In files a run is one row of the table of its kind, and it exists once that row does. For queries ``runs`` has kind and
+provenance of all runs, ``fact_runs`` the columns about facts, and the view ``runs_of_facts`` both; ``counted`` means
+that no predictions of the run are stored, only what is counted of them. Runs of every other kind keep the table of
+their files, and ``runs_of_KIND`` adds the provenance.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from probing.core.provenance import Provenance, stored_provenance
 from probing.store.kinds import FACTS, KINDS
 from probing.store.schema import SCHEMAS, SORT
 
-_PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
+_PROVENANCE = {
+    name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()
+}
 #: Kind and provenance of a run; values that its configuration lacks are empty.
 _RUNS = pa.schema(
     [("run_id", pa.string()), ("kind", pa.string()), *_PROVENANCE.items()]
@@ -36,12 +39,19 @@ def create_run_tables(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, 
     of_facts = rows[FACTS]
     counted = pa.array([run_id not in whole for run_id in of_facts.column("run_id").to_pylist()], pa.bool_())
     columns = [name for name in SCHEMAS["runs"].names if name == "run_id" or name not in _RUNS.names]
-    _create(connection, "fact_runs", of_facts.select(columns).append_column("counted", counted), (*SORT["runs"][1:4], "run_id"))
+    _create(
+        connection,
+        "fact_runs",
+        of_facts.select(columns).append_column("counted", counted),
+        (*SORT["runs"][1:4], "run_id"),
+    )
     connection.execute("CREATE VIEW runs_of_facts AS SELECT * FROM runs JOIN fact_runs USING (run_id)")
     for kind, table in ((kind.name, kind.runs) for kind in KINDS.values() if kind.name != FACTS):
         _create(connection, table, rows[kind], SORT[table])
         provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS[table].names)
-        connection.execute(f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM runs r JOIN {table} e ON e.run_id = r.run_id")
+        connection.execute(
+            f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM runs r JOIN {table} e ON e.run_id = r.run_id"
+        )
 
 
 def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, order: tuple[str, ...]) -> None:

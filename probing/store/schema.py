@@ -1,7 +1,7 @@
 """What the tables are: columns, types, bounds, and what identifies a row, from the declarations in ``store.tables``.
 
-A query sees the rows of all files under the same names, except those of runs, which ``store.run_tables`` describes. The command
-``tables`` prints every column.
+A query sees the rows of all files under the same names, except those of runs, which ``store.run_tables`` describes. The
+command ``tables`` prints every column.
 """
 
 import pyarrow as pa
@@ -10,13 +10,17 @@ from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.store.tables.columns import SQL_TYPES, Table
 
 #: Table name -> its declaration.
-TABLES = Declared[Table](lambda: {table.name: table for capability in CAPABILITIES.values() for table in load(capability.kind).tables})
+TABLES = Declared[Table](
+    lambda: {table.name: table for capability in CAPABILITIES.values() for table in load(capability.kind).tables}
+)
 #: Table name -> its columns in order.
 SCHEMAS = Declared[pa.Schema](lambda: {name: table.schema for name, table in TABLES.items()})
 #: Table name -> the columns that identify a row.
 KEYS = Declared[tuple[str, ...]](lambda: {name: table.keys for name, table in TABLES.items()})
 #: Table name -> the order of rows in a file. If columns are equal, the writer's order stays.
-SORT = Declared[tuple[str, ...]](lambda: {name: tuple(table.sort.split()) or table.keys for name, table in TABLES.items()})
+SORT = Declared[tuple[str, ...]](
+    lambda: {name: tuple(table.sort.split()) or table.keys for name, table in TABLES.items()}
+)
 #: Table name -> the version that its files are written with.
 VERSIONS = Declared[int](lambda: {name: table.version for name, table in TABLES.items()})
 

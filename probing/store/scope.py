@@ -14,7 +14,11 @@ OF_RUNS = f"WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND {KEPT}"
 
 def filters(exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
     """Values of ``KEPT``; None does not filter, no exposures at all keep nothing."""
-    return {"by_exposure": exposures is not None, "exposures": list(exposures or ()), "answer_in_subject": answer_in_subject}
+    return {
+        "by_exposure": exposures is not None,
+        "exposures": list(exposures or ()),
+        "answer_in_subject": answer_in_subject,
+    }
 
 
 def of_runs(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:

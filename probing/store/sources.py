@@ -60,12 +60,16 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
             except FileNotFoundError:
                 # It vanished while the folder was read.
                 continue
-            found.append(SourceFile(number, table, path.relative_to(source).as_posix(), path, stat.st_size, stat.st_mtime_ns))
+            found.append(
+                SourceFile(number, table, path.relative_to(source).as_posix(), path, stat.st_size, stat.st_mtime_ns)
+            )
     return sorted(found)
 
 
 def table_of(path: Path) -> str | None:
-    """The table that a file is named after (``NAME.parquet`` or ``NAME-....parquet``, of several names the longest); None if none."""
+    """The table that a file is named after (``NAME.parquet`` or ``NAME-....parquet``, of several names the longest);
+    None if none.
+    """
     name = path.name.removesuffix(".parquet")
     if name == path.name:
         return None
@@ -89,7 +93,9 @@ def version_of(files: Iterable[SourceFile]) -> str:
 
 
 def fingerprint_of(files: Iterable[SourceFile]) -> str:
-    """First 16 hex digits of sha256 over the names and bytes of files: equal results have equal fingerprints, wherever they lie."""
+    """First 16 hex digits of sha256 over the names and bytes of files: equal results have equal fingerprints, wherever
+    they lie.
+    """
     rows = [(file.source, file.table, file.name, file.size, file.sha256) for file in files]
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
 """``python -m probing.ui``: the app, with its pages drawn once beforehand, so that the first to open one need not wait.
 
-What the pages import is loaded while the server and the browser start. Then the server visits each page as a browser would, because
-Streamlit keeps the numbers of a page only for what a session drew.
+What the pages import is loaded while the server and the browser start. Then the server visits each page as a browser
+would, because Streamlit keeps the numbers of a page only for what a session drew.
 """
 
 import logging
@@ -14,14 +14,17 @@ from threading import Thread
 from probing import ui
 from probing.core.registry import REPOSITORY
 
-#: Seconds in which nobody opened a page, before the server goes on with its own visits; a new server and a browser draw for up to ten.
+#: Seconds in which nobody opened a page, before the server goes on with its own visits; a new server and a browser draw
+#: for up to ten.
 PAUSE = 15.0
 #: Seconds that a page may take before the server gives up its visits, and that the server may take to start.
 LONGEST = 300.0
 
 
 def load() -> None:
-    """Imports the modules of all pages; Streamlit imports a page's when somebody opens it, which holds up the first page."""
+    """Imports the modules of all pages; Streamlit imports a page's when somebody opens it, which holds up the first
+    page.
+    """
     for module in pkgutil.walk_packages(ui.__path__, f"{ui.__name__}."):
         if not module.name.endswith(".__main__"):
             import_module(module.name)
@@ -53,14 +56,18 @@ def visit(server: str, address: str) -> None:
     asked, answer = BackMsg(), ForwardMsg()
     asked.rerun_script.page_name = address
     asked.rerun_script.query_string = ""
-    with connect(f"{server}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=LONGEST) as browser:
+    with connect(
+        f"{server}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=LONGEST
+    ) as browser:
         browser.send(asked.SerializeToString())
         while answer.WhichOneof("type") != "script_finished":
             answer.ParseFromString(browser.recv(timeout=LONGEST, decode=False))
 
 
 def prepare() -> None:
-    """Loads the pages' modules, and visits every page once the server answers, one at a time, while nobody else opens one."""
+    """Loads the pages' modules, and visits every page once the server answers, one at a time, while nobody else opens
+    one.
+    """
     load()
     server = _started()
     if server is None:
@@ -82,7 +89,9 @@ def prepare() -> None:
 
 
 def _started() -> str | None:
-    """The server's address, once it runs; None if it does not start or answers by TLS only, whose certificate names another host."""
+    """The server's address, once it runs; None if it does not start or answers by TLS only, whose certificate names
+    another host.
+    """
     from streamlit import config, runtime
 
     for _ in range(int(LONGEST * 10)):

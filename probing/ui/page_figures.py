@@ -1,4 +1,6 @@
-"""The figures of the pages in a notebook: a link of the app and the name of one of its figures draw it without a browser."""
+"""The figures of the pages in a notebook: a link of the app and the name of one of its figures draw it without a
+browser.
+"""
 
 import logging
 from urllib.parse import parse_qs, urlsplit
@@ -25,7 +27,8 @@ def collect(name: str, drawn: go.Figure | LazyFigure) -> None:
 def page_figure(link: str, name: str) -> go.Figure:
     """Draws a figure of a page as the page's part "For a paper" has it: light, without a stamp.
 
-    The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page are in no link.
+    The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page
+    are in no link.
 
     Args:
         link: of the page, with or without the address of a server, such as ``Layers?k=10``.
@@ -45,7 +48,9 @@ def page_figure(link: str, name: str) -> go.Figure:
         raise FigureError(f"got a link to {title}; expected one of {', '.join(known)}, or none for Home")
     drawn = _figures(ADDRESSES[title] if title else "", parse_qs(parts.query, keep_blank_values=True))
     if name not in drawn:
-        raise FigureError(f"got the figure {name}; expected one of {', '.join(drawn) or 'none: the page draws no figure'}")
+        raise FigureError(
+            f"got the figure {name}; expected one of {', '.join(drawn) or 'none: the page draws no figure'}"
+        )
     return for_paper(drawn[name])
 
 

@@ -22,7 +22,9 @@ _WANTED = ("late", "lost")
 
 
 def base_runs(view: View) -> pd.DataFrame:
-    """The runs to take examples from: those of one model, preferably a base, with the first chosen head; T-REx first."""
+    """The runs to take examples from: those of one model, preferably a base, with the first chosen head; T-REx
+    first.
+    """
     runs = view.runs[view.runs["model"].isin(view.chosen.models)]
     chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
     runs = chosen if len(chosen) else runs
@@ -36,8 +38,8 @@ def base_runs(view: View) -> pd.DataFrame:
 def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Up to three facts with their runs: one that is known late, one that is lost at the end, and Rocky Balboa.
 
-    A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a fine-tuned model
-    lost at its last layer and finds at an inner one.
+    A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a
+    fine-tuned model lost at its last layer and finds at an inner one.
 
     Returns:
         The columns of ``one_fact.fact`` and ``run_id`` of each.
@@ -60,7 +62,8 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
-    """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not probed.
+    """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not
+    probed.
 
     Args:
         view: the page.
@@ -80,7 +83,9 @@ def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
 
 def layers_in_words(layers: list[int]) -> str:
     """Layers in words: "layer 4", "layers 2, 4 and 6 to 8"."""
-    runs = [[layer for _, layer in group] for _, group in groupby(enumerate(sorted(layers)), lambda pair: pair[1] - pair[0])]
+    runs = [
+        [layer for _, layer in group] for _, group in groupby(enumerate(sorted(layers)), lambda pair: pair[1] - pair[0])
+    ]
     words = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
     listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
     return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
@@ -113,9 +118,11 @@ def first_layers(rows: pd.DataFrame) -> list[int]:
 
 
 def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    """The example's predictions by layer in its model, and in one that was fine-tuned from it, if one is stored fact by fact.
+    """The example's predictions by layer in its model, and in one that was fine-tuned from it, if one is stored fact by
+    fact.
 
-    That is the one with the clearest finding, if it was asked this fact, else the first in the order of menus; no control.
+    That is the one with the clearest finding, if it was asked this fact, else the first in the order of menus; no
+    control.
 
     Returns:
         Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
@@ -126,15 +133,21 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     rows = {str(models[run_id]): of_run for run_id, of_run in predictions.groupby("run_id")}
     base = str(models[example["run_id"]])
     clearest = view.clearest.model if view.clearest else ""
-    order = sorted((model for model in view.colours if model in rows and model != base), key=lambda model: model != clearest)
+    order = sorted(
+        (model for model in view.colours if model in rows and model != base), key=lambda model: model != clearest
+    )
     return {model: rows[model] for model in (base, *order[:1])}
 
 
 def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
-    """Runs of models that were fine-tuned from a run's, by the same head on the same facts, without controls; index run_id."""
+    """Runs of models that were fine-tuned from a run's, by the same head on the same facts, without controls; index
+    run_id.
+    """
     runs = view.runs.set_index("run_id")
     own = runs.loc[run_id]
-    tuned = runs[(runs["base"] == own["model"]) & (runs["head"] == own["head"]) & (runs["probe_set"] == own["probe_set"])]
+    tuned = runs[
+        (runs["base"] == own["model"]) & (runs["head"] == own["head"]) & (runs["probe_set"] == own["probe_set"])
+    ]
     return tuned[~tuned["model"].isin(view.controls)]
 
 

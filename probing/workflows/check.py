@@ -1,4 +1,6 @@
-"""Verifies every kind of stored file: registry, facts, published tables, fetched data, models, heads, probes and runs."""
+"""Verifies every kind of stored file: registry, facts, published tables, fetched data, models, heads, probes and
+runs.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -44,7 +46,8 @@ def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, li
 
     Args:
         runs: folders of runs; none: the usual ones.
-        say: called with the title of each part before it is verified, which can take minutes with large models or many runs.
+        say: called with the title of each part before it is verified, which can take minutes with large models or many
+            runs.
 
     Yields:
         The part's title, and a sentence for each problem.
@@ -82,7 +85,10 @@ def _registry_problems() -> list[str]:
 def _shipped_problems() -> list[str]:
     """Every shipped file is the one that was shipped."""
     try:
-        return [f"{path} is {how}; restore {REPOSITORY / 'data'} as it was shipped" for path, how in differing_files(SHIPPED)]
+        return [
+            f"{path} is {how}; restore {REPOSITORY / 'data'} as it was shipped"
+            for path, how in differing_files(SHIPPED)
+        ]
     except (OSError, UnicodeDecodeError) as error:
         return [f"cannot read {SHIPPED}: {error}; restore it as it was shipped"]
 
@@ -107,12 +113,16 @@ def _data_problems() -> list[str]:
             if not path.is_file() and file.sha256:
                 problems.append(f"{path} is missing; fetch it again: python -m probing fetch {entry.name}")
             elif file.sha256 and file_sha256(path) != file.sha256:
-                problems.append(f"{path} does not match its recorded sha256; fetch it again: python -m probing fetch {entry.name}")
+                problems.append(
+                    f"{path} does not match its recorded sha256; fetch it again: python -m probing fetch {entry.name}"
+                )
     return problems
 
 
 def _head_problems(identity_of: Identity) -> list[str]:
-    """Every trained head, shipped and own: its weights have the recorded checksum, and it belongs to the folder that it lies in."""
+    """Every trained head, shipped and own: its weights have the recorded checksum, and it belongs to the folder that it
+    lies in.
+    """
     problems: list[str] = []
     own = sorted((cache_folder() / "heads").glob("*/*/layer-*.safetensors"))
     for weights, path in [*_shipped_heads(problems, identity_of), *((None, path) for path in own)]:
@@ -125,7 +135,9 @@ def _head_problems(identity_of: Identity) -> list[str]:
         here = {one[:16] for one in (identity.weights, joint_weights_id(identity.weights, identity.configuration))}
         kind = path.parent.name if weights else path.parent.name.rpartition("-seed")[0]
         if identity.weights != weights if weights else path.parts[-3] not in here:
-            problems.append(f"{path} belongs to other weights, {identity.weights[:16]} of {identity.model}; move or delete it")
+            problems.append(
+                f"{path} belongs to other weights, {identity.weights[:16]} of {identity.model}; move or delete it"
+            )
         elif (path, kind) != (head_path(path.parent, identity.layer), identity.kind):
             problems.append(f"{path} is the {identity.kind} head of layer {identity.layer}; move or delete it")
     return problems
@@ -154,7 +166,9 @@ def _identities(entry: ModelEntry, identity_of: Identity) -> list[str]:
 
 
 def _probe_problems() -> list[str]:
-    """Every file of edge and sentence probes, shipped and own: its checksum, and that it lies in the folder of its weights and task."""
+    """Every file of edge and sentence probes, shipped and own: its checksum, and that it lies in the folder of its
+    weights and task.
+    """
     problems = []
     readers = (("edges", EDGE_PROBES, read_edge_probes), ("sentences", SENTENCE_PROBES, read_sentence_probes))
     for kind, shipped, read in readers:
@@ -167,12 +181,16 @@ def _probe_problems() -> list[str]:
                     continue
                 weights = getattr(probes, "weights" if kind == "edges" else "weights_id")
                 if probes.task != path.parts[-2] or (root != shipped and path.parts[-3] != weights[:16]):
-                    problems.append(f"{path} holds probes of {probes.task} for the weights {weights[:16]}; move or delete it")
+                    problems.append(
+                        f"{path} holds probes of {probes.task} for the weights {weights[:16]}; move or delete it"
+                    )
     return problems
 
 
 def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]:
-    """Every model on this machine that the project ships or made: its files can be read, and stored runs are of these weights."""
+    """Every model on this machine that the project ships or made: its files can be read, and stored runs are of these
+    weights.
+    """
     problems = []
     recorded = _recorded_weights(folders)
     own = sorted(path.parent for path in (cache_folder() / "models").glob("*/config.json"))
@@ -202,14 +220,16 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
                 )
             elif configuration and configuration not in made_with:
                 problems.append(
-                    f"{entry.location}: the configuration or tokenizer of {entry.name} is other than that of its stored runs, so that it "
-                    "answers otherwise; restore config.json and the tokenizer's files, or probe it again under another --name"
+                    f"{entry.location}: the configuration or tokenizer of {entry.name} is other than that of its stored"
+                    " runs, so that it answers otherwise; restore config.json and the tokenizer's files, or probe it"
+                    " again under another --name"
                 )
     return problems
 
 
 def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]:
-    """Model -> identity of the weights that its stored runs record -> digests of its configuration, as this version computes them.
+    """Model -> identity of the weights that its stored runs record -> digests of its configuration, as this version
+    computes them.
 
     Files that cannot be read are reported elsewhere.
     """
@@ -219,7 +239,9 @@ def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]
             for path in files_of(table, folder):
                 with suppress(StoreError):
                     rows = read_table(path, table, ["model", "config"])
-                    for model, config in zip(*(rows.column(name).to_pylist() for name in ("model", "config")), strict=True):
+                    for model, config in zip(
+                        *(rows.column(name).to_pylist() for name in ("model", "config")), strict=True
+                    ):
                         made = stored_configuration(config)
                         if weights := str(made.get("weights", "")):
                             digests = found.setdefault(model, {}).setdefault(weights, set())

@@ -72,7 +72,11 @@ def download(url: str, target: Path) -> None:
         nonlocal version
         there = stream.tell() if version else 0
         try:
-            with _body(url, {"Range": f"bytes={there}-", "If-Range": version} if there else {}) as (body, begins, version):
+            with _body(url, {"Range": f"bytes={there}-", "If-Range": version} if there else {}) as (
+                body,
+                begins,
+                version,
+            ):
                 stream.seek(begins)
                 stream.truncate()
                 shutil.copyfileobj(body, stream)
@@ -98,7 +102,11 @@ def download_member(url: str, name: str, target: Path) -> None:
     """
 
     def fetch() -> None:
-        with _body(url, {}) as (body, _, _), target.open("wb") as stream, tarfile.open(fileobj=body, mode="r|gz") as archive:
+        with (
+            _body(url, {}) as (body, _, _),
+            target.open("wb") as stream,
+            tarfile.open(fileobj=body, mode="r|gz") as archive,
+        ):
             for found in archive:
                 if found.isfile() and PurePosixPath(found.name).name == PurePosixPath(name).name:
                     extracted = archive.extractfile(found)
@@ -131,13 +139,21 @@ def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, st
         if status == HTTPStatus.PARTIAL_CONTENT:
             asked = wanted.get("Range", "").removeprefix("bytes=")
             if not asked or not response.headers.get("Content-Range", "").startswith(f"bytes {asked}"):
-                raise _RefusedError(f"got the range {response.headers.get('Content-Range')}, expected {asked or 'the whole file'}")
+                raise _RefusedError(
+                    f"got the range {response.headers.get('Content-Range')}, expected {asked or 'the whole file'}"
+                )
             begins = int(asked.removesuffix("-"))
-        yield cast(IO[bytes], _Body(response)), begins, response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        yield (
+            cast(IO[bytes], _Body(response)),
+            begins,
+            response.headers.get("ETag") or response.headers.get("Last-Modified") or "",
+        )
 
 
 def _tried(fetch: Callable[[], None], url: str) -> None:
-    """Calls until it succeeds; raises a ``RegistryError`` after the last try, or at once if no other try can succeed."""
+    """Calls until it succeeds; raises a ``RegistryError`` after the last try, or at once if no other try can
+    succeed.
+    """
     for number in range(1, TRIES + 1):
         try:
             return fetch()
@@ -153,7 +169,9 @@ def _tried(fetch: Callable[[], None], url: str) -> None:
 
 def _failed(url: str, tries: int, error: Exception) -> RegistryError:
     counted = "1 try" if tries == 1 else f"{tries} tries, the last"
-    return RegistryError(f"cannot download {url} ({counted}: {_reason(error)}); check the connection or give local copies: --from FOLDER")
+    return RegistryError(
+        f"cannot download {url} ({counted}: {_reason(error)}); check the connection or give local copies: --from FOLDER"
+    )
 
 
 def _reason(error: Exception) -> str:

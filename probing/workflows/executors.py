@@ -29,16 +29,22 @@ class Who(StrEnum):
 class ExecutorChoice(Options):
     """Where the work is done."""
 
-    who: Annotated[Who, Option("Where the work is done: this process, or Ray's workers.", names=("--executor",))] = Who.local
+    who: Annotated[Who, Option("Where the work is done: this process, or Ray's workers.", names=("--executor",))] = (
+        Who.local
+    )
     workers: Annotated[int | None, Option("Workers of a Ray started here; none: as many as fit.", least=1)] = None
     address: Annotated[str | None, Option("A running Ray cluster: auto or HOST:PORT; none starts one here.")] = None
 
     def check(self) -> None:
         """Raises ``OptionError`` for an option of another executor."""
         if self.workers and self.who == Who.local:
-            raise OptionError(f"got --workers {self.workers} with --executor {self.who}, which is one process; see --executor ray")
+            raise OptionError(
+                f"got --workers {self.workers} with --executor {self.who}, which is one process; see --executor ray"
+            )
         if self.address and self.who != Who.ray:
-            raise OptionError(f"got --address {self.address} with --executor {self.who}; an address is for --executor ray")
+            raise OptionError(
+                f"got --address {self.address} with --executor {self.who}; an address is for --executor ray"
+            )
         if self.address and self.workers:
             got = f"got --workers {self.workers} with --address {self.address}"
             raise OptionError(f"{got}: a running cluster has its own workers; leave one out")
@@ -65,7 +71,10 @@ def passed_on() -> dict[str, str]:
 
 def same_path(model: str) -> str:
     """A model's name for workers, which start in another folder: a path is made absolute, a name stays."""
-    if any(entry.name == model for entry in read_registry().models) or (cache_folder() / "models" / model / "config.json").is_file():
+    if (
+        any(entry.name == model for entry in read_registry().models)
+        or (cache_folder() / "models" / model / "config.json").is_file()
+    ):
         return model
     folder = Path(model).expanduser()
     return str(folder.absolute()) if folder.is_dir() else model

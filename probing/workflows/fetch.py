@@ -31,7 +31,8 @@ def fetch(names: Sequence[str], source: Path | None = None, say: Say = print, re
 
     Raises:
         RegistryError: for an unknown name, or files that cannot be fetched or are damaged.
-        ModelError: if a model of the hub cannot be fetched, is damaged or cannot be used; if a revision of anything else is given.
+        ModelError: if a model of the hub cannot be fetched, is damaged or cannot be used; if a revision of anything
+            else is given.
         IncompleteCopyError: at the end, if local copies lack files; all names were tried.
     """
     registry = read_registry()
@@ -65,7 +66,9 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         if not folder.is_dir():
             raise RegistryError(f"no folder {folder}; local copies of {entry.name} are expected there")
         if not entry.files:
-            shutil.copytree(folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: atomic_copy(Path(from_), Path(to)))
+            shutil.copytree(
+                folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: atomic_copy(Path(from_), Path(to))
+            )
             return target
         missing = [file.path for file in entry.files if not file.copy_in(folder).is_file() and file.sha256]
         if missing:
@@ -76,15 +79,24 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             if file.copy_in(folder).is_file():
                 _place(lambda temporary, file=file: shutil.copyfile(file.copy_in(folder), temporary), file, target)  # type: ignore[misc]
         if lacking := [file.path for file in entry.files if not (target / file.path).is_file()]:
-            raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; the files that exist were copied: {target}")
+            raise IncompleteCopyError(
+                f"{folder} lacks {_some(lacking)} of {entry.name}; the files that exist were copied: {target}"
+            )
         return target
     if entry.url:
         with exclusive_lock(target.parent / f".{entry.name}.lock", limit=LONG_WORK):
             if not target.is_dir():
                 _unpack(entry, target)
     if entry.made and (lacking := [file.path for file in entry.files if not file.url and not _is_there(file, target)]):
-        raise RegistryError(f"{_some(lacking)} of {entry.name} cannot be downloaded; give local copies: --from FOLDER. {entry.made}")
-    for file in tqdm([file for file in entry.files if file.url or not entry.made], unit="file", desc=entry.name, disable=not entry.files):
+        raise RegistryError(
+            f"{_some(lacking)} of {entry.name} cannot be downloaded; give local copies: --from FOLDER. {entry.made}"
+        )
+    for file in tqdm(
+        [file for file in entry.files if file.url or not entry.made],
+        unit="file",
+        desc=entry.name,
+        disable=not entry.files,
+    ):
         _place(lambda temporary, file=file: _download(file.url, temporary, file.path), file, target)  # type: ignore[misc]
     return target
 
@@ -111,7 +123,9 @@ def fetch_or_stand_in(registry: Registry, name: str, source: Path | None, say: S
 
 def _some(names: Sequence[str]) -> str:
     """How many files, and the first few by name."""
-    return f"{len(names)} file{'' if len(names) == 1 else 's'} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
+    return (
+        f"{len(names)} file{'' if len(names) == 1 else 's'} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
+    )
 
 
 def _model(registry: Registry, name: str, revision: str | None) -> ModelEntry:
@@ -124,7 +138,9 @@ def _model(registry: Registry, name: str, revision: str | None) -> ModelEntry:
     listed = {entry.name: entry for entry in registry.models}
     if name not in listed and name.count("/") != 1:
         names = ", ".join([*(entry.name for entry in registry.data), *listed])
-        raise RegistryError(f"no data set or model {name!r} in the registry; it has {names}; a model of the hub is written OWNER/NAME")
+        raise RegistryError(
+            f"no data set or model {name!r} in the registry; it has {names}; a model of the hub is written OWNER/NAME"
+        )
     # A copy that ``fetch --from`` made replaces the hub everywhere else, but not here.
     entry = listed.get(name) or next((one for one in registry.models if one.hub_id.casefold() == name.casefold()), None)
     entry = entry or ModelEntry(name=name, source=name, licence="unknown", objective="unknown")
@@ -139,7 +155,8 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
 
     Raises:
         RegistryError: if there is no local copy.
-        ModelError: if the hub's model cannot be downloaded, is damaged, lacks weights or a tokenizer, or has an unknown architecture.
+        ModelError: if the hub's model cannot be downloaded, is damaged, lacks weights or a tokenizer, or has an unknown
+            architecture.
         IncompleteCopyError: if a local copy lacks files.
     """
     if entry.shipped:
@@ -149,17 +166,24 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
         if folder is None:
             raise RegistryError(f"no folder {source / entry.name}; a local copy of {entry.name} is expected there")
         target = cache_folder() / "models" / entry.name
-        with exclusive_lock(target.with_name(f".{target.name}.lock"), limit=LONG_WORK), atomic_folder(target, replace=True) as half:
+        with (
+            exclusive_lock(target.with_name(f".{target.name}.lock"), limit=LONG_WORK),
+            atomic_folder(target, replace=True) as half,
+        ):
             shutil.copytree(folder, half, dirs_exist_ok=True)
         if lacking := _missing_parts(target):
-            raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; the files that exist were copied: {target}")
+            raise IncompleteCopyError(
+                f"{folder} lacks {', '.join(lacking)} of {entry.name}; the files that exist were copied: {target}"
+            )
         return target
     # Imported only if a model comes from the hub.
     from probing.models.sources.model_location import locate
 
     found = locate(entry.source, entry.revision or None)
     if not found.has_tokenizer and not entry.base:
-        raise ModelError(f"{entry.source} has no tokenizer at commit {found.revision[:12]}; expected tokenizer.json or a vocabulary")
+        raise ModelError(
+            f"{entry.source} has no tokenizer at commit {found.revision[:12]}; expected tokenizer.json or a vocabulary"
+        )
     return found.folder
 
 
@@ -168,7 +192,10 @@ def _missing_parts(folder: Path) -> list[str]:
     files = ModelFiles(folder)
     weights = files.weights or "difference.safetensors" in files.names
     wanted = {"config.json": files.config, "its weights": weights, "its tokenizer": has_tokenizer(files.names)}
-    return [*(what for what, there in wanted.items() if not there), *(name for name in files.weights if name not in files.names)]
+    return [
+        *(what for what, there in wanted.items() if not there),
+        *(name for name in files.weights if name not in files.names),
+    ]
 
 
 def _is_there(file: DataFile, target: Path) -> bool:
@@ -184,7 +211,10 @@ def _place(bring, file: DataFile, target: Path) -> None:
         bring(temporary)
         got = file_sha256(temporary)
         if file.sha256 and got != file.sha256:
-            raise RegistryError(f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another version")
+            raise RegistryError(
+                f"{file.path} has sha256 {got}, the registry records {file.sha256}; the copy is damaged or another"
+                " version"
+            )
 
 
 def _download(url: str, target: Path, member: str = "") -> None:

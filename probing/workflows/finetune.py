@@ -79,11 +79,17 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         data = planned(ready, recipe)
         look = epoch_perplexity(request.perplexity_text, ready, place.work / "perplexity.json", say)
         kept = (
-            KeptStates(cache_folder() / "checkpoints" / place.name, request.checkpoints, ready.tokenizer) if request.checkpoints else None
+            KeptStates(cache_folder() / "checkpoints" / place.name, request.checkpoints, ready.tokenizer)
+            if request.checkpoints
+            else None
         )
         dev = ready.development_score if recipe.looks else None
-        trained = train(ready.training.model, data, place.work, request.device, look=look, development_score=dev, kept=kept)
-        record = _record(request, entry, ready, recipe, trained) | ({"perplexity_text": look.text_sha256} if look else {})
+        trained = train(
+            ready.training.model, data, place.work, request.device, look=look, development_score=dev, kept=kept
+        )
+        record = _record(request, entry, ready, recipe, trained) | (
+            {"perplexity_text": look.text_sha256} if look else {}
+        )
         record |= {"rates": tried} if tried else {}
         if recipe.average:
             average_with(ready.training.model, ready.before, recipe.average)
@@ -97,7 +103,9 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
 def _with_best_rate(
     request: FinetuneRequest, task: Task, entry: ModelEntry, place: _Place, say: Say
 ) -> tuple[FinetuneRequest, list[dict[str, float]]]:
-    """The request with its best rate, and the development score of each after a third of the steps; equal scores: the lower rate."""
+    """The request with its best rate, and the development score of each after a third of the steps; equal scores: the
+    lower rate.
+    """
     if not request.rates:
         return request, []
     note = place.work.with_name(f"{place.work.name}-rates") / "scores.json"
@@ -117,7 +125,9 @@ def _with_best_rate(
         shutil.rmtree(work, ignore_errors=True)
         say(f"  learning rate {rate:g}: development score {tried[str(rate)]:.4f} after {steps:,} steps")
     best = max(sorted(request.rates), key=lambda rate: tried[str(rate)])
-    scores = [{"learning_rate": rate, "steps": steps, "development_score": tried[str(rate)]} for rate in sorted(request.rates)]
+    scores = [
+        {"learning_rate": rate, "steps": steps, "development_score": tried[str(rate)]} for rate in sorted(request.rates)
+    ]
     return replace(request, length=replace(length, rate=best), rates=()), scores
 
 
@@ -126,13 +136,16 @@ def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
     for score in scores:
         chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"
         say(f"  {score.metric}: {score.value:.3f}{chance}")
-    judged = task_scores(task.label, [Beside(one.metric, one.value, one.n, one.chance, one.chance_name) for one in scores])
+    judged = task_scores(
+        task.label, [Beside(one.metric, one.value, one.n, one.chance, one.chance_name) for one in scores]
+    )
     verdict = verdict_of(task.label, judged)
     if judged and judged[0].decides and verdict != "control":
         first = judged[0]
         baseline = "no baseline" if first.baseline is None else f"{first.baseline_name} {first.baseline:.3f}"
         say(
-            f"  task: {in_words(verdict)} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to {first.high:.3f}; {baseline})"
+            f"  task: {in_words(verdict)} ({first.metric} {first.value:.3f}, 95 % interval {first.low:.3f} to"
+            f" {first.high:.3f}; {baseline})"
         )
 
 
@@ -145,14 +158,23 @@ def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
 
 
 def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
-    """Raises a ``ModelError`` if a finished model was made in another way than requested; None values are not compared."""
+    """Raises a ``ModelError`` if a finished model was made in another way than requested; None values are not
+    compared.
+    """
     asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
     asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
     if Path(entry.location).is_dir():
         asked["base weights"] = weights_id_of(entry.location)[:12]
     made = json.loads(note.read_text(encoding="utf-8"))
     recipe = made["recipe"]
-    names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
+    names = {
+        "steps": "steps",
+        "tokens_a_step": "tokens",
+        "batch": "batch",
+        "learning_rate": "rate",
+        "max_pieces": "pieces",
+        "seed": "seed",
+    }
     names |= {name: name for name in ("dropout", "looks", "patience")}
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
@@ -161,13 +183,21 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     protections = {"frozen_layers": "freeze-layers", "replay": "replay", "average": "average"}
     asked |= {option: request.protection.settings().get(name) for name, option in protections.items()}
     there |= {option: recipe.get(name, 0) for name, option in protections.items()}
-    there |= {option: recipe.get(name) for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    there |= {option: recipe.get(name) for name, option in names.items()} | {
+        "freeze-embeddings": recipe["freeze_embeddings"]
+    }
     there["bfloat16"] = recipe.get("bfloat16", False)
     if request.difference:
         asked["bits"], there["bits"] = request.bits or 8, made.get("difference_bits", 8)
-    other = [f"{option} {there[option]}, expected {value}" for option, value in asked.items() if value not in (None, there[option])]
+    other = [
+        f"{option} {there[option]}, expected {value}"
+        for option, value in asked.items()
+        if value not in (None, there[option])
+    ]
     if other:
-        raise ModelError(f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
+        raise ModelError(
+            f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it"
+        )
 
 
 def planned(ready: Prepared, recipe: FinetuneRecipe) -> PlannedSteps:
@@ -184,7 +214,9 @@ def prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[P
     """
     data = task.data_at(request.data)
     if entry.base:
-        raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
+        raise ModelError(
+            f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder"
+        )
     settings = request.length.settings(task)
     ready = prepare(task, entry, data, request.lama, settings, request.seed)
     protection = request.protection.settings()
@@ -204,9 +236,12 @@ def prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[P
     return ready, recipe
 
 
-def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> dict[str, Any]:
+def _record(
+    request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned
+) -> dict[str, Any]:
     """What is recorded with the model; the scores follow."""
-    # The registry knows where its own models are; a folder of the user's is found again by its path, a model of the hub by id and commit.
+    # The registry knows where its own models are; a folder of the user's is found again by its path, a model of the hub
+    # by id and commit.
     folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
     return {
         "base": entry.name,
@@ -225,13 +260,19 @@ def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe
 
 
 def _stored(
-    request: FinetuneRequest, place: _Place, ready: Prepared, record: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    request: FinetuneRequest,
+    place: _Place,
+    ready: Prepared,
+    record: Mapping[str, Any],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> list[Score]:
     """Writes the model with these tables, scores the written model, and moves it to its folder."""
     names = {"model": place.name, "base": record["base"], "objective": record["objective"]}
     # A folder that looks like a model is taken as one. A folder without finetune's note is no finished model.
     with atomic_folder(place.target, replace=True) as half:
-        unrounded = {"unrounded_scores": [vars(score) for score in ready.training.score()]} if request.difference else {}
+        unrounded = (
+            {"unrounded_scores": [vars(score) for score in ready.training.score()]} if request.difference else {}
+        )
         ready.save(half, (request.bits or 8) if request.difference else None)
         scores = ready.training.score()
         for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():

@@ -54,10 +54,14 @@ def gather_tables(
         rows = pa.concat_tables(parts)
         keys = list(zip(*(rows.column(name).to_pylist() for name in KEYS[table]), strict=True))
         if len(set(keys)) < len(keys):
-            raise StoreError(f"{source}: {len(keys) - len(set(keys))} rows of {table} exist twice; delete one of the files with them")
+            raise StoreError(
+                f"{source}: {len(keys) - len(set(keys))} rows of {table} exist twice; delete one of the files with them"
+            )
         if table in lighter:
             rows = lighter[table](rows, of_run)
-        for name, chosen in _by_model(rows, of_run).items() if by_model and "run_id" in rows.column_names else (("", rows),):
+        for name, chosen in (
+            _by_model(rows, of_run).items() if by_model and "run_id" in rows.column_names else (("", rows),)
+        ):
             files.append(write_table(table, chosen, target / f"{table}{name}.parquet"))
     models = {row["model"] for row in of_run.values()}
     say(f"{len(of_run)} runs of {len(models)} models: {sum(path.stat().st_size for path in files):,} bytes in {target}")

@@ -1,4 +1,6 @@
-"""What is stored of a model next to its predictions: its name, its distance from its base, and the tables in its folder."""
+"""What is stored of a model next to its predictions: its name, its distance from its base, and the tables in its
+folder.
+"""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -24,7 +26,8 @@ _log = logging.getLogger(__name__)
 
 
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
-    """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not distinguish the two.
+    """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not distinguish the
+    two.
 
     Another model has other weights, or the same ones under another configuration or tokenizer.
     """
@@ -33,29 +36,39 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
         recorded = (config.get("weights"), config.get("configuration"))
         if row["model"] != encoder.name or recorded == (encoder.weights_id, encoder.configuration):
             continue
-        what = "weights" if config.get("weights") != encoder.weights_id else "settings in its config.json, or another tokenizer"
+        what = (
+            "weights"
+            if config.get("weights") != encoder.weights_id
+            else "settings in its config.json, or another tokenizer"
+        )
         run_id = row["run_id"]
         raise ModelError(
-            f"run {run_id} in {folder} is of a model called {encoder.name} with different {what}; give this model another name "
-            f"with {spelled('name')}, or delete the files of the other's runs, such as all *-{run_id}.parquet"
+            f"run {run_id} in {folder} is of a model called {encoder.name} with different {what}; give this model"
+            f" another name with {spelled('name')}, or delete the files of the other's runs, such as all"
+            f" *-{run_id}.parquet"
         )
 
 
 def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
-    """A note on a stored run of other facts under the same name, which reports cannot show next to this one; None if there is none."""
+    """A note on a stored run of other facts under the same name, which reports cannot show next to this one; None if
+    there is none.
+    """
     same = ("model", "head", "seed", "probe_set", "template_set")
     for folder, row in _stored_runs(folders):
         asked = stored_configuration(row["config"]).get("facts_sha256")
         if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
-                f"note: run {row['run_id']} in {folder} has {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
-                f"the newer run only. If they are two files, give one another name with {spelled('called', named=('--as',))}"
+                f"note: run {row['run_id']} in {folder} has {row['n_probed']:,} other facts as {config.probe_set};"
+                " reports and pages show the newer run only. If they are two files, give one another name with"
+                f" {spelled('called', named=('--as',))}"
             )
     return None
 
 
 def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
-    """Folder and row of every stored run that can be read; a damaged file is reported by the run, the pages or `check`, which need it."""
+    """Folder and row of every stored run that can be read; a damaged file is reported by the run, the pages or `check`,
+    which need it.
+    """
     from probing.store.parquet import read_table
     from probing.store.sources import files_of
 
@@ -92,7 +105,10 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
         say(f"  no weight drift is stored: {error}")
         return []
     if entry.base_weights and base.weights_id != entry.base_weights:
-        got = f"the base {family} has weights {base.weights_id[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
+        got = (
+            f"the base {family} has weights {base.weights_id[:12]}, {encoder.name} was fine-tuned from"
+            f" {entry.base_weights[:12]}"
+        )
         raise ModelError(f"{got}; name the folder of the original base ({spelled('base')})")
     own, lent = (shape_of(one.body.config, one.tokenizer) for one in (encoder, base))
     if why := unlike(own, lent, family):
@@ -105,7 +121,9 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
-    """Copies the tables of a model's folder (exposure, task scores, perplexity by epoch) to its runs, under the runs' name."""
+    """Copies the tables of a model's folder (exposure, task scores, perplexity by epoch) to its runs, under the runs'
+    name.
+    """
     from probing.core.model_folders import find_entry
     from probing.store.parquet import read_table, write_table
 

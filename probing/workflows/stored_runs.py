@@ -34,7 +34,11 @@ _log = logging.getLogger(__name__)
 
 
 def do_job(
-    request: LongWork, job: Job, say: Say, complete: Callable[[], bool] = lambda: True, finish: Callable[[], None] = lambda: None
+    request: LongWork,
+    job: Job,
+    say: Say,
+    complete: Callable[[], bool] = lambda: True,
+    finish: Callable[[], None] = lambda: None,
 ) -> None:
     """Does a job while no other process does it, and reports what workers elsewhere did.
 
@@ -71,14 +75,20 @@ def places_of(request: StoredRuns, encoder: Encoder) -> tuple[Path, list[Path]]:
 
 
 def full_names(tasks: Sequence[str], every: Sequence[str], known: Container[str]) -> tuple[str, ...]:
-    """Names of tasks, each once: ``all`` stands for ``every``; files and folders are absolute paths, as workers start elsewhere."""
+    """Names of tasks, each once: ``all`` stands for ``every``; files and folders are absolute paths, as workers start
+    elsewhere.
+    """
     given = [one for name in tasks for one in (every if name == "all" else (name,))]
     # A built-in task is meant even if a file of its name exists here.
     paths = {name: Path(name).expanduser() for name in given if name not in known}
-    return tuple(dict.fromkeys(str(paths[name].resolve()) if name in paths and paths[name].exists() else name for name in given))
+    return tuple(
+        dict.fromkeys(str(paths[name].resolve()) if name in paths and paths[name].exists() else name for name in given)
+    )
 
 
-def refuse_taken_tasks(kind: str, stamps: Mapping[str, str], folders: Sequence[Path], source: str, protocol: str = "") -> None:
+def refuse_taken_tasks(
+    kind: str, stamps: Mapping[str, str], folders: Sequence[Path], source: str, protocol: str = ""
+) -> None:
     """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not distinguish the two.
 
     Args:
@@ -99,8 +109,8 @@ def refuse_taken_tasks(kind: str, stamps: Mapping[str, str], folders: Sequence[P
                 if row.get("protocol", "") == protocol and task in stamps and stored != stamps[task]:
                     files = f"*-{row['run_id']}.parquet and {kind}_*-{task}{protocol and f'-{protocol}'}.parquet"
                     raise OptionError(
-                        f"run {row['run_id']} in {folder} has other data for a task also called {task}; rename the {source} of this task, "
-                        f"or delete the other's files, such as {files}"
+                        f"run {row['run_id']} in {folder} has other data for a task also called {task}; rename the"
+                        f" {source} of this task, or delete the other's files, such as {files}"
                     )
 
 
@@ -136,10 +146,15 @@ def refuse_differing(here: Mapping[str, tuple[str, str]]) -> None:
     """Raises a ``JobError`` if a worker has something else than the coordinator; ``here`` is name -> both values."""
     for what, (got, expected) in here.items():
         if got != expected:
-            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+            raise JobError(
+                f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the"
+                " same"
+            )
 
 
-def provenance_of(encoder: Encoder, base: Encoder | str | None, objective: str, recipe: str, seed: int, threads: int) -> dict[str, Any]:
+def provenance_of(
+    encoder: Encoder, base: Encoder | str | None, objective: str, recipe: str, seed: int, threads: int
+) -> dict[str, Any]:
     """The fields of ``Provenance`` of a run of this program, computed in float32; ``base`` may be its name alone."""
     name, source = (base, "") if isinstance(base, str) else (base.name, base.at_commit) if base else ("", "")
     return {
@@ -198,7 +213,9 @@ class RunFiles:
         return [self.file(table) for table in self.tables]
 
     def whole(self) -> bool:
-        """Whether all files exist and can be read; if so, what is counted of them is written if it is missing or differs."""
+        """Whether all files exist and can be read; if so, what is counted of them is written if it is missing or
+        differs.
+        """
         try:
             for table in self.tables:
                 rows = read_table(self.file(table), table)

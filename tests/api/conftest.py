@@ -31,7 +31,8 @@ def results(snapshot):
         yield found
 
 
-#: What no argument is meant to be. ``==`` of the first ones gives an array or no truth value, and the last ones are no text.
+#: What no argument is meant to be. ``==`` of the first ones gives an array or no truth value, and the last ones are no
+#: text.
 ODD = {
     "numbers": np.array([1.5, 2.5]),
     "no value": pd.NA,

@@ -36,7 +36,10 @@ def test_a_named_model_without_tied_heads_has_a_line(results):
 
 def test_figures_without_a_named_model_are_those_of_the_page_with_a_line_of_every_added_model(results):
     of_trex = {"nesia-mini · retrained reader", "nesia-mini · own output layer", "my-bert · own output layer"}
-    assert lines(results.plot.curve()) == {"loner · own output layer · questions (ours)", *(f"{name} · T-REx" for name in of_trex)}
+    assert lines(results.plot.curve()) == {
+        "loner · own output layer · questions (ours)",
+        *(f"{name} · T-REx" for name in of_trex),
+    }
 
 
 def test_a_named_model_that_cannot_be_drawn_is_refused(results):
@@ -50,22 +53,31 @@ def test_two_models_are_compared_by_a_head_that_both_have(results):
         assert found.equals(results.facts("nesia-mini", "logit_lens", "trex", part=part, base="my-bert"))
     assert len(found)
     assert results.plot.facts("nesia-mini", part="gained", base="my-bert").data
-    with pytest.raises(StoreError, match=r"my-bert and loner have no such run .*\. my-bert has logit_lens on trex\. loner has"):
+    with pytest.raises(
+        StoreError, match=r"my-bert and loner have no such run .*\. my-bert has logit_lens on trex\. loner has"
+    ):
         results.facts("my-bert", part="lost", base="loner")
 
 
 def test_any_two_models_with_the_same_facts_and_head_have_transitions(results):
     (row,) = results.transitions(model="nesia-mini", base="my-bert", k=1).to_dict("records")
-    counts = {part: len(results.facts("nesia-mini", part=part, base="my-bert")) for part in ("kept", "gained", "lost", "never")}
+    counts = {
+        part: len(results.facts("nesia-mini", part=part, base="my-bert"))
+        for part in ("kept", "gained", "lost", "never")
+    }
     assert (row["base"], row["head"], row["probe_set"]) == ("my-bert", "logit_lens", "trex")
     assert {part: row[part] for part in counts} == counts and sum(counts.values()) == 10
     assert results.plot.transitions(model="nesia-mini", base="my-bert").data
 
 
 def test_a_model_without_a_base_is_refused_with_what_to_do(results):
-    with pytest.raises(StoreError, match="my-bert has no stored base; name the model to compare with in base=, or load it with base="):
+    with pytest.raises(
+        StoreError, match="my-bert has no stored base; name the model to compare with in base=, or load it with base="
+    ):
         results.transitions(model="my-bert")
-    with pytest.raises(StoreError, match=r"loner and nesia-mini have no such run .* Probe both on the same facts with the same head"):
+    with pytest.raises(
+        StoreError, match=r"loner and nesia-mini have no such run .* Probe both on the same facts with the same head"
+    ):
         results.transitions(model="loner", base="nesia-mini")
     with pytest.raises(FigureError, match="model= and base= name any two models"):
         results.plot.transitions(model="my-bert")

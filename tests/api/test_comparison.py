@@ -1,4 +1,6 @@
-"""Two models probed on the same facts: the outcome of every fact, counted and listed, equal to raw ranks and to the reports."""
+"""Two models probed on the same facts: the outcome of every fact, counted and listed, equal to raw ranks and to the
+reports.
+"""
 
 import json
 import shutil
@@ -14,7 +16,13 @@ from probing.core.knowledge.transitions import fate_of, part_of
 from probing.core.stats.paired_tests import PairedCounts, paired_difference
 from tests.commands.conftest import WORDS
 
-TEXTS = ("The capital of {} is [MASK].", "{} is in [MASK].", "It is {} and [MASK].", "{} was born in [MASK].", "The [MASK] is {}.")
+TEXTS = (
+    "The capital of {} is [MASK].",
+    "{} is in [MASK].",
+    "It is {} and [MASK].",
+    "{} was born in [MASK].",
+    "The [MASK] is {}.",
+)
 
 
 def some_facts() -> pd.DataFrame:
@@ -34,7 +42,9 @@ def some_facts() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def two(tiny_model, tmp_path_factory):
-    """The tiny model and one that was fine-tuned from it, as ``Probed`` in two folders; the second lacks one fact and has another."""
+    """The tiny model and one that was fine-tuned from it, as ``Probed`` in two folders; the second lacks one fact and
+    has another.
+    """
     root = tmp_path_factory.mktemp("two")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROBING_CACHE", str(root / "cache"))
@@ -54,7 +64,8 @@ def two(tiny_model, tmp_path_factory):
 def outcomes(base, tuned, k) -> pd.DataFrame:
     """Part and fate of every fact that both were asked, by plain Python from the raw ranks."""
     ranks = {
-        one: {fact: list(part["rank"]) for fact, part in probed.table.groupby("fact_id")} for one, probed in (("b", base), ("t", tuned))
+        one: {fact: list(part["rank"]) for fact, part in probed.table.groupby("fact_id")}
+        for one, probed in (("b", base), ("t", tuned))
     }
     rows = []
     for fact in sorted(ranks["b"].keys() & ranks["t"].keys()):
@@ -70,16 +81,29 @@ def test_every_fact_has_the_outcome_of_its_raw_ranks(two, k):
     compared, expected = tuned.compare(base, k), outcomes(base, tuned, k)
     assert k == 1 or set(expected["part"]) == {"kept", "gained", "lost", "never"}, "the planted models must differ"
     (counts,) = compared.counts.to_dict("records")
-    assert (counts["probe_set"], counts["n"], counts["only_base"], counts["only_model"]) == ("mine", len(expected), 1, 1)
+    assert (counts["probe_set"], counts["n"], counts["only_base"], counts["only_model"]) == (
+        "mine",
+        len(expected),
+        1,
+        1,
+    )
     for part in ("kept", "gained", "lost", "never"):
         mine = expected[expected["part"] == part]
         listed = getattr(compared, part)
         assert counts[part] == len(mine) == len(listed)
         got = listed.sort_values("fact_id")
-        assert got[["fact_id", "base_rank", "rank"]].values.tolist() == mine[["fact_id", "base_rank", "rank"]].values.tolist()
+        assert (
+            got[["fact_id", "base_rank", "rank"]].values.tolist()
+            == mine[["fact_id", "base_rank", "rank"]].values.tolist()
+        )
         assert got["fate"].fillna("").tolist() == mine["fate"].tolist()
     slow = paired_difference(PairedCounts(*(counts[part] for part in ("kept", "gained", "lost", "never"))))
-    assert [counts[name] for name in ("difference", "low", "high", "p_value")] == [slow.value, slow.low, slow.high, slow.p]
+    assert [counts[name] for name in ("difference", "low", "high", "p_value")] == [
+        slow.value,
+        slow.low,
+        slow.high,
+        slow.p,
+    ]
 
 
 def test_the_answers_are_the_best_tokens_of_both_last_layers(two):
@@ -103,7 +127,12 @@ def test_every_layer_is_counted_and_the_last_one_is_the_count(two):
     for row in layers.itertuples():
         here = both[both["layer"] == row.layer]
         known, now = here["rank_x"] <= 10, here["rank_y"] <= 10
-        assert (row.n, row.kept, row.lost, row.gained) == (len(here), (known & now).sum(), (known & ~now).sum(), (~known & now).sum())
+        assert (row.n, row.kept, row.lost, row.gained) == (
+            len(here),
+            (known & now).sum(),
+            (known & ~now).sum(),
+            (~known & now).sum(),
+        )
         assert row.low <= row.value <= row.high and row.difference_low <= row.difference <= row.difference_high
     shared = ["kept", "gained", "lost", "never", "base_value", "value", "difference", "p_value"]
     assert layers[shared].iloc[-1].tolist() == compared.counts[shared].iloc[0].tolist()
@@ -119,7 +148,10 @@ def test_the_numbers_are_those_of_the_command_and_of_the_stored_results(two, run
     compared = tuned.compare(base)
     (row,) = json.loads(run("report", "transitions", "--model", "tuned", "--k", "1", "--json").stdout)
     counts = compared.counts.iloc[0]
-    assert all(row[name] == counts[name] for name in ("kept", "gained", "lost", "never", "p_value", "still_inside", "moved", "not_read"))
+    assert all(
+        row[name] == counts[name]
+        for name in ("kept", "gained", "lost", "never", "p_value", "still_inside", "moved", "not_read")
+    )
     listed = json.loads(run("report", "facts", "--model", "tuned", "--k", "1", "--json").stdout)
     for part in ("kept", "gained", "lost"):
         mine = getattr(compared, part)

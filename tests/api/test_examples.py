@@ -9,8 +9,17 @@ import pytest
 
 from tests.test_architecture import PACKAGE
 
-FILES = sorted(path.relative_to(PACKAGE.parent).with_suffix("") for path in (PACKAGE / "api").rglob("*.py") if path.stem != "__init__")
-MODULES = ["probing", "probing.ui.page_figures", "probing.ui.widgets.paper.calls", *(".".join(path.parts) for path in FILES)]
+FILES = sorted(
+    path.relative_to(PACKAGE.parent).with_suffix("")
+    for path in (PACKAGE / "api").rglob("*.py")
+    if path.stem != "__init__"
+)
+MODULES = [
+    "probing",
+    "probing.ui.page_figures",
+    "probing.ui.widgets.paper.calls",
+    *(".".join(path.parts) for path in FILES),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

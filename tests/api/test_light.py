@@ -8,7 +8,9 @@ from tests.test_architecture import NOT_FOR_HELP
 
 
 def test_importing_the_package_loads_no_heavy_library(repo_root):
-    code = f"import sys, probing; probing.load, probing.results; print(sorted(set(sys.modules) & {set(NOT_FOR_HELP)!r}))"
+    code = (
+        f"import sys, probing; probing.load, probing.results; print(sorted(set(sys.modules) & {set(NOT_FOR_HELP)!r}))"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo_root, check=True)
     assert run.stdout.strip() == "[]"
 
@@ -32,7 +34,9 @@ import probing
 print(probing.load(""))
 import tqdm.auto
 """
-    run = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, cwd=repo_root, check=True)
+    run = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, cwd=repo_root, check=True
+    )
     assert run.stdout.strip() == "opened" and "IProgress" not in run.stderr
 
 
@@ -50,8 +54,19 @@ for one in (model, results, results.plot):
         print(error)
 """
     given = {**os.environ, "PROBING_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo_root, env=given, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=repo_root, env=given, check=True
+    )
     assert run.stderr == ""
     model, *results = run.stdout.splitlines()
-    assert model == "a loaded model cannot be pickled; pickle its answers, or load it where it is used: probing.load(...)"
-    assert results == ["open results cannot be pickled; pickle their tables, or open them where they are used: probing.results(...)"] * 2
+    assert (
+        model == "a loaded model cannot be pickled; pickle its answers, or load it where it is used: probing.load(...)"
+    )
+    assert (
+        results
+        == [
+            "open results cannot be pickled; pickle their tables, or open them where they are used:"
+            " probing.results(...)"
+        ]
+        * 2
+    )

@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
 
 import probing
 from probing.core.errors import HeadError, ModelError, NoOwnHead, OptionError, PromptError
@@ -26,7 +33,9 @@ def in_memory(tiny_model):
 
 
 def test_an_answer_has_the_numbers_of_the_command(nesia, run):
-    said = json.loads(run("ask", PROMPT, "--top", "3", "--watch", "paris", "--watch", "london", "--device", "cpu", "--json").stdout)
+    said = json.loads(
+        run("ask", PROMPT, "--top", "3", "--watch", "paris", "--watch", "london", "--device", "cpu", "--json").stdout
+    )
     answer = nesia.ask(PROMPT, top=3, watch=["paris", "london"])
     layers = said["layers"]
     tokens = [(one["layer"], rank, *token.values()) for one in layers for rank, token in enumerate(one["tokens"], 1)]
@@ -68,7 +77,9 @@ def test_the_entropy_of_a_layer_is_at_most_that_of_equal_probabilities(nesia):
     assert (entropy["entropy"].between(0, torch.log(torch.tensor(float(len(nesia.encoder.tokenizer)))).item())).all()
 
 
-@pytest.mark.parametrize("architecture", ["albert", "bert", "deberta", "distilbert", "electra", "esm", "modernbert", "mpnet", "roberta"])
+@pytest.mark.parametrize(
+    "architecture", ["albert", "bert", "deberta", "distilbert", "electra", "esm", "modernbert", "mpnet", "roberta"]
+)
 def test_a_model_in_memory_answers_as_the_folder_it_is_saved_in(architecture, tmp_path):
     model, tokenizer = tiny_models.build(architecture)
     folder = tiny_models.save(architecture, tmp_path / "saved")
@@ -95,7 +106,10 @@ def test_loading_neither_changes_the_model_nor_follows_its_training(in_memory, c
     pd.testing.assert_frame_equal(loaded.ask(PROMPT).table, first)
     again = probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu")
     assert again.name != loaded.name and not again.ask(PROMPT).table.equals(first)
-    assert probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu").encoder.weights_id == again.encoder.weights_id
+    assert (
+        probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu").encoder.weights_id
+        == again.encoder.weights_id
+    )
 
 
 def test_a_model_of_another_task_borrows_its_bases_head(in_memory, tiny_model, cache):
@@ -105,7 +119,9 @@ def test_a_model_of_another_task_borrows_its_bases_head(in_memory, tiny_model, c
         probing.load(tuned, "logit_lens", tokenizer=tokenizer)
     for body in (tuned, AutoModel.from_pretrained(tiny_model)):
         loaded = probing.load(body, "logit_lens", tokenizer=tokenizer, base=str(tiny_model), device="cpu")
-        pd.testing.assert_frame_equal(loaded.ask(PROMPT).table, probing.load(tiny_model, "logit_lens", device="cpu").ask(PROMPT).table)
+        pd.testing.assert_frame_equal(
+            loaded.ask(PROMPT).table, probing.load(tiny_model, "logit_lens", device="cpu").ask(PROMPT).table
+        )
         assert loaded.encoder.base == "tiny-bert" and loaded.encoder.head_owner().name == "tiny-bert"
 
 
@@ -123,7 +139,9 @@ def test_heads_that_are_not_trained_are_named_with_the_line_that_needs_none(tiny
     assert eval(line).ask(PROMPT).head == "logit_lens"
 
 
-def test_the_logit_lens_reads_a_model_without_trained_heads_and_one_line_states_it(tiny_model, in_memory, cache, caplog, nesia):
+def test_the_logit_lens_reads_a_model_without_trained_heads_and_one_line_states_it(
+    tiny_model, in_memory, cache, caplog, nesia
+):
     model, tokenizer = in_memory
     for given, more in ((tiny_model, {}), (model, {"tokenizer": tokenizer})):
         caplog.clear()
@@ -211,7 +229,10 @@ def test_a_causal_model_is_refused_as_one(in_memory, tmp_path, cache):
     causal.save_pretrained(tmp_path / "gpt2")
     in_memory[1].save_pretrained(tmp_path / "gpt2")
     for given, more in ((tmp_path / "gpt2", {}), (causal, {"tokenizer": in_memory[1]})):
-        with pytest.raises(ModelError, match=r"is a gpt2 model; expected a masked language model, .*: causal models .* are not supported"):
+        with pytest.raises(
+            ModelError,
+            match=r"is a gpt2 model; expected a masked language model, .*: causal models .* are not supported",
+        ):
             probing.load(given, "logit_lens", **more)
 
 
@@ -224,7 +245,9 @@ def test_arguments_of_another_type_are_refused_with_what_is_expected(nesia):
         with pytest.raises(OptionError, match=r"got sentence=.*; expected one text with a gap"):
             nesia.ask(sentence)
     for more in ({"mask": "a"}, {"top": "a"}, {"top": 2.5}, {"top": True}, {"watch": [3]}, {"watch": 3}):
-        with pytest.raises(OptionError, match=f"got {next(iter(more))}=.*; expected (a whole number|text, a list of texts, or None)"):
+        with pytest.raises(
+            OptionError, match=f"got {next(iter(more))}=.*; expected (a whole number|text, a list of texts, or None)"
+        ):
             nesia.ask(PROMPT, **more)
     same = nesia.ask(PROMPT, top=np.int64(3), watch=None, mask=np.int32(0)).table
     pd.testing.assert_frame_equal(same, nesia.ask(PROMPT, top=3).table)
@@ -234,7 +257,9 @@ def test_a_notebook_gets_the_figure_in_plotlys_format_and_as_html(nesia):
     answer = nesia.ask(PROMPT)
     ((kind, drawn),) = answer._repr_mimebundle_().items()
     assert kind == "application/vnd.plotly.v1+json"
-    assert json.loads(json.dumps(drawn)) == drawn and drawn == json.loads(answer.figure().to_json()) | {"config": drawn["config"]}
+    assert json.loads(json.dumps(drawn)) == drawn and drawn == json.loads(answer.figure().to_json()) | {
+        "config": drawn["config"]
+    }
     # Without the script from the network, the collapsed numbers open.
     assert "numbers.open = true" in answer._repr_html_().rpartition("</details>")[2]
 

@@ -42,7 +42,13 @@ def test_the_notebook_is_valid_small_and_without_outputs(notebook, repo_root):
     assert (repo_root / "docs" / "notebook.ipynb").stat().st_size < 60_000
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert len(code) > 20 and not any(cell.outputs or cell.execution_count for cell in code)
-    parts = [line for cell in notebook.cells if cell.cell_type == "markdown" for line in cell.source.splitlines() if line.startswith("## ")]
+    parts = [
+        line
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("## ")
+    ]
     assert len(parts) >= 8
     assert "(docs/notebook.ipynb)" in (repo_root / "README.md").read_text(encoding="utf-8")
 
@@ -63,10 +69,14 @@ def found(notebook, repo_root, tmp_path_factory):
     }
     run = nbformat.from_dict(notebook)
     run.cells = [*notebook.cells, nbformat.v4.new_code_cell(SUMMARY)]
-    client = NotebookClient(run, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(repo_root / "docs")}})
+    client = NotebookClient(
+        run, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(repo_root / "docs")}}
+    )
     # A cell that fails raises here, with its text and its traceback.
     client.execute(env=os.environ | {name: str(value) for name, value in settings.items()})
-    (printed,) = [output.text for output in run.cells[-1].outputs if output.output_type == "stream" and output.name == "stdout"]
+    (printed,) = [
+        output.text for output in run.cells[-1].outputs if output.output_type == "stream" and output.name == "stdout"
+    ]
     return json.loads(printed), run
 
 
@@ -75,17 +85,31 @@ def test_every_cell_runs_and_tables_and_figures_are_shown(found):
     shown = [set(output.get("data", ())) for cell in run.cells if cell.cell_type == "code" for output in cell.outputs]
     assert sum("application/vnd.plotly.v1+json" in kinds for kinds in shown) >= 7, "figures"
     assert sum("text/html" in kinds for kinds in shown) >= 15, "tables"
-    errors = [output.text for cell in run.cells if cell.cell_type == "code" for output in cell.outputs if output.get("name") == "stderr"]
+    errors = [
+        output.text
+        for cell in run.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if output.get("name") == "stderr"
+    ]
     # tqdm asks for ipywidgets, which draw its bars; without them it draws text.
     assert not [text for text in errors if ("Warning" in text and "TqdmWarning" not in text) or "Traceback" in text]
 
 
 def raw(model: str, head: str) -> tuple[dict, pd.DataFrame]:
-    """The row of a shipped run on T-REx, and the rank of each fact's answer, one row per fact and one column per layer."""
+    """The row of a shipped run on T-REx, and the rank of each fact's answer, one row per fact and one column per
+    layer.
+    """
     wanted = (model, head, "trex", "default", 0)
     rows = [row for path in SNAPSHOT.glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
-    (run,) = [row for row in rows if (*(row[name] for name in ("model", "head", "probe_set", "template_set")), row["seed"]) == wanted]
-    table = read_table(SNAPSHOT / f"predictions-{run['run_id']}.parquet", "predictions", ["fact_id", "layer", "gold_rank"]).to_pandas()
+    (run,) = [
+        row
+        for row in rows
+        if (*(row[name] for name in ("model", "head", "probe_set", "template_set")), row["seed"]) == wanted
+    ]
+    table = read_table(
+        SNAPSHOT / f"predictions-{run['run_id']}.parquet", "predictions", ["fact_id", "layer", "gold_rank"]
+    ).to_pandas()
     return run, table.pivot(index="fact_id", columns="layer", values="gold_rank")
 
 

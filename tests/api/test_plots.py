@@ -14,7 +14,9 @@ from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 def shown(figure: dict) -> tuple:
     """What of a figure does not come from its paper."""
     axes = {name: axis for name, axis in figure["layout"].items() if name[1:].startswith("axis")}
-    return figure["data"], {name: (axis.get("title", {}).get("text"), axis.get("ticktext")) for name, axis in axes.items()}
+    return figure["data"], {
+        name: (axis.get("title", {}).get("text"), axis.get("ticktext")) for name, axis in axes.items()
+    }
 
 
 def content(figure) -> tuple:
@@ -29,7 +31,9 @@ def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapsh
     app.run()
     (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().plot." in one.value]
     (chart,) = [one for one in app.get("plotly_chart") if "sentence-change.figure" in str(one.proto.id)]
-    assert content(eval(call.replace("probing.results()", "results"), {"results": results})) == shown(json.loads(chart.proto.spec))
+    assert content(eval(call.replace("probing.results()", "results"), {"results": results})) == shown(
+        json.loads(chart.proto.spec)
+    )
 
 
 def test_lines_are_the_values_of_the_frame(results):
@@ -94,10 +98,22 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
         (lambda p: p.transitions(model=BASE.name), FigureError, "no fine-tuned model of this selection"),
         (lambda p: p.facts(text="nothing like it"), FigureError, "no fact passes these filters"),
         (lambda p: p.edges("models"), FigureError, r"no figure of models; use the table, edges\('models'\)"),
-        (lambda p: p.edges("scores", kind="full"), FigureError, "got kind='full'; the figure shows cumulative or at probes"),
+        (
+            lambda p: p.edges("scores", kind="full"),
+            FigureError,
+            "got kind='full'; the figure shows cumulative or at probes",
+        ),
         (lambda p: p.sentences(reading="mlp"), FigureError, "leave reading out"),
-        (lambda p: p.sentences("changes", model=BASE.name), FigureError, f"{BASE.name} has no stored base; name a fine-tuned one"),
-        (lambda p: p.sentences(model=[one.name for one in (BASE, COLA, SST_2, CONTROL)] + ["x"]), OptionError, "no probes of the model"),
+        (
+            lambda p: p.sentences("changes", model=BASE.name),
+            FigureError,
+            f"{BASE.name} has no stored base; name a fine-tuned one",
+        ),
+        (
+            lambda p: p.sentences(model=[one.name for one in (BASE, COLA, SST_2, CONTROL)] + ["x"]),
+            OptionError,
+            "no probes of the model",
+        ),
         (lambda p: p.changes(model=BASE.name), OptionError, f"got model {BASE.name}; fine-tuned models are"),
         (lambda p: p.changes(model=COLA.name, head="full"), OptionError, "got head full; .* have tied"),
     ],
@@ -110,5 +126,7 @@ def test_what_a_figure_cannot_show_names_the_argument_to_narrow(results, draw, e
 def test_too_many_models_for_a_panel_are_refused(results):
     models = list(pd.unique(results.sentences()["model"]))
     assert len(models) > 4
-    with pytest.raises(FigureError, match=f"got {len(models)} values of model; the figure shows at most 4: narrow model"):
+    with pytest.raises(
+        FigureError, match=f"got {len(models)} values of model; the figure shows at most 4: narrow model"
+    ):
         results.plot.sentences(model=models)

@@ -31,7 +31,9 @@ def rows_of(facts_file):
 
 def stored(folder, table):
     """The rows of all files of a table."""
-    return pd.concat([read_table(path, table).to_pandas() for path in sorted(folder.glob(f"{table}-*.parquet"))], ignore_index=True)
+    return pd.concat(
+        [read_table(path, table).to_pandas() for path in sorted(folder.glob(f"{table}-*.parquet"))], ignore_index=True
+    )
 
 
 def test_a_file_of_facts_gives_the_run_of_the_command(lens, tiny_model, facts_file, cache, run):
@@ -62,7 +64,12 @@ def test_facts_of_a_shipped_set_have_the_ranks_that_ship(nesia, tmp_path, cache,
     assert (both["rank_x"] == both["rank_y"]).all()
     snapshot = repo_root / "data" / "snapshot"
     runs = stored(snapshot, "runs")
-    mine = runs[(runs["model"] == "nesia-mini") & (runs["head"] == nesia.head) & (runs["probe_set"] == "questions") & (runs["seed"] == 0)]
+    mine = runs[
+        (runs["model"] == "nesia-mini")
+        & (runs["head"] == nesia.head)
+        & (runs["probe_set"] == "questions")
+        & (runs["seed"] == 0)
+    ]
     ranks = read_table(snapshot / f"predictions-{mine['run_id'].iloc[0]}.parquet", "predictions").to_pandas()
     shipped = everything.table.merge(ranks, on=["fact_id", "layer"], validate="one_to_one")
     # Other processors sum in another order, so that two tokens of nearly the same probability may change places.
@@ -76,7 +83,9 @@ def test_the_second_call_asks_nothing_and_a_table_is_a_list_of_dicts(lens, facts
     monkeypatch.setattr("probing.workflows.knowledge.probe._ask", lambda *_: pytest.fail("asked again"))
     second = lens.probe(table.to_dict("records"), progress=False)
     pd.testing.assert_frame_equal(first.table, second.table)
-    pd.testing.assert_frame_equal(first.table, lens.probe((row for row in table.to_dict("records")), progress=False).table)
+    pd.testing.assert_frame_equal(
+        first.table, lens.probe((row for row in table.to_dict("records")), progress=False).table
+    )
     assert set(first.table["probe_set"]) == {"own-facts"}
 
 
@@ -88,7 +97,9 @@ def test_facts_that_cannot_be_asked_are_counted_by_reason(lens, facts_file, cach
     listed = found.left_out_facts
     assert listed["prompt"].tolist() == ["The [MASK] is [MASK].", "The city is [MASK]."]
     assert listed["reason"].tolist() == reasons and set(listed["probe_set"]) == {"capitals"}
-    none = lens.probe([{"subject": "x", "relation": "r", "object": "Zanzibar", "prompt": "The city is [MASK]."}], progress=False)
+    none = lens.probe(
+        [{"subject": "x", "relation": "r", "object": "Zanzibar", "prompt": "The city is [MASK]."}], progress=False
+    )
     assert none.run_ids == [] and none.table.empty and list(none.table.columns) == list(found.table.columns)
     assert none.curve().empty and none.total().empty and none.left_out["n"].tolist() == [1]
     assert none._repr_html_() and not none.figure().data
@@ -118,7 +129,9 @@ def test_the_figure_is_the_pages_layer_curve_and_the_notebook_shows_it(lens, fac
     assert "plotly" in found._repr_html_()
 
 
-def test_a_model_in_memory_knows_what_its_folder_knows_and_is_stored_under_its_name(lens, tiny_model, facts_file, cache):
+def test_a_model_in_memory_knows_what_its_folder_knows_and_is_stored_under_its_name(
+    lens, tiny_model, facts_file, cache
+):
     model, tokenizer = AutoModelForMaskedLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
     mine = probing.load(model, "logit_lens", tokenizer=tokenizer, name="my-bert", device="cpu")
     numbers = ["subject", "layer", "rank", "answer_rank", "probability", "top_token"]
@@ -146,7 +159,11 @@ def test_how_a_given_table_was_read_is_warned_of(lens, facts_file, cache, caplog
     table = rows_of(facts_file)
     found = lens.probe(table.assign(object=[True, *table["object"][1:]], mine=1), progress=False)
     assert found.left_out.set_index("reason")["n"]["malformed"] == 1
-    (said,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING" and "own-facts: table;" in one.getMessage()]
+    (said,) = [
+        one.getMessage()
+        for one in caplog.records
+        if one.levelname == "WARNING" and "own-facts: table;" in one.getMessage()
+    ]
     assert "malformed rows left out: 1 (row 1: 'object' is True" in said and said.endswith("not used: mine")
 
 
@@ -179,7 +196,9 @@ def test_arguments_of_another_type_are_refused(lens, facts_file, cache, more):
 def test_a_cache_that_cannot_be_written_is_a_cache_error(lens, facts_file, tmp_path, monkeypatch, below):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file" / below))
-    with pytest.raises(CacheError, match=r"cannot write .*file.*; the cache is .*: make it writable, or set PROBING_CACHE"):
+    with pytest.raises(
+        CacheError, match=r"cannot write .*file.*; the cache is .*: make it writable, or set PROBING_CACHE"
+    ):
         lens.probe(facts_file, progress=False)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     with pytest.raises(CacheError, match=r"cannot write .*file/out: .*; make it writable, or choose another folder"):
@@ -204,11 +223,23 @@ def test_whatever_is_given_to_a_model_is_used_or_refused_in_words(lens, tiny_mod
         *(partial(found.total, **{name: odd}) for name in ("k", "average")),
         *(partial(found.figure, **{name: odd}) for name in ("k", "average", "dark")),
         partial(answer.figure, dark=odd),
-        *(partial(lens.ask, **({"sentence": "It is [MASK]."} | {name: odd})) for name in ("sentence", "top", "watch", "mask")),
-        *(partial(lens.probe, **({"facts": rows, "progress": False} | {name: odd})) for name in ("facts", "called", "templates", "out")),
-        *(partial(lens.edges, **({"sentence": "It is red", "spans": [(0, 1)]} | {name: odd})) for name in ("sentence", "spans", "tasks")),
+        *(
+            partial(lens.ask, **({"sentence": "It is [MASK]."} | {name: odd}))
+            for name in ("sentence", "top", "watch", "mask")
+        ),
+        *(
+            partial(lens.probe, **({"facts": rows, "progress": False} | {name: odd}))
+            for name in ("facts", "called", "templates", "out")
+        ),
+        *(
+            partial(lens.edges, **({"sentence": "It is red", "spans": [(0, 1)]} | {name: odd}))
+            for name in ("sentence", "spans", "tasks")
+        ),
         *(partial(lens.sentence, **({"text": "It is red"} | {name: odd})) for name in ("text", "second", "tasks")),
-        *(partial(probing.load, **({"model": tiny_model} | {name: odd})) for name in ("model", "head", "base", "device", "name")),
+        *(
+            partial(probing.load, **({"model": tiny_model} | {name: odd}))
+            for name in ("model", "head", "base", "device", "name")
+        ),
     ]
     for call in calls:
         with suppress(probing.ProbingError):

@@ -42,7 +42,11 @@ def as_json(table: pd.DataFrame) -> list[dict]:
             {"model": COLA.name, "head": "tied", "k": [10, 1], "average": "micro"},
         ),
         ("total", ["total", "--probe-set", "trex", "--k", "100"], {"probe_set": ["trex"], "k": 100}),
-        ("forgotten", ["forgotten", "--definition", "strict", "--model", BASE.name], {"definition": "strict", "model": BASE.name}),
+        (
+            "forgotten",
+            ["forgotten", "--definition", "strict", "--model", BASE.name],
+            {"definition": "strict", "model": BASE.name},
+        ),
         ("transitions", ["transitions", "--model", CONTROL.name, "--k", "1"], {"model": [CONTROL.name], "k": 1}),
         ("tasks", ["tasks", "--model", COLA.name], {"model": COLA.name}),
     ],
@@ -81,7 +85,10 @@ def test_a_frame_of_sentences_holds_what_the_command_prints(results, printed, wo
 @pytest.mark.parametrize(
     ("words", "given"),
     [
-        (["values", "--model", COLA.name, "--measure", "cka-mean", "--heads"], {"model": COLA.name, "measure": "cka-mean", "heads": True}),
+        (
+            ["values", "--model", COLA.name, "--measure", "cka-mean", "--heads"],
+            {"model": COLA.name, "measure": "cka-mean", "heads": True},
+        ),
         (["epochs"], {}),
     ],
 )
@@ -95,7 +102,10 @@ def test_a_frame_of_changes_holds_what_the_command_prints(results, printed, word
     [
         (["memory"], {}),
         (["falls", "--k", "1"], {"k": 1}),
-        (["facts", "--model", COLA.name, "--relation", "P36", "--way", MOVED], {"model": COLA.name, "relation": "P36", "way": MOVED}),
+        (
+            ["facts", "--model", COLA.name, "--relation", "P36", "--way", MOVED],
+            {"model": COLA.name, "relation": "P36", "way": MOVED},
+        ),
     ],
 )
 def test_a_frame_of_lost_facts_holds_what_the_command_prints(results, printed, words, given):
@@ -105,7 +115,9 @@ def test_a_frame_of_lost_facts_holds_what_the_command_prints(results, printed, w
 
 def test_further_filters_keep_the_rows_that_they_name(results):
     every = results.curve(k=1, average="macro")
-    assert results.curve(k=1, average="macro", layer=[0, 2]).equals(every[every["layer"].isin([0, 2])].reset_index(drop=True))
+    assert results.curve(k=1, average="macro", layer=[0, 2]).equals(
+        every[every["layer"].isin([0, 2])].reset_index(drop=True)
+    )
     assert set(results.transitions(base=BASE.name)["base"]) == {BASE.name}
     assert set(results.sentences(layer=3)["layer"]) == {3}
 
@@ -116,21 +128,33 @@ def test_facts_are_those_that_the_page_lists(results):
     db = results.database
     pd.testing.assert_frame_equal(results.facts(COLA.name), search_facts(db, run_id, order="layers known"))
     assert list(results.facts(COLA.name, part="still_inside")["last_rank"]) == [50]
-    versus = {"part": "lost", "versus": runs.loc[(runs["what"] == "facts") & (runs["model"] == BASE.name), "run_id"].iloc[0]}
-    pd.testing.assert_frame_equal(results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus))
+    versus = {
+        "part": "lost",
+        "versus": runs.loc[(runs["what"] == "facts") & (runs["model"] == BASE.name), "run_id"].iloc[0],
+    }
+    pd.testing.assert_frame_equal(
+        results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus)
+    )
     assert set(results.facts(COLA.name, relation="P36")["relation"]) == {"P36"}
     assert len(results.facts(COLA.name, limit=3)) == 3 and len(results.facts(COLA.name, limit=None)) == 10
     assert list(results.facts(COLA.name, known="never")["layers_known"].unique()) == [0]
     assert set(results.facts(COLA.name, last_known=2)["last_layer"]) == {2}
-    assert results.facts(COLA.name, exposure=["stated", "unseen"]).empty and len(results.facts(COLA.name, exposure="unknown")) == 10
+    assert (
+        results.facts(COLA.name, exposure=["stated", "unseen"]).empty
+        and len(results.facts(COLA.name, exposure="unknown")) == 10
+    )
     at_layer = {"layer_rank": (2, 10)}
-    pd.testing.assert_frame_equal(results.facts(COLA.name, at_layer=2, at_rank=10, order="fact"), search_facts(db, run_id, **at_layer))
+    pd.testing.assert_frame_equal(
+        results.facts(COLA.name, at_layer=2, at_rank=10, order="fact"), search_facts(db, run_id, **at_layer)
+    )
 
 
 def test_one_fact_is_there_layer_by_layer_for_every_run(results):
     fact_id = results.facts(COLA.name, part="still_inside").loc[0, "fact_id"]
     table = results.fact(fact_id, model=[COLA.name, BASE.name])
-    assert set(table["model"]) == {COLA.name, BASE.name} and table["layer"].tolist() == 2 * list(range(table["layer"].max() + 1))
+    assert set(table["model"]) == {COLA.name, BASE.name} and table["layer"].tolist() == 2 * list(
+        range(table["layer"].max() + 1)
+    )
     assert table.loc[table["model"] == COLA.name, "gold_rank"].iloc[-1] == 50
     assert ((table["probability"] > 0) & (table["probability"] <= 1)).all()
 
@@ -142,13 +166,33 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
         (lambda r: r.total(k=5), OptionError, "got k=5; expected one of 1, 10, 100"),
         (lambda r: r.curve(layer=99), OptionError, "got layer 99; there are 0, 1"),
         (lambda r: r.curve(model=[]), OptionError, "empty list for model"),
-        (lambda r: r.transitions(base="other"), OptionError, f"got base='other'; expected one of {BASE.name}, {COLA.name}"),
-        (lambda r: r.transitions(model=BASE.name), StoreError, f"{BASE.name} has no stored base; name the model to compare with in base="),
-        (lambda r: r.edges("summaries"), OptionError, "got what='summaries'; expected one of summary, scores, labels, tasks, models"),
-        (lambda r: r.edges(task="parsing"), OptionError, "no probes of the task 'parsing' are stored; there are those of pos"),
+        (
+            lambda r: r.transitions(base="other"),
+            OptionError,
+            f"got base='other'; expected one of {BASE.name}, {COLA.name}",
+        ),
+        (
+            lambda r: r.transitions(model=BASE.name),
+            StoreError,
+            f"{BASE.name} has no stored base; name the model to compare with in base=",
+        ),
+        (
+            lambda r: r.edges("summaries"),
+            OptionError,
+            "got what='summaries'; expected one of summary, scores, labels, tasks, models",
+        ),
+        (
+            lambda r: r.edges(task="parsing"),
+            OptionError,
+            "no probes of the task 'parsing' are stored; there are those of pos",
+        ),
         (lambda r: r.sentences("groups", layer=1), OptionError, "this table has no layer"),
         (lambda r: r.sentences("changes", reading="mlp"), OptionError, "reports that have it: accuracy"),
-        (lambda r: r.facts(part="gone"), OptionError, "got part='gone'; expected one of kept, gained, lost, never, still_inside"),
+        (
+            lambda r: r.facts(part="gone"),
+            OptionError,
+            "got part='gone'; expected one of kept, gained, lost, never, still_inside",
+        ),
         (lambda r: r.facts(BASE.name, part="lost"), OptionError, "has no base; name the model to compare with in base"),
         (lambda r: r.facts(base=COLA.name), OptionError, "without part"),
         (lambda r: r.facts(colour="red"), OptionError, "got the filter colour; expected one of text, known"),
@@ -169,7 +213,9 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
     assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
     assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS)
-    assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(results)
+    assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(
+        results
+    )
     shown = results._repr_html_()
     assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown
 
@@ -287,7 +333,12 @@ def test_an_unknown_layer_is_refused_before_anything_is_computed(results, monkey
 
 def test_whatever_is_given_is_used_or_refused_in_words(results, odd):
     """By every argument of every report and figure: no error of a library."""
-    given = [(of, name) for of in (results, results.plot) for name in dir(type(of)) if callable(getattr(type(of), name)) and name[0] != "_"]
+    given = [
+        (of, name)
+        for of in (results, results.plot)
+        for name in dir(type(of))
+        if callable(getattr(type(of), name)) and name[0] != "_"
+    ]
     asked = 0
     for of, name in given:
         for argument, about in inspect.signature(getattr(of, name)).parameters.items():

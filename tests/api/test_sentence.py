@@ -23,15 +23,29 @@ TEXT = "paris is red and rome is blue ."
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache is next to it."""
+    """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache is next to
+    it.
+    """
     root = tmp_path_factory.mktemp("sentence")
     encoder = probing.load(save("bert", root / "tiny"), "logit_lens", device="cpu").encoder
     right = np.array([[50, 80, 90, 90]] * 2)
     weights = np.random.default_rng(0).normal(size=(2, LAYERS + 1, 1, HIDDEN)).astype(np.float32)
     order = TaskProbes(
-        "order", "Order", False, ("inverted", "original"), OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50,
-        np.ones((2, LAYERS + 1)), weights, np.zeros((2, LAYERS + 1, 1), np.float32),
-    )  # fmt: skip
+        "order",
+        "Order",
+        False,
+        ("inverted", "original"),
+        OURS,
+        encoder.name,
+        encoder.weights_id,
+        "d" * 64,
+        right,
+        100,
+        50,
+        np.ones((2, LAYERS + 1)),
+        weights,
+        np.zeros((2, LAYERS + 1, 1), np.float32),
+    )
     for probes in (order, replace(order, task="entails", title="Entails", pairs=True)):
         write_probes(probes, probes_folder(root / "cache", encoder.weights_id, probes.task))
     return root / "tiny"
@@ -48,7 +62,9 @@ def command(model):
     """What ``sentences ask`` gives as JSON."""
 
     def called(*words: str) -> dict:
-        run = CliRunner().invoke(app, ["sentences", "ask", *words, "--model", model.source, "--device", "cpu", "--as", "json"])
+        run = CliRunner().invoke(
+            app, ["sentences", "ask", *words, "--model", model.source, "--device", "cpu", "--as", "json"]
+        )
         assert run.exit_code == 0, run.output
         return json.loads(run.stdout)
 
@@ -83,7 +99,10 @@ def test_the_figure_has_a_cell_per_probe_and_that_of_attention_a_panel_per_measu
     cells = next(trace for trace in found.figure().data if trace.type == "scatter")
     assert len(cells.x) == len(found.table) and "Order" in cells.hovertext[0]
     titles = [note.text for note in found.figure("attention").layout.annotations]
-    assert titles == ["entropy, nats", *(f"share on {what}" for what in ("the first token", "separators", "punctuation", "itself"))]
+    assert titles == [
+        "entropy, nats",
+        *(f"share on {what}" for what in ("the first token", "separators", "punctuation", "itself")),
+    ]
     entropy = next(trace for trace in found.figure("attention").data if trace.name == "tiny")
     np.testing.assert_allclose(entropy.y, found.attention["entropy-first"])
     assert "plotly" in found._repr_html_() and repr(found) == f"SentenceAnswer({TEXT!r}, model='tiny', probes: Order)"
@@ -98,11 +117,15 @@ def test_a_model_without_probes_gives_attention_and_names_the_command_that_train
         found = model.sentence(TEXT)
     assert len(found.attention) == LAYERS and "plotly" in found._repr_html_()
     for asked in (lambda: found.table, found.figure):
-        with pytest.raises(HeadError, match=f"no sentence probes are trained on tiny; .*sentences train --model {model.source}"):
+        with pytest.raises(
+            HeadError, match=f"no sentence probes are trained on tiny; .*sentences train --model {model.source}"
+        ):
             asked()
 
 
-def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of_them_has_no_probes(folder, tmp_path, monkeypatch):
+def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of_them_has_no_probes(
+    folder, tmp_path, monkeypatch
+):
     monkeypatch.setenv("PROBING_CACHE", str(folder.parent / "cache"))
     tuned = probing.load(save("bert", tmp_path / "tuned", padded=1), "logit_lens", base=str(folder), device="cpu")
     with pytest.warns(UserWarning, match="no sentence probes are trained on tuned"):
@@ -116,14 +139,20 @@ def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of
 def test_tasks_are_chosen_by_name_and_others_are_refused(model):
     assert set(model.sentence(TEXT, tasks="order").table["task"]) == {"order"}
     with pytest.raises(
-        OptionError, match=r"got the task 'tense'; the probes for one sentence are of order \(for tasks of two sentences give second=\)"
+        OptionError,
+        match=(
+            r"got the task 'tense'; the probes for one sentence are of order \(for tasks of two sentences give"
+            r" second=\)"
+        ),
     ):
         model.sentence(TEXT, tasks=["tense"])
     with pytest.raises(PromptError, match="the sentence is empty"):
         model.sentence(" ")
 
 
-@pytest.mark.parametrize(("given", "name"), [((None,), "text"), ((5,), "text"), ((TEXT, 5), "second"), ((TEXT, None, 3), "tasks")])
+@pytest.mark.parametrize(
+    ("given", "name"), [((None,), "text"), ((5,), "text"), ((TEXT, 5), "second"), ((TEXT, None, 3), "tasks")]
+)
 def test_arguments_of_another_type_are_refused(model, given, name):
     with pytest.raises(OptionError, match=f"got {name}=.*; expected "):
         model.sentence(*given)

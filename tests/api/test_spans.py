@@ -39,13 +39,28 @@ def test_one_span_is_asked_of_tasks_of_one_and_two_of_both_kinds(model):
     one, two = ask_spans(model, SENTENCE, [(0, 1)]), ask_spans(model, SENTENCE, [(0, 1), (3, 5)])
     assert one.words == two.words == WORDS
     assert set(one.table["task"]) == {"pos", "entities"} and set(one.table["span2"]) == {""}
-    assert set(two.table["task"]) == {"pos", "entities", "srl", "coreference"}, "proto-roles are asked of single words only"
+    assert set(two.table["task"]) == {"pos", "entities", "srl", "coreference"}, (
+        "proto-roles are asked of single words only"
+    )
     assert set(two.table.loc[two.table["task"] == "srl", "span2"]) == {"3:5"}
 
 
 def test_the_table_is_what_the_command_writes(model):
     found = ask_spans(model, SENTENCE, [(0, 1), (6, 7)], ["srl", "pos"])
-    words = ("edges", "trace", "--model", model.source, "--sentence", SENTENCE, "--span1", "0:1", "--span2", "6:7", "--tasks", "srl,pos")
+    words = (
+        "edges",
+        "trace",
+        "--model",
+        model.source,
+        "--sentence",
+        SENTENCE,
+        "--span1",
+        "0:1",
+        "--span2",
+        "6:7",
+        "--tasks",
+        "srl,pos",
+    )
     written = pd.read_csv(io.StringIO(CliRunner().invoke(app, [*words, "--as", "csv"]).output), keep_default_na=False)
     assert len(found.table) == (LAYERS + 1) * (2 * 4 + 3)
     pd.testing.assert_frame_equal(found.table, written)
@@ -64,7 +79,9 @@ def test_the_figure_is_the_pages_and_shows_itself_in_a_notebook(model):
     found = ask_spans(model, SENTENCE, [(0, 1)])
     assert found.figure() == for_notebook(span_bars(panel_rows(found.words, found.traces)))
     assert "plotly" in found._repr_html_()
-    assert repr(found).startswith("SpanAnswer(\"Paris is n't the capital of Italy .\", 0:1, model='tiny')\n  Part of speech of 'Paris': ")
+    assert repr(found).startswith(
+        "SpanAnswer(\"Paris is n't the capital of Italy .\", 0:1, model='tiny')\n  Part of speech of 'Paris': "
+    )
 
 
 def test_numbers_of_numpy_lists_and_one_task_by_name_are_taken(model):
@@ -102,7 +119,9 @@ def test_an_empty_sentence_an_unknown_task_and_a_model_without_probes_are_refuse
     with pytest.raises(OptionError, match=r"no probes of 'constituents'.*those of pos, entities"):
         ask_spans(model, SENTENCE, [(0, 1)], ["constituents"])
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
-    with pytest.raises(HeadError, match=f"no probes are trained on tiny; train some: .*edges train --model {model.source} --tasks pos,"):
+    with pytest.raises(
+        HeadError, match=f"no probes are trained on tiny; train some: .*edges train --model {model.source} --tasks pos,"
+    ):
         ask_spans(model, SENTENCE, [(0, 1)])
 
 
@@ -123,5 +142,7 @@ def test_a_long_sentence_is_cut_at_its_end_as_in_training(model):
     long = " ".join(["paris", "is", *["red"] * longest])
     kept = ask_spans(model, " ".join(long.split()[: longest - 2]), [(0, 1)])
     np.testing.assert_allclose(ask_spans(model, long, [(0, 1)]).table["p"], kept.table["p"], atol=1e-6)
-    with pytest.raises(EdgeDataError, match=r"cannot be probed .beyond the model's longest input.; choose .* a shorter sentence"):
+    with pytest.raises(
+        EdgeDataError, match=r"cannot be probed .beyond the model's longest input.; choose .* a shorter sentence"
+    ):
         ask_spans(model, long, [(longest - 1, longest)])

@@ -12,7 +12,8 @@ class Known(NamedTuple):
     part: str
 
 
-#: Faults of Streamlit, each with a part of the element's markup. The list may only shrink: one that is not met any more fails a test.
+#: Faults of Streamlit, each with a part of the element's markup. The list may only shrink: one that is not met any more
+#: fails a test.
 STREAMLITS = {
     # st.file_uploader's area can be focused and still has the role of decoration.
     Known("presentation-role-conflict", "stFileUploaderDropzone"),
@@ -22,7 +23,8 @@ _DRAWN = """() => [...document.querySelectorAll('.js-plotly-plot')].every(one =>
 
 #: The least contrast of a text of a figure: what one colour reaches on both the light and the dark page.
 LEAST = 4.2
-#: Ticks, titles and labels of figures, which axe-core does not look at, with a contrast below a number: their text and the contrast.
+#: Ticks, titles and labels of figures, which axe-core does not look at, with a contrast below a number: their text and
+#: the contrast.
 _FAINT = """least => {
     const parts = colour => colour.match(/[\\d.]+/g).map(Number);
     const linear = part => part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;

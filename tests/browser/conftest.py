@@ -17,7 +17,9 @@ from tests.shipped import SNAPSHOT
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Width and whether the theme is dark: each width and each theme once.
-VIEWS = pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)], ids=["wide and light", "narrow and dark"])
+VIEWS = pytest.mark.parametrize(
+    ("width", "dark"), [(1280, False), (390, True)], ids=["wide and light", "narrow and dark"]
+)
 INSTALL = "sudo apt-get install chromium"
 
 
@@ -63,7 +65,13 @@ def browser():
         pytest.skip(f"no chromium on PATH; to run the browser tests: {INSTALL}")
     from playwright.sync_api import sync_playwright
 
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    arguments = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ]
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield opened
@@ -127,7 +135,9 @@ def visit(windows):
 
 
 def follow(page, path: str) -> None:
-    """Goes to a path in a window without loading the app's script again, as the browser's "back" does, and waits until it is at rest."""
+    """Goes to a path in a window without loading the app's script again, as the browser's "back" does, and waits until
+    it is at rest.
+    """
     page.evaluate("link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }", path)
     # An address has no hyphens.
     title = path.partition("?")[0].strip("/").replace("_", " ") or "Home"
@@ -183,7 +193,8 @@ def tour(whole_tour):
 
 
 BUSY = (
-    '[data-test-script-state="running"], [data-test-script-state="rerunRequested"], [data-testid="stSkeleton"], [data-testid="stSpinner"]'
+    '[data-test-script-state="running"], [data-test-script-state="rerunRequested"], [data-testid="stSkeleton"],'
+    ' [data-testid="stSpinner"]'
 )
 
 
@@ -203,6 +214,8 @@ AT_REST = """([busy, milliseconds]) => new Promise(done => {
 
 
 def settle(page) -> None:
-    """Waits until the app has run: nothing runs, no placeholder is left and the text has stood still for 0.4 seconds."""
+    """Waits until the app has run: nothing runs, no placeholder is left and the text has stood still for 0.4
+    seconds.
+    """
     page.wait_for_selector("h1")
     page.evaluate(AT_REST, [BUSY, 400])

@@ -181,7 +181,9 @@ def word(page, name: str):
 def pressed(page) -> list[str]:
     """The words that are in a span."""
     group = page.get_by_role("group", name="Words of the sentence")
-    return [one.inner_text() for one in group.get_by_role("button").all() if one.get_attribute("aria-pressed") == "true"]
+    return [
+        one.inner_text() for one in group.get_by_role("button").all() if one.get_attribute("aria-pressed") == "true"
+    ]
 
 
 def wait_for_link(page, words: str) -> None:

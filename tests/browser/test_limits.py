@@ -1,4 +1,6 @@
-"""What every page may hold at most, so that its answer is seen at once: words, first screens, heights, and faults that axe finds."""
+"""What every page may hold at most, so that its answer is seen at once: words, first screens, heights, and faults that
+axe finds.
+"""
 
 import re
 from dataclasses import fields
@@ -23,10 +25,15 @@ DEFAULTS, TAB, EVERY_TAB, METHODS = 4_000, 450, 8_150, 3_500
 HIGHEST, HIGHEST_METHODS = 2_500, 6_000
 #: Tabs without a picture by nature: forms, uploads, lists and tables.
 WITHOUT_PICTURE = {
-    ("facts", "own"), ("grammar", "own"), ("own_model", "space"), ("papers", "tables"), ("papers", "figures"), ("methods", "*"),
-}  # fmt: skip
-#: What is visible: words above the tabs and in the open one, those of captions, the place of the first picture of each of both parts, and
-#: what stands above its end, without the text of pictures, tiles and tables.
+    ("facts", "own"),
+    ("grammar", "own"),
+    ("own_model", "space"),
+    ("papers", "tables"),
+    ("papers", "figures"),
+    ("methods", "*"),
+}
+#: What is visible: words above the tabs and in the open one, those of captions, the place of the first picture of each
+#: of both parts, and what stands above its end, without the text of pictures, tiles and tables.
 LOOK = r"""() => {
     const main = document.querySelector('[data-testid="stMainBlockContainer"]');
     const down = document.querySelector('[data-testid="stMain"]').scrollTop, skip = 'style, script, [data-testid="stIconMaterial"]';
@@ -56,9 +63,12 @@ LOOK = r"""() => {
     }
     return {...parts, tabs: Boolean(panel), height: main.getBoundingClientRect().height};
 }"""
-#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, and in names are none.
+#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, and in names are
+#: none.
 INTERVAL = re.compile(r"\([^()]* to [^()]*\)")
-NAMES = re.compile(r"\b(?:19|20)\d\d\b|[Ll]ayers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|Of 100|≤ \d+|\b1(?=\s+≤)")
+NAMES = re.compile(
+    r"\b(?:19|20)\d\d\b|[Ll]ayers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|Of 100|≤ \d+|\b1(?=\s+≤)"
+)
 
 
 class Link(NamedTuple):
@@ -108,7 +118,9 @@ def with_picture(link: Link) -> bool:
 def test_the_first_screens_have_few_words_and_pages_are_low(seen):
     looks = {one.page: seen(one.path) for one in FIRST}
     words = {page: look["page"]["words"] + look["tab"]["words"] for page, look in looks.items()}
-    captions = sum(look[part]["captions"] for page, look in looks.items() for part in ("page", "tab") if page != "methods")
+    captions = sum(
+        look[part]["captions"] for page, look in looks.items() for part in ("page", "tab") if page != "methods"
+    )
     print(words, {page: look["height"] for page, look in looks.items()})
     methods = words.pop("methods")
     assert sum(words.values()) <= DEFAULTS and captions <= sum(words.values()) / 4 and methods <= METHODS

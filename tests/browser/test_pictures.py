@@ -1,4 +1,6 @@
-"""The pictures of the README and the documentation: ``make screenshots`` takes them again (``test_journey``), the tests only try to."""
+"""The pictures of the README and the documentation: ``make screenshots`` takes them again (``test_journey``), the tests
+only try to.
+"""
 
 import re
 from dataclasses import dataclass
@@ -30,7 +32,9 @@ class Picture:
 #: Name of the file -> what it shows.
 PICTURES = {
     "home": Picture("/", shows=".grids-of-words td.word.right"),
-    "ask": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"),
+    "ask": Picture(
+        "/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"
+    ),
     "layers": Picture("/Layers"),
     "compare": Picture("/Compare_models?tuned=nesia-mini-ner-conll"),
 }
@@ -38,5 +42,9 @@ PICTURES = {
 
 def test_every_picture_of_the_documentation_is_one_that_can_be_taken_again():
     texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    shown = {Path(link).name for path in texts for link in re.findall(r"\]\(([^)]*\.png)\)", path.read_text(encoding="utf-8"))}
+    shown = {
+        Path(link).name
+        for path in texts
+        for link in re.findall(r"\]\(([^)]*\.png)\)", path.read_text(encoding="utf-8"))
+    }
     assert shown == {f"{name}.png" for name in PICTURES} == {path.name for path in FOLDER.iterdir()}

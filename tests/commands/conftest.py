@@ -76,7 +76,14 @@ def checked_once() -> Iterator[None]:
     """``check`` reads the shipped facts, models, heads and probes once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "_facts_problems", cached(check._facts_problems))
-        for name in ("weights_id_of", "read_identity", "read_weights", "refuse_damage", "read_edge_probes", "read_sentence_probes"):
+        for name in (
+            "weights_id_of",
+            "read_identity",
+            "read_weights",
+            "refuse_damage",
+            "read_edge_probes",
+            "read_sentence_probes",
+        ):
             patch.setattr(check, name, once_if_shipped(getattr(check, name)))
         yield
 
@@ -100,7 +107,9 @@ def tiny_model(tmp_path_factory) -> Path:
     """A folder with a BERT of two layers of 16 and 40-odd tokens."""
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
-    config = BertConfig(vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+    config = BertConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
     model = BertForMaskedLM(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
@@ -164,5 +173,7 @@ def facts_file(tmp_path) -> Path:
         ("y", "born", "Boston", "The [MASK] is [MASK]."),
     ]
     path = tmp_path / "facts.jsonl"
-    path.write_text("".join(json.dumps(dict(zip(("subject", "relation", "object", "prompt"), r, strict=True))) + "\n" for r in rows))
+    path.write_text(
+        "".join(json.dumps(dict(zip(("subject", "relation", "object", "prompt"), r, strict=True))) + "\n" for r in rows)
+    )
     return path

@@ -8,7 +8,11 @@ from probing.models.edges.recipe import EdgeRecipe
 from probing.store.parquet import read_table
 from tests.core.edges.edge_files import write_own
 
-TOWNS, COLOURS, OTHERS = ("paris", "berlin", "rome"), ("red", "green", "blue"), ("the", "is", "a", "city", "sun", "moon", "zebra")
+TOWNS, COLOURS, OTHERS = (
+    ("paris", "berlin", "rome"),
+    ("red", "green", "blue"),
+    ("the", "is", "a", "city", "sun", "moon", "zebra"),
+)
 #: Trains in a second and a half.
 QUICK = EdgeRecipe(width=6, learning_rate=0.02, batch=8, check_every=10, most_checks=3)
 PARTS = ("train", "dev", "test")
@@ -19,7 +23,9 @@ def kind_of(word: str) -> str:
 
 
 def kinds(spans: int = 1, sentences: int = 30, several: bool = False, seed: int = 0) -> dict[str, list[dict]]:
-    """Parts of a task that asks whether a word is a town, a colour or another; of two words, whether they are of one kind."""
+    """Parts of a task that asks whether a word is a town, a colour or another; of two words, whether they are of one
+    kind.
+    """
     draw, found = np.random.default_rng(seed), {}
     for part in PARTS:
         rows = []
@@ -27,12 +33,20 @@ def kinds(spans: int = 1, sentences: int = 30, several: bool = False, seed: int 
             words = [str(word) for word in draw.choice([*TOWNS, *COLOURS, *OTHERS], 5)]
             targets = []
             for place in (0, 2, 3):
-                label = kind_of(words[place]) if spans == 1 else "same" if kind_of(words[place]) == kind_of(words[4]) else "other"
+                label = (
+                    kind_of(words[place])
+                    if spans == 1
+                    else "same"
+                    if kind_of(words[place]) == kind_of(words[4])
+                    else "other"
+                )
                 given = {"span1": [place, place + 1], "label": label}
                 if spans == 2:
                     given["span2"] = [4, 5]
                 if several:
-                    given["label"] = [label, "long"] if len(words[place]) > 4 else [] if words[place] == "a" else [label]
+                    given["label"] = (
+                        [label, "long"] if len(words[place]) > 4 else [] if words[place] == "a" else [label]
+                    )
                 targets.append(given)
             rows.append({"text": " ".join(words), "targets": targets})
         found[part] = rows

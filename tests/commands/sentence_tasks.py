@@ -51,7 +51,9 @@ def plant(monkeypatch, **plants: Plant) -> None:
         return model
 
     encoder, base = opened.open_encoder, opened.open_base
-    monkeypatch.setattr(opened, "open_encoder", lambda *given, **named: hooked(found := encoder(*given, **named), found.name))
+    monkeypatch.setattr(
+        opened, "open_encoder", lambda *given, **named: hooked(found := encoder(*given, **named), found.name)
+    )
     monkeypatch.setattr(opened, "open_base", lambda *given: hooked(found := base(*given), found.name))
 
 

@@ -68,7 +68,11 @@ def test_a_model_is_measured_beside_its_base(text, tuned, tiny_model, request_of
     assert {row["head"] for row in values if row["measure"] == "cka-mean"} == {255}
     perplexity = {(row["replaced"], row["n"], row["embeddings"]): row for row in rows_of(out, "perplexity")}
     assert sorted(perplexity) == sorted(
-        [("none", 0, False), ("last", 2, True), *((where, n, False) for where in ("last", "first", "single") for n in (1, 2))]
+        [
+            ("none", 0, False),
+            ("last", 2, True),
+            *((where, n, False) for where in ("last", "first", "single") for n in (1, 2)),
+        ]
     )
     for row in perplexity.values():
         assert row["cross_entropy"] == np.array(row["by_block"], np.float32).astype(float).sum()
@@ -84,7 +88,9 @@ def test_a_model_is_measured_beside_its_base(text, tuned, tiny_model, request_of
     assert rows_of(alone, "change_runs")[0]["base"] is None
 
 
-def test_the_second_time_nothing_is_done_and_lost_files_are_made_again(text, tuned, tiny_model, request_of, monkeypatch):
+def test_the_second_time_nothing_is_done_and_lost_files_are_made_again(
+    text, tuned, tiny_model, request_of, monkeypatch
+):
     wanted = request_of(tuned, base=str(tiny_model))
     out = measure_changes(wanted)
     before, times = bytes_of(out), {path: path.stat().st_mtime_ns for path in out.iterdir()}
@@ -100,7 +106,9 @@ def test_the_second_time_nothing_is_done_and_lost_files_are_made_again(text, tun
     assert bytes_of(out) == before
 
 
-def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(text, tuned, tiny_model, request_of, tmp_path, monkeypatch):
+def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(
+    text, tuned, tiny_model, request_of, tmp_path, monkeypatch
+):
     wanted = request_of(tuned, base=str(tiny_model))
     whole, real = bytes_of(measure_changes(wanted)), work.replaced_cross_entropy
     for calls in range(3):
@@ -137,7 +145,9 @@ def test_another_process_opens_the_same_worker(text, tuned, tiny_model, request_
 
 
 def test_a_text_of_ones_own_and_no_perplexity_need_nothing_fetched(cache, tiny_model, request_of, tmp_path):
-    (tmp_path / "own.txt").write_text("paris is red .\nrome is blue\nparis is a city in france\n" + "paris " * 600 + "\n", encoding="utf-8")
+    (tmp_path / "own.txt").write_text(
+        "paris is red .\nrome is blue\nparis is a city in france\n" + "paris " * 600 + "\n", encoding="utf-8"
+    )
     out = measure_changes(request_of(tiny_model, text=tmp_path / "own.txt", blocks=0))
     (run,) = rows_of(out, "change_runs")
     assert (run["sentences"], run["blocks"], json.loads(run["left_out"])) == (3, 0, {"too long for the model": 1})
@@ -187,7 +197,18 @@ def test_more_blocks_than_the_text_has_are_named(text, tiny_model, request_of):
 
 def test_the_command_measures_and_says_where(text, tiny_model, run, tmp_path):
     shown = run(
-        "changes", "measure", "--model", tiny_model, "--blocks", "2", "--sentences", "5", "--out", tmp_path / "out", "--device", "cpu"
+        "changes",
+        "measure",
+        "--model",
+        tiny_model,
+        "--blocks",
+        "2",
+        "--sentences",
+        "5",
+        "--out",
+        tmp_path / "out",
+        "--device",
+        "cpu",
     )
     assert f"tiny-bert alone: {tmp_path / 'out'}" in shown.output
     assert {path.name.split("-")[0] for path in (tmp_path / "out").iterdir()} == set(TABLES)

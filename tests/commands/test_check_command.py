@@ -28,7 +28,9 @@ def stored(cache, tiny_model):
     encoder = plant_probes(cache / "models" / "mine", cache, ("pos", "srl"))
     write_probes(planted(encoder), sentence_folder(cache, encoder.weights_id, "order"))
     for layer in range(2):
-        identity = HeadIdentity(encoder.name, encoder.weights_id, layer, "full", "{}", "[[0, 1.0]]", configuration=encoder.configuration)
+        identity = HeadIdentity(
+            encoder.name, encoder.weights_id, layer, "full", "{}", "[[0, 1.0]]", configuration=encoder.configuration
+        )
         save_head(encoder.head, identity, cache / "heads" / encoder.weights_id[:16] / "full-seed0")
     plant_runs(cache / "runs", [PlantedRun(model="mine", made=(("weights", encoder.weights_id),))])
     return encoder
@@ -86,7 +88,9 @@ def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
     text = "\n".join(problem for problems in found.values() for problem in problems)
     assert all(str(path) in text for path in [*damaged, weights])
     (other,) = (problem for problem in found["models"] if "cut" not in problem)
-    assert f"{cache / 'models' / 'mine'}: the stored runs of mine are of other weights ({stored.weights_id[:12]})" in other
+    assert (
+        f"{cache / 'models' / 'mine'}: the stored runs of mine are of other weights ({stored.weights_id[:12]})" in other
+    )
     assert sum(map(len, found.values())) == 7
 
 
@@ -107,7 +111,9 @@ def test_every_shipped_file_is_listed_and_compared(tmp_path, monkeypatch):
     listed = [line.split("  ")[1] for line in module.SHIPPED.read_text().splitlines()]
     known = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=module.SHIPPED.parent)
     if not known.returncode:
-        names = [name for name in known.stdout.split() if not name.startswith("making/") and Path(name).name != "README.md"]
+        names = [
+            name for name in known.stdout.split() if not name.startswith("making/") and Path(name).name != "README.md"
+        ]
         assert listed == [name for name in names if name != module.SHIPPED.name], "run `make sums`"
     assert module._shipped_problems() == []
     for name, content in {"one/a.json": b"1\n", "one/b.json": b"2\n", "c.toml": b"3\n"}.items():
@@ -121,7 +127,10 @@ def test_every_shipped_file_is_listed_and_compared(tmp_path, monkeypatch):
     (tmp_path / "c.toml").unlink()
     (tmp_path / "one" / "d.json").touch()
     found = [problem.partition("; ")[0] for problem in module._shipped_problems()]
-    assert found == [f"{tmp_path}/{end}" for end in ("one/a.json is changed", "c.toml is missing", "one/d.json is not part of what ships")]
+    assert found == [
+        f"{tmp_path}/{end}"
+        for end in ("one/a.json is changed", "c.toml is missing", "one/d.json is not part of what ships")
+    ]
 
 
 def test_what_lies_in_anothers_place_is_named(stored, cache):

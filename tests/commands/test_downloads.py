@@ -59,7 +59,13 @@ def waits(monkeypatch):
 @contextmanager
 def serving(*plan, content=CONTENT, version='"one"', ranges=True):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.plan, server.content, server.version, server.ranges, server.asked = list(plan), content, version, ranges, []
+        server.plan, server.content, server.version, server.ranges, server.asked = (
+            list(plan),
+            content,
+            version,
+            ranges,
+            [],
+        )
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -102,7 +108,10 @@ def test_a_file_that_changed_meanwhile_is_not_patched_together(tmp_path, monkeyp
 
 
 def test_what_is_not_there_is_asked_for_once(tmp_path, waits):
-    with serving(404) as (server, url), pytest.raises(RegistryError, match=rf"cannot download {url} \(1 try: HTTP 404 Not Found\)"):
+    with (
+        serving(404) as (server, url),
+        pytest.raises(RegistryError, match=rf"cannot download {url} \(1 try: HTTP 404 Not Found\)"),
+    ):
         download(url, tmp_path / "file")
     assert len(server.asked) == 1 and not waits
 
@@ -148,7 +157,10 @@ def test_a_member_of_an_archive_that_breaks_off_is_taken_at_the_next_try(tmp_pat
     assert (tmp_path / "a.tsv").read_bytes() == CONTENT and len(server.asked) == 2
     with serving(content=packed("a.tsv")) as (server, url), pytest.raises(RegistryError, match="has no member b"):
         download_member(url, "b.tsv", tmp_path / "b.tsv")
-    with serving(content=b"no archive" * 100) as (server, url), pytest.raises(RegistryError, match="is not a tar archive"):
+    with (
+        serving(content=b"no archive" * 100) as (server, url),
+        pytest.raises(RegistryError, match="is not a tar archive"),
+    ):
         download_member(url, "a.tsv", tmp_path / "a.tsv")
     assert len(server.asked) == 1
 

@@ -30,7 +30,9 @@ def trace(planted, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(planted / "cache"))
 
     def called(*words: str, sentence: str = SENTENCE):
-        return CliRunner().invoke(app, ["edges", "trace", "--model", str(planted / "tiny"), "--sentence", sentence, *words])
+        return CliRunner().invoke(
+            app, ["edges", "trace", "--model", str(planted / "tiny"), "--sentence", sentence, *words]
+        )
 
     return called
 
@@ -126,7 +128,10 @@ def test_counts_are_those_of_the_data_and_empty_where_there_are_none(tasks, tmp_
     for part, records in lines.items():
         (folder / f"{part}.jsonl").write_text(
             "".join(
-                json.dumps({"text": text, "targets": [{"span1": list(span), "label": label} for span, label in targets]}) + "\n"
+                json.dumps(
+                    {"text": text, "targets": [{"span1": list(span), "label": label} for span, label in targets]}
+                )
+                + "\n"
                 for text, targets in records
             )
         )

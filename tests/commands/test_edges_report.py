@@ -27,7 +27,9 @@ def planted(store, monkeypatch):
 
 @pytest.fixture(scope="module")
 def said():
-    """Options -> what ``edges report`` prints of the planted runs; intervals take a second, so that equal words are called once."""
+    """Options -> what ``edges report`` prints of the planted runs; intervals take a second, so that equal words are
+    called once.
+    """
 
     @cached
     def stdout(*words: str) -> str:
@@ -40,7 +42,9 @@ def said():
 
 def test_filters_keep_what_they_name(planted, said):
     names = {"model": {"nesia-mini"}, "task": {"srl", "pos"}, "part": {"test"}}
-    found = json.loads(said(*(word for name, values in names.items() for value in values for word in (f"--{name}", value)), "--json"))
+    found = json.loads(
+        said(*(word for name, values in names.items() for value in values for word in (f"--{name}", value)), "--json")
+    )
     for rows in (found["scores"], found["summary"]):
         assert {name: {row[name] for row in rows} for name in names} == names
 

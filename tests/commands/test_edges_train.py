@@ -50,7 +50,9 @@ def pairs(tmp_path):
 
 @pytest.fixture(scope="module")
 def trained_once(tiny_model, tmp_path_factory):
-    """Options -> a folder with cache, results and task ``words`` as a training with them leaves it; made once, not to be written to."""
+    """Options -> a folder with cache, results and task ``words`` as a training with them leaves it; made once, not to
+    be written to.
+    """
     made = {}
 
     def folder(given: dict) -> Path:
@@ -60,7 +62,11 @@ def trained_once(tiny_model, tmp_path_factory):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("PROBING_CACHE", str(root / "cache"))
                 task = str(task_folder(root / "words"))
-                train_edges(EdgesRequest(str(tiny_model), (task,), **({"recipe": QUICK, "out": root / "out", "device": "cpu"} | given)))
+                train_edges(
+                    EdgesRequest(
+                        str(tiny_model), (task,), **({"recipe": QUICK, "out": root / "out", "device": "cpu"} | given)
+                    )
+                )
             made[key] = root
         return made[key]
 
@@ -69,7 +75,9 @@ def trained_once(tiny_model, tmp_path_factory):
 
 @pytest.fixture()
 def trained(trained_once, request_of, tmp_path):
-    """Gives this test a copy of what a training of ``words`` leaves, in the cache and the folders of ``request_of``; its results."""
+    """Gives this test a copy of what a training of ``words`` leaves, in the cache and the folders of ``request_of``;
+    its results.
+    """
 
     def out(**given) -> Path:
         shutil.copytree(trained_once(given), tmp_path, dirs_exist_ok=True)
@@ -84,19 +92,29 @@ EVERYTHING = {"kinds": ("cumulative", "at", "full"), "labels": ("task", "control
 def test_two_tasks_of_a_user_from_folders_to_tables(request_of, words, pairs, tmp_path):
     said = []
     out = train_edges(request_of(words, pairs, **EVERYTHING), said.append)
-    assert said[0] == "words: train 90 targets in 30 sentences, dev 90 targets in 30 sentences, test 90 targets in 30 sentences; 3 labels"
+    assert (
+        said[0]
+        == "words: train 90 targets in 30 sentences, dev 90 targets in 30 sentences, test 90 targets in 30 sentences; 3"
+        " labels"
+    )
     assert "labels that its training part lacks" in said[1]
     for task, spans in (("words", 1), ("pairs", 2)):
         runs = tables_of(out, "edge_runs", task)
         assert Counter((row["kind"], row["labels"], row["seed"]) for row in runs) == Counter(
             itertools.product(EVERYTHING["kinds"], EVERYTHING["labels"], range(2))
         )
-        assert {(row["layers"], row["width"], row["encoder"], row["model"]) for row in runs} == {(3, 6, "trained", "tiny-bert")}
-        assert [(row["kind"], row["labels"], row["seed"]) for row in runs if row["codes"]] == [("cumulative", "task", 0)]
+        assert {(row["layers"], row["width"], row["encoder"], row["model"]) for row in runs} == {
+            (3, 6, "trained", "tiny-bert")
+        }
+        assert [(row["kind"], row["labels"], row["seed"]) for row in runs if row["codes"]] == [
+            ("cumulative", "task", 0)
+        ]
         _, data = read_task(str(tmp_path / task), tmp_path)
         check_scores(out, task, data, runs)
         assert {row["spans"] for row in tables_of(out, "edge_tasks", task)} == {spans}
-    assert not list((tmp_path / "cache" / "edge-training").rglob("*.safetensors")), "nothing of a finished training stays"
+    assert not list((tmp_path / "cache" / "edge-training").rglob("*.safetensors")), (
+        "nothing of a finished training stays"
+    )
 
 
 def f1(rows, counts) -> float:
@@ -115,13 +133,17 @@ def check_scores(out, task, data, runs):
     assert unseen_gold == 1
     stored = tables_of(out, "edge_targets", task)
     assert [row["seen"] for row in stored] == seen
-    assert [tuple(data.labels[label] for label in row["memory"]) for row in stored] == memory_answers(data.train, data.dev)
+    assert [tuple(data.labels[label] for label in row["memory"]) for row in stored] == memory_answers(
+        data.train, data.dev
+    )
     for run in runs:
         name = run["run_id"]
         layers = range(3) if run["kind"] != "full" else [2]
         scores = read_table(out / f"edge_scores-{name}.parquet", "edge_scores").to_pylist()
         assert len(scores) == len(layers) * 2 * 2 * len(labels)
-        trained = {row["layer"]: row for row in read_table(out / f"edge_training-{name}.parquet", "edge_training").to_pylist()}
+        trained = {
+            row["layer"]: row for row in read_table(out / f"edge_training-{name}.parquet", "edge_training").to_pylist()
+        }
         for layer in layers:
             of_layer = [row for row in scores if (row["layer"], row["part"]) == (layer, "dev")]
             assert f1(of_layer, counts) == pytest.approx(trained[layer]["best"])
@@ -131,7 +153,9 @@ def check_scores(out, task, data, runs):
                     assert row["tp"] + row["fp"] + row["fn"] + row["tn"] == seen.count(which)
             if run["labels"] == "task":
                 held = Counter(
-                    data.labels.index(label) if label in data.labels else len(data.labels) for given in gold_labels for label in given
+                    data.labels.index(label) if label in data.labels else len(data.labels)
+                    for given in gold_labels
+                    for label in given
                 )
                 for label in range(len(labels)):
                     rows = [row for row in of_layer if row["label"] == label]
@@ -162,9 +186,13 @@ def check_predictions(rows, scores, targets, known):
             which = ("tn", "fn", "fp", "tp")[2 * (label in row["predicted"]) + (label in target["gold"])]
             counted[row["layer"], target["seen"], label, which] += 1
         # 127.5 of 255 is a half.
-        assert (row["p_top"] >= 128) == bool(row["predicted"]) and (not row["predicted"] or row["top"] in row["predicted"])
+        assert (row["p_top"] >= 128) == bool(row["predicted"]) and (
+            not row["predicted"] or row["top"] in row["predicted"]
+        )
         assert len(row["p_gold"]) == len(target["gold"]) and row["wrong"] not in target["gold"]
-        assert all((p >= 128) == (label in row["predicted"]) for p, label in zip(row["p_gold"], target["gold"], strict=True))
+        assert all(
+            (p >= 128) == (label in row["predicted"]) for p, label in zip(row["p_gold"], target["gold"], strict=True)
+        )
         assert max([row["p_wrong"], *row["p_gold"]]) <= row["p_top"] <= row["p_sum"]
     for row in scores:
         if row["part"] == "dev" and row["label"] < known:
@@ -173,15 +201,23 @@ def check_predictions(rows, scores, targets, known):
             ]
     assert {row["wrong"] for row in rows if row["layer"] == 0} <= set(range(known))
     by_target = {(row["target"], row["layer"]): row["wrong"] for row in rows}
-    assert all(by_target[target, layer] == by_target[target, 0] for target, layer in by_target), "one wrong label for all layers"
+    assert all(by_target[target, layer] == by_target[target, 0] for target, layer in by_target), (
+        "one wrong label for all layers"
+    )
 
 
-def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(request_of, trained, words, tmp_path, monkeypatch):
+def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(
+    request_of, trained, words, tmp_path, monkeypatch
+):
     out = trained()
     before, times = bytes_of(out), {path: path.stat().st_mtime_ns for path in out.iterdir()}
     trained = []
     real = work.train_probes
-    monkeypatch.setattr(work, "train_probes", lambda data, keys, *given, **named: trained.append(keys) or real(data, keys, *given, **named))
+    monkeypatch.setattr(
+        work,
+        "train_probes",
+        lambda data, keys, *given, **named: trained.append(keys) or real(data, keys, *given, **named),
+    )
     train_edges(request_of(words))
     assert trained == [] and {path: path.stat().st_mtime_ns for path in out.iterdir()} == times
     train_edges(request_of(words, seeds=3, kinds=("cumulative", "cumulative")))
@@ -217,12 +253,16 @@ def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
         train_edges(again)
     lives()
     if place is training:
-        newest = max((tmp_path / "other" / "edge-training").rglob("*.safetensors"), key=lambda path: path.stat().st_mtime_ns)
+        newest = max(
+            (tmp_path / "other" / "edge-training").rglob("*.safetensors"), key=lambda path: path.stat().st_mtime_ns
+        )
         newest.write_bytes(newest.read_bytes()[:400])
     train_edges(again)
     assert bytes_of(tmp_path / "killed") == whole
     encoder = load_encoder(again.model, device="cpu")
-    found = [probes_folder(folder, encoder.weights_id, "words") / FILE for folder in (tmp_path / "cache", tmp_path / "other")]
+    found = [
+        probes_folder(folder, encoder.weights_id, "words") / FILE for folder in (tmp_path / "cache", tmp_path / "other")
+    ]
     assert found[0].read_bytes() == found[1].read_bytes()
     assert not list((tmp_path / "other" / "edge-training").rglob("*"))
 
@@ -296,7 +336,10 @@ def test_random_encoders_are_runs_of_their_own_and_keep_no_probes(request_of, wo
 
 def test_sentences_that_are_too_long_are_counted_and_the_others_asked(request_of, tmp_path):
     rows = kinds()
-    long = {"text": " ".join(["red"] * 600), "targets": [{"span1": [599, 600], "label": "colour"}, {"span1": [0, 1], "label": "colour"}]}
+    long = {
+        "text": " ".join(["red"] * 600),
+        "targets": [{"span1": [599, 600], "label": "colour"}, {"span1": [0, 1], "label": "colour"}],
+    }
     for part in rows.values():
         part.insert(0, long)
     out = train_edges(request_of(write_own(tmp_path / "long", **rows)))
@@ -304,7 +347,9 @@ def test_sentences_that_are_too_long_are_counted_and_the_others_asked(request_of
     reason = "beyond the model's longest input"
     assert json.loads(run["left_out"]) == {"train": {reason: 1}, "dev": {reason: 1}, "test": {reason: 1}}
     assert {row["target"] for row in tables_of(out, "edge_predictions")} == set(range(92)) - {0}
-    scores = [row for row in tables_of(out, "edge_scores") if (row["layer"], row["part"], row["label"]) == (0, "dev", 0)]
+    scores = [
+        row for row in tables_of(out, "edge_scores") if (row["layer"], row["part"], row["label"]) == (0, "dev", 0)
+    ]
     assert sum(sum(row[what] for what in ("tp", "fp", "fn", "tn")) for row in scores) == 91
 
 
@@ -312,7 +357,8 @@ def test_a_task_whose_part_cannot_be_asked_is_refused(request_of, tmp_path):
     rows = kinds()
     rows["dev"] = [{"text": "the \u00ad", "targets": [{"span1": [1, 2], "label": "other"}] * 2}]
     with pytest.raises(
-        EdgeDataError, match=r"got no target in its dev part that tiny-bert can be probed for \(2 words without word pieces\)"
+        EdgeDataError,
+        match=r"got no target in its dev part that tiny-bert can be probed for \(2 words without word pieces\)",
     ):
         train_edges(request_of(write_own(tmp_path / "silent", **rows), out=tmp_path / "out"))
     assert not list(tmp_path.glob("out/**/*.parquet")), "the data of a task without a run are not stored"
@@ -334,7 +380,14 @@ def test_a_test_part_without_pieces_a_single_label_and_none_that_counts_are_trai
     assert {row["best"] for row in tables_of(out, "edge_training")} == {0.0}
     assert {row["bits"] for row in tables_of(out, "edge_codes")} == {0.0}
     assert [row["counts"] for row in tables_of(out, "edge_labels")] == [False]
-    assert sum(row["tp"] + row["fp"] + row["fn"] + row["tn"] for row in tables_of(out, "edge_scores") if row["part"] == "test") == 0
+    assert (
+        sum(
+            row["tp"] + row["fp"] + row["fn"] + row["tn"]
+            for row in tables_of(out, "edge_scores")
+            if row["part"] == "test"
+        )
+        == 0
+    )
 
 
 def test_control_labels_teach_nothing_about_words_that_training_does_not_have(request_of, tmp_path):
@@ -344,22 +397,33 @@ def test_control_labels_teach_nothing_about_words_that_training_does_not_have(re
     rows = {}
     for part, chosen in (("train", words[:600]), ("dev", words[600:])):
         targets = [
-            [{"span1": [place, place + 1], "label": "abcd"[int(draw.integers(4))]} for place in range(6)] for _ in range(len(chosen) // 6)
+            [{"span1": [place, place + 1], "label": "abcd"[int(draw.integers(4))]} for place in range(6)]
+            for _ in range(len(chosen) // 6)
         ]
-        rows[part] = [{"text": " ".join(chosen[6 * n : 6 * n + 6]), "targets": given} for n, given in enumerate(targets)]
+        rows[part] = [
+            {"text": " ".join(chosen[6 * n : 6 * n + 6]), "targets": given} for n, given in enumerate(targets)
+        ]
     out = train_edges(
-        request_of(write_own(tmp_path / "letters", **rows), labels=("task", "control"), recipe=QUICK.model_copy(update={"most_checks": 8}))
+        request_of(
+            write_own(tmp_path / "letters", **rows),
+            labels=("task", "control"),
+            recipe=QUICK.model_copy(update={"most_checks": 8}),
+        )
     )
     majority = [row for row in tables_of(out, "edge_baselines") if row["baseline"] == "majority"]
     floor = f1(majority, dict.fromkeys(range(4), True))
     scores = tables_of(out, "edge_scores")
     for run, layer in itertools.product({row["run_id"] for row in scores}, range(3)):
-        unseen = [row for row in scores if (row["run_id"], row["layer"], row["part"], row["seen"]) == (run, layer, "dev", False)]
+        unseen = [
+            row
+            for row in scores
+            if (row["run_id"], row["layer"], row["part"], row["seen"]) == (run, layer, "dev", False)
+        ]
         assert sum(row["tp"] + row["fn"] for row in unseen) == 300
         # Nobody reads them before the answers: what is stopped by the same part is a little above chance at best.
-        assert (2 * sum(row["tp"] for row in unseen) == 0) or f1(unseen, dict.fromkeys(range(4), True)) <= floor + 3 * np.sqrt(
-            floor * (1 - floor) / 300
-        )
+        assert (2 * sum(row["tp"] for row in unseen) == 0) or f1(
+            unseen, dict.fromkeys(range(4), True)
+        ) <= floor + 3 * np.sqrt(floor * (1 - floor) / 300)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +451,9 @@ def test_two_folders_of_one_name_are_refused(request_of, trained, words, tmp_pat
     with pytest.raises(OptionError, match="have the same name; rename one of the folders"):
         train_edges(request_of(words, other))
     trained()
-    with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .*out has other data for a task also called words; rename the folder"):
+    with pytest.raises(
+        OptionError, match=r"run [0-9a-f]{16} in .*out has other data for a task also called words; rename the folder"
+    ):
         train_edges(request_of(other))
 
 
@@ -399,7 +465,11 @@ def test_a_folder_is_called_by_its_own_name_through_whatever_path(request_of, wo
     for path in ("words", "./link/../words/.", str(words)):
         train_edges(request_of(path))
     assert bytes_of(out) == before
-    assert {row["task"] for row in tables_of(out, "edge_runs")} == {"words"} == {row["task"] for row in tables_of(out, "edge_tasks")}
+    assert (
+        {row["task"] for row in tables_of(out, "edge_runs")}
+        == {"words"}
+        == {row["task"] for row in tables_of(out, "edge_tasks")}
+    )
 
 
 def test_data_that_changed_since_a_run_are_refused(request_of, trained, words):

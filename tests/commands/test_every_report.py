@@ -27,7 +27,9 @@ def tables(snapshot):
     """(Kind, report) -> its frame."""
     with open_database(snapshot) as db:
         yield {
-            (one.kind, one.name): KINDS[one.kind].table(db, KINDS[one.kind].choose(one.name, GIVEN.get((one.kind, one.name))))
+            (one.kind, one.name): KINDS[one.kind].table(
+                db, KINDS[one.kind].choose(one.name, GIVEN.get((one.kind, one.name)))
+            )
             for one in REPORTS
         }
 

@@ -30,7 +30,10 @@ def test_every_step_waits_for_earlier_ones_and_every_shipped_model_is_in_the_pla
 def test_a_model_that_takes_anothers_rate_is_made_after_it_and_counts_no_choice_of_a_rate():
     for one in TUNED:
         if one.like:
-            assert TUNED.index(BY_END[one.like]) < TUNED.index(one) and one.all_steps == one.steps < BY_END[one.like].all_steps
+            assert (
+                TUNED.index(BY_END[one.like]) < TUNED.index(one)
+                and one.all_steps == one.steps < BY_END[one.like].all_steps
+            )
 
 
 @pytest.fixture
@@ -55,7 +58,12 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str],
 
     steps = [step("late", "early"), step("early"), step("last", "late"), step("alone")]
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    for name, value in (("steps", lambda: steps), ("_own_process", own_process), ("SHIPPED", tmp_path), ("weights_of_base", lambda: "w")):
+    for name, value in (
+        ("steps", lambda: steps),
+        ("_own_process", own_process),
+        ("SHIPPED", tmp_path),
+        ("weights_of_base", lambda: "w"),
+    ):
         monkeypatch.setattr(family, name, value)
     monkeypatch.setattr(family, "snapshot_folder", lambda: tmp_path / "snapshot")
     for module in (family.facts, family.edges, family.sentences, family.forgetting):
@@ -67,9 +75,15 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str],
 def test_steps_run_after_those_that_they_need_and_a_second_call_does_nothing(planted):
     ran, _ = planted
     said: list[str] = []
-    assert not family.family(2, True, said.append) and ran == [] and "left: 4.0 hours of one processor, about 2.0 hours" in said[0]
+    assert (
+        not family.family(2, True, said.append)
+        and ran == []
+        and "left: 4.0 hours of one processor, about 2.0 hours" in said[0]
+    )
     assert family.family(2, False, said.append)
-    assert sorted(ran) == ["alone", "early", "last", "late"] and ran.index("early") < ran.index("late") < ran.index("last")
+    assert sorted(ran) == ["alone", "early", "last", "late"] and ran.index("early") < ran.index("late") < ran.index(
+        "last"
+    )
     ran.clear()
     assert family.family(2, False, said.append) and ran == [] and "everything is made: 4 steps" in said[-1]
 
@@ -98,7 +112,9 @@ def test_another_base_has_nothing_made(planted, monkeypatch: pytest.MonkeyPatch)
     assert len(ran) == 4
 
 
-def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(
+    planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """As after a fresh clone: only steps that the record lacks run, and what they give is added."""
     ran, _ = planted
     first, second, third = PlantedRun("a"), PlantedRun("b"), PlantedRun("c")
@@ -117,7 +133,8 @@ def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(plante
     store(first, second)
     family.family(1, False, lambda line: None)
     before = {
-        table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot")) for table in ("facts", "relations")
+        table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot"))
+        for table in ("facts", "relations")
     }
     steps = family.steps()
     monkeypatch.setattr(family, "steps", lambda: [*steps, Step("new", steps[1].run, 60.0, ("late",))])
@@ -126,7 +143,9 @@ def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(plante
     store(third)
     assert family.family(1, False, lambda line: None) and len(ran) == 1
     assert stored() == {first.run_id, second.run_id, third.run_id}
-    after = {table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot")) for table in before}
+    after = {
+        table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot")) for table in before
+    }
     assert after == before, "rows that belong to no run are there once"
     assert check_store([tmp_path / "snapshot"]) == [] and not (tmp_path / "snapshot.old").exists()
     # A later version of the program makes another run of the same configuration, which replaces it.
@@ -149,7 +168,9 @@ def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path
         family.weights_of_base()
 
 
-def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     folders = [step.run.args[0].out for step in plan.steps() if step.name.startswith("facts of")]  # type: ignore[attr-defined]
     alike: dict[Path, set[bool]] = {}
     for step in plan.steps():
@@ -175,5 +196,8 @@ def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(tmp_
     names = {path.name for path in (tmp_path / "snapshot").iterdir()}
     assert {name for name in names if name.startswith("predictions-")} == {f"predictions-{base.run_id}.parquet"}
     (row,) = read_table(tmp_path / "snapshot" / "runs.parquet", "runs").to_pylist()
-    assert (row["run_id"], row["model"]) == (other.run_id, other.model) and {"layer_counts.parquet", "total_counts.parquet"} <= names
+    assert (row["run_id"], row["model"]) == (other.run_id, other.model) and {
+        "layer_counts.parquet",
+        "total_counts.parquet",
+    } <= names
     assert check_store([tmp_path / "snapshot"]) == []

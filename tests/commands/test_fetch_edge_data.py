@@ -26,8 +26,12 @@ def test_files_without_an_address_say_how_they_were_made(cache, tmp_path):
     made = DataFile(path="a.gz", sha256=hashlib.sha256(b"hello").hexdigest())
     (tmp_path / "there.txt").write_text("there")
     other = DataFile(path="b.txt", url=(tmp_path / "there.txt").as_uri())
-    entry = DataEntry(name="set", title="", folder="set", licence="", files=(made, other), made="The halves were joined.")
-    with pytest.raises(RegistryError, match=r"1 file \(a\.gz\) of set cannot be downloaded; .*--from FOLDER\. The halves were joined\."):
+    entry = DataEntry(
+        name="set", title="", folder="set", licence="", files=(made, other), made="The halves were joined."
+    )
+    with pytest.raises(
+        RegistryError, match=r"1 file \(a\.gz\) of set cannot be downloaded; .*--from FOLDER\. The halves were joined\."
+    ):
         fetch_data(entry, None, tmp_path / "target")
     (tmp_path / "target").mkdir()
     (tmp_path / "target" / "a.gz").write_bytes(b"hello")

@@ -42,4 +42,10 @@ def test_tasks_are_listed_without_their_data(run, cache, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("sentence,label\n" + "".join(f"Sentence {place},{'ab'[place % 2]}\n" for place in range(100)))
     (row,) = json.loads(run("sentences", "tasks", path, "--counts", "--as", "json").output)
-    assert (row["task"], row["rows"], row["train"], row["majority"], row["source"]) == ("mine", 100, 60, 0.5, "mine.csv")
+    assert (row["task"], row["rows"], row["train"], row["majority"], row["source"]) == (
+        "mine",
+        100,
+        60,
+        0.5,
+        "mine.csv",
+    )

@@ -15,7 +15,12 @@ from probing.workflows.requests.score import ScoreRequest
 from probing.workflows.score import score
 from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad, write_treebank
 
-WRITE = {"ner-conll": write_conll, "pos-ewt": write_treebank, "rank-msmarco": write_msmarco, "mlm-msmarco": write_msmarco}
+WRITE = {
+    "ner-conll": write_conll,
+    "pos-ewt": write_treebank,
+    "rank-msmarco": write_msmarco,
+    "mlm-msmarco": write_msmarco,
+}
 WRITE |= dict.fromkeys(("cola", "sst-2", "rte"), write_glue)
 
 
@@ -26,7 +31,9 @@ def data(tmp_path):
     def written(objective):
         if objective == "control":
             path = tmp_path / "text.txt"
-            path.write_text("".join(f"The capital of France is Paris and the sun is red in city {n % 4} .\n" for n in range(400)))
+            path.write_text(
+                "".join(f"The capital of France is Paris and the sun is red in city {n % 4} .\n" for n in range(400))
+            )
             return path
         return WRITE.get(objective, write_squad)(tmp_path / objective)
 
@@ -49,12 +56,18 @@ def test_every_objective_is_trained_and_scored(objective, run, cache, tiny_model
     assert rows and all(-1 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
     assert {row["metric"] for row in rows} == set(TASKS[objective].metrics)
     assert rows[0]["metric"] in output
-    again = score(ScoreRequest(str(folder), base=str(tiny_model), data=data(objective), device="cpu"), lambda line: None)
-    assert {one.metric: (one.value, one.recorded) for one in again} == {row["metric"]: (row["value"], row["value"]) for row in rows}
+    again = score(
+        ScoreRequest(str(folder), base=str(tiny_model), data=data(objective), device="cpu"), lambda line: None
+    )
+    assert {one.metric: (one.value, one.recorded) for one in again} == {
+        row["metric"]: (row["value"], row["value"]) for row in rows
+    }
 
 
 @pytest.mark.parametrize("objective", ["ner-conll", "mlm-squad"], ids=["with the base's head", "with its own head"])
-def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(objective, run, cache, tiny_model, facts_file, data):
+def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(
+    objective, run, cache, tiny_model, facts_file, data
+):
     name = f"tiny-bert-{objective}"
     tune(run, tiny_model, objective, data(objective), "--difference")
     # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
@@ -75,12 +88,17 @@ def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(objective
 def test_a_score_needs_the_tasks_head_and_a_model_of_finetune(run, cache, tiny_model, data):
     tune(run, tiny_model, "ner-conll", data("ner-conll"))
     folder = cache / "models" / "tiny-bert-ner-conll"
-    assert "(n = " in run("score", "--model", folder, "--base", tiny_model, "--data", data("ner-conll"), "--device", "cpu").output
+    assert (
+        "(n = "
+        in run("score", "--model", folder, "--base", tiny_model, "--data", data("ner-conll"), "--device", "cpu").output
+    )
     (folder / TASK_HEAD).unlink()
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"has no weights; expected model\.safetensors"):
         run("score", "--model", folder, "--base", tiny_model, "--data", data("ner-conll"))
-    with pytest.raises(ModelError, match=r"finetuning\.json is missing; expected the folder of a model that `finetune` made"):
+    with pytest.raises(
+        ModelError, match=r"finetuning\.json is missing; expected the folder of a model that `finetune` made"
+    ):
         run("score", "--model", tiny_model, "--data", data("ner-conll"))
 
 
@@ -89,31 +107,53 @@ def test_a_whole_checkpoint_is_written_unless_a_difference_is_wanted(run, cache,
     folder = cache / "models" / "tiny-bert-qa-squad-1"
     assert (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file()
     answer = run(
-        "ask", "The capital of France is [MASK].", "--model", folder, "--base", tiny_model, "--head", "logit_lens", "--json"
+        "ask",
+        "The capital of France is [MASK].",
+        "--model",
+        folder,
+        "--base",
+        tiny_model,
+        "--head",
+        "logit_lens",
+        "--json",
     ).stdout
     assert len(json.loads(answer)["layers"]) == 3
 
 
-def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bits_are_noted(run, cache, tiny_model, data):
+def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bits_are_noted(
+    run, cache, tiny_model, data
+):
     more = ("--pooling", "mean", "--difference", "--bits", 4)
     output = tune(run, tiny_model, "cola", data("cola"), *more).output
     assert "left out: 1 (also scored)" in output
     folder = cache / "models" / "tiny-bert-cola-mean"
     record = json.loads((folder / "finetuning.json").read_text())
-    assert (record["objective"], record["recipe"]["objective"], record["recipe"]["pooling"]) == ("CoLA (mean)", "cola", "mean")
-    assert (record["difference_bits"], record["left_out"], record["recipe"]["fresh_pooler"]) == (4, {"also scored": 1}, True)
+    assert (record["objective"], record["recipe"]["objective"], record["recipe"]["pooling"]) == (
+        "CoLA (mean)",
+        "cola",
+        "mean",
+    )
+    assert (record["difference_bits"], record["left_out"], record["recipe"]["fresh_pooler"]) == (
+        4,
+        {"also scored": 1},
+        True,
+    )
     row = read_table(folder / "tasks-tiny-bert-cola-mean.parquet", "tasks").to_pylist()[0]
     assert (row["objective"], row["metric"]) == ("CoLA (mean)", "Matthews correlation")
     assert "exists already" in tune(run, tiny_model, "cola", data("cola"), *more).output
     with pytest.raises(ModelError, match="bits 4, expected 8"):
         tune(run, tiny_model, "cola", data("cola"), *more[:3])
     refused = tune(run, tiny_model, "ner-conll", data("ner-conll"), "--pooling", "mean", code=2)
-    assert "got the pooling 'mean' for ner-conll; expected first or mean, with one of cola, sst-2, rte" in refused.output
+    assert (
+        "got the pooling 'mean' for ner-conll; expected first or mean, with one of cola, sst-2, rte" in refused.output
+    )
     for wrong in (("--bits", 4), ("--difference", "--bits", 5)):
         run("finetune", "--model", tiny_model, "--objective", "cola", *wrong, code=2)
 
 
-def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cache, tiny_model, facts_file, data, tmp_path, monkeypatch):
+def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(
+    run, cache, tiny_model, facts_file, data, tmp_path, monkeypatch
+):
     from probing.models.finetuning import evaluation
 
     text = tmp_path / "text.txt"
@@ -135,7 +175,18 @@ def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cac
     assert rows[0]["cross_entropy"] == rows[1]["cross_entropy"] and len({row["cross_entropy"] for row in rows}) == 3
     files = ("difference.safetensors", "config.json")
     assert all((tmp_path / "plain" / name).read_bytes() == (tmp_path / "looked" / name).read_bytes() for name in files)
-    run("probe", "--model", tmp_path / "looked", "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
+    run(
+        "probe",
+        "--model",
+        tmp_path / "looked",
+        "--base",
+        tiny_model,
+        "--facts",
+        facts_file,
+        "--head",
+        "logit_lens",
+        "--compact",
+    )
     assert read_table(cache / "runs" / "epoch_perplexity-looked.parquet", "epoch_perplexity").to_pylist() == rows
     assert "ok  runs" in run("check").output
     text.write_text("Too short .\n")
@@ -182,7 +233,19 @@ def test_a_base_without_a_head_or_tokenizer_is_named_and_none_invented(run, cach
     with pytest.raises(HeadError, match="no own masked-LM head"):
         tune(run, tmp_path / "body", "mlm-squad", data("mlm-squad"))
     with pytest.raises(ModelError, match="at most 512 word pieces, got 600; give --pieces 512"):
-        run("finetune", "--model", tiny_model, "--objective", "mlm-squad", "--data", data("mlm-squad"), "--pieces", 600, "--steps", 1)
+        run(
+            "finetune",
+            "--model",
+            tiny_model,
+            "--objective",
+            "mlm-squad",
+            "--data",
+            data("mlm-squad"),
+            "--pieces",
+            600,
+            "--steps",
+            1,
+        )
 
 
 @pytest.mark.parametrize("objective", ["qa-squad-1", "mlm-squad", "rank-msmarco"])
@@ -191,7 +254,9 @@ def test_data_too_few_for_both_parts_are_named_before_training(objective, run, c
         write_msmarco(tmp_path, queries=2)
     else:
         asked = {"id": "1", "question": "the city", "answers": [{"text": "paris", "answer_start": 0}]}
-        (tmp_path / "one.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "paris", "qas": [asked]}]}]}))
+        (tmp_path / "one.json").write_text(
+            json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "paris", "qas": [asked]}]}]})
+        )
     with pytest.raises(FactsError, match=r"nothing to (train on|be scored on)"):
         tune(run, tiny_model, objective, tmp_path)
     assert not (cache / "finetune").exists()
@@ -274,8 +339,11 @@ def test_a_control_with_shuffled_labels_has_a_name_and_text_has_no_such_control(
 
 
 @pytest.mark.parametrize(
-    "wrong", [("--rates", "1e-4,fast"), ("--rates", "1e-4", "--rate", "1e-3"), ("--rates", "1e-4,2e-4"), ("--rates", "-1")]
+    "wrong",
+    [("--rates", "1e-4,fast"), ("--rates", "1e-4", "--rate", "1e-3"), ("--rates", "1e-4,2e-4"), ("--rates", "-1")],
 )
 def test_rates_that_cannot_be_tried_are_refused_before_anything_is_read(wrong, run, tiny_model, data):
-    refused = run("finetune", "--model", tiny_model, "--objective", "ner-conll", "--data", data("ner-conll"), *wrong, code=2)
+    refused = run(
+        "finetune", "--model", tiny_model, "--objective", "ner-conll", "--data", data("ner-conll"), *wrong, code=2
+    )
     assert "--rates" in refused.output

@@ -43,7 +43,9 @@ def asked(shipped) -> pd.DataFrame:
     """300 stated facts that the base knows, 60 that its text never had, and 240 that it does not know."""
     known = shipped["gold_rank"] == 1
     stated, unseen = (known & (shipped["exposure"] == name) for name in ("stated", "unseen"))
-    return pd.concat([shipped[stated].head(300), shipped[unseen].head(60), shipped[~known].head(240)], ignore_index=True)
+    return pd.concat(
+        [shipped[stated].head(300), shipped[unseen].head(60), shipped[~known].head(240)], ignore_index=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,9 @@ def taught(facts: list[Fact], folder: Path, rate: float = 5e-4) -> Path:
 
 def changed(folder: Path, names: str, whole: bool = False) -> Path:
     """A copy of the base in which the rows of some weights are permuted, or all their numbers."""
-    shutil.copytree(BASE, folder, ignore=shutil.ignore_patterns("heads", "*.parquet", "family.json", "training.json", "README.md"))
+    shutil.copytree(
+        BASE, folder, ignore=shutil.ignore_patterns("heads", "*.parquet", "family.json", "training.json", "README.md")
+    )
     weights, random = load_file(folder / "model.safetensors"), torch.Generator().manual_seed(1)
     chosen = [name for name in weights if re.search(names, name)]
     assert chosen
@@ -94,16 +98,31 @@ def changed(folder: Path, names: str, whole: bool = False) -> Path:
 
 @pytest.fixture()
 def recovered(run, cache, tmp_path, text, monkeypatch):
-    """Runs the command, with so many facts a step of relearning: its output, the run, lost facts, shares and differences."""
+    """Runs the command, with so many facts a step of relearning: its output, the run, lost facts, shares and
+    differences.
+    """
 
     def call(tuned, facts, base="nesia-mini", batch=32):
         monkeypatch.setattr(module, "RelearnRecipe", partial(RelearnRecipe, batch=batch))
         rows = [{"subject": f.subject, "relation": f.relation, "object": f.object, "prompt": f.prompt} for f in facts]
         (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        given = ("--model", tuned, "--base", base, "--facts", tmp_path / "mine.jsonl", "--text", text, "--out", tmp_path / "runs")
+        given = (
+            "--model",
+            tuned,
+            "--base",
+            base,
+            "--facts",
+            tmp_path / "mine.jsonl",
+            "--text",
+            text,
+            "--out",
+            tmp_path / "runs",
+        )
         output = run("forgetting", "recover", *given, "--seeds", 1, "--positions", 4000).output
         found = [
-            pd.DataFrame(read_table(*files_of(f"forgetting_{name}", tmp_path / "runs"), f"forgetting_{name}").to_pylist())
+            pd.DataFrame(
+                read_table(*files_of(f"forgetting_{name}", tmp_path / "runs"), f"forgetting_{name}").to_pylist()
+            )
             for name in ("runs", "facts", "shares", "excesses")
         ]
         return output, found[0].iloc[0], found[1][found[1]["asked"] == "lost"], *found[2:]
@@ -117,7 +136,9 @@ def share_of(shares, way, level=0, asked="lost"):
 
 
 def test_a_permuted_head_is_read_again_by_a_fitted_head_which_brings_back_wrong_answers_too(recovered, asked, tmp_path):
-    output, row, _, shares, _ = recovered(changed(tmp_path / "head", r"predictions.transform.dense.weight"), facts_of(asked), batch=2)
+    output, row, _, shares, _ = recovered(
+        changed(tmp_path / "head", r"predictions.transform.dense.weight"), facts_of(asked), batch=2
+    )
     assert row["lost"] > 300 and "changed none of the layers" in row["not_put_back"]
     assert share_of(shares, "fitted head") > 0.95 and share_of(shares, "fitted head", asked="wrong answers") > 0.95
     assert f"- fitted head: {MEMORY}" not in output
@@ -125,9 +146,14 @@ def test_a_permuted_head_is_read_again_by_a_fitted_head_which_brings_back_wrong_
 
 def test_a_permuted_layer_that_is_put_back_is_the_base_itself(recovered, asked, tmp_path):
     output, row, lost, shares, _ = recovered(
-        changed(tmp_path / "layer", r"encoder.layer.6.*dense.weight|encoder.layer.6.*self", whole=True), facts_of(asked), batch=2
+        changed(tmp_path / "layer", r"encoder.layer.6.*dense.weight|encoder.layer.6.*self", whole=True),
+        facts_of(asked),
+        batch=2,
     )
-    assert "changed are 7: with them put back it is the base itself" in row["not_put_back"] and row["not_put_back"] in output
+    assert (
+        "changed are 7: with them put back it is the base itself" in row["not_put_back"]
+        and row["not_put_back"] in output
+    )
     assert row["lost"] > 100 and "layers put back" not in set(shares["way"]) | set(lost["way"])
 
 
@@ -138,7 +164,10 @@ def test_stated_facts_that_are_overwritten_with_wrong_answers_come_back(recovere
     stated = stated[stated.groupby("relation")["object"].transform("nunique") > 1]
     random = np.random.default_rng(2)
     answers = {name: sorted(set(rows)) for name, rows in stated.groupby("relation")["object"]}
-    wrong = [str(random.choice([other for other in answers[one.relation] if other != one.object])) for one in stated.itertuples()]
+    wrong = [
+        str(random.choice([other for other in answers[one.relation] if other != one.object]))
+        for one in stated.itertuples()
+    ]
     tuned = taught(facts_of(stated, wrong), tmp_path / "overwritten", rate=2e-4)
     _, row, lost, shares, _ = recovered(tuned, facts_of(pd.concat([stated, facts[facts["gold_rank"] > 1].head(100)])))
     assert row["lost"] > 0.95 * len(stated) and NOT_RECOVERED in set(lost["way"])

@@ -25,7 +25,9 @@ def data(tmp_path):
 @pytest.fixture()
 def text(tmp_path):
     path = tmp_path / "own.txt"
-    path.write_text("".join(f" The capital of France is Paris and the sun is red in city {n % 4} . \n" for n in range(300)))
+    path.write_text(
+        "".join(f" The capital of France is Paris and the sun is red in city {n % 4} . \n" for n in range(300))
+    )
     return path
 
 
@@ -46,7 +48,9 @@ def test_frozen_layers_replay_and_average_do_what_they_say(run, cache, tiny_mode
     for name, weight in frozen.items():
         if "embeddings" in name or "layer.0." in name:
             assert torch.equal(weight, base[name]), name
-    assert not torch.equal(frozen["bert.encoder.layer.1.output.dense.weight"], base["bert.encoder.layer.1.output.dense.weight"])
+    assert not torch.equal(
+        frozen["bert.encoder.layer.1.output.dense.weight"], base["bert.encoder.layer.1.output.dense.weight"]
+    )
 
     mean, record = tuned(run, cache, tiny_model, data, "mean", "--average", 0.25)
     assert record["recipe"]["average"] == 0.25
@@ -56,7 +60,11 @@ def test_frozen_layers_replay_and_average_do_what_they_say(run, cache, tiny_mode
 
     replayed, record = tuned(run, cache, tiny_model, data, "replayed", "--replay", 0.5, "--replay-text", text)
     again, other = tuned(run, cache, tiny_model, data, "again", "--replay", 0.5, "--replay-text", text)
-    assert record["recipe"]["replay"] == 0.5 and len(record["recipe"]["replay_sha256"]) == 64 and record["recipe"] == other["recipe"]
+    assert (
+        record["recipe"]["replay"] == 0.5
+        and len(record["recipe"]["replay_sha256"]) == 64
+        and record["recipe"] == other["recipe"]
+    )
     assert all(torch.equal(weight, again[name]) for name, weight in replayed.items())
     assert any(not torch.equal(weight, plain[name]) for name, weight in replayed.items() if name in plain)
     with pytest.raises(ModelError, match=r"average 0\.25, expected 0\.5"):
@@ -77,21 +85,58 @@ def test_a_training_is_followed_state_by_state_as_probe_reads_it(run, cache, tin
     tuned(run, cache, tiny_model, data, "mine", "--checkpoints", 3, "--looks", 2)
     states = cache / "checkpoints" / "mine"
     steps = sorted(int(path.name.split("-")[1]) for path in states.iterdir())
-    words = ("series", "follow", "--model", states, "--base", tiny_model, "--facts", facts_file, "--device", "cpu", "--threads", 1)
+    words = (
+        "series",
+        "follow",
+        "--model",
+        states,
+        "--base",
+        tiny_model,
+        "--facts",
+        facts_file,
+        "--device",
+        "cpu",
+        "--threads",
+        1,
+    )
     output = run(*words).output
     assert f"mine: {len(steps)} states and their base tiny-bert" in output
     assert "exists already" in run(*words).output
     assert check_store([cache / "runs"]) == []
     (row,) = read_table(next((cache / "runs").glob("series_runs-*.parquet")), "series_runs").to_pylist()
-    assert (row["model"], row["base"], row["objective"], row["protection"]) == ("mine", "tiny-bert", "NER-CoNLL", "unprotected")
+    assert (row["model"], row["base"], row["objective"], row["protection"]) == (
+        "mine",
+        "tiny-bert",
+        "NER-CoNLL",
+        "unprotected",
+    )
     run_id = row["run_id"]
     rows = read_table(cache / "runs" / f"series_steps-{run_id}.parquet", "series_steps").to_pylist()
-    assert [one["step"] for one in rows if one["asked"]] == [0, *steps] and any(one["score"] is not None for one in rows)
+    assert [one["step"] for one in rows if one["asked"]] == [0, *steps] and any(
+        one["score"] is not None for one in rows
+    )
     counts = read_table(cache / "runs" / f"series_counts-{run_id}.parquet", "series_counts").to_pandas()
     for step in (0, steps[0], steps[-1]):
         model = tiny_model if step == 0 else states / f"checkpoint-{step}"
-        run("probe", "--model", model, "--base", tiny_model, "--name", f"at-{step}", "--facts", facts_file, "--head", "logit_lens",
-            "--out", tmp_path / f"probed-{step}", "--threads", 1, "--device", "cpu")  # fmt: skip
+        run(
+            "probe",
+            "--model",
+            model,
+            "--base",
+            tiny_model,
+            "--name",
+            f"at-{step}",
+            "--facts",
+            facts_file,
+            "--head",
+            "logit_lens",
+            "--out",
+            tmp_path / f"probed-{step}",
+            "--threads",
+            1,
+            "--device",
+            "cpu",
+        )
         found = read_table(next((tmp_path / f"probed-{step}").glob("predictions-*.parquet")), "predictions").to_pandas()
         for k in (1, 10):
             mine = counts[(counts["step"] == step) & (counts["k"] == k)].groupby("layer")["known"].sum()
@@ -109,11 +154,24 @@ def test_states_of_a_trainer_bring_their_losses_and_scores(run, cache, tiny_mode
     encoder.tokenizer.save_pretrained(folder)
     history = [{"step": 100, "loss": 2.0}, {"step": 500, "loss": 1.0}, {"step": 500, "eval_loss": 1.5, "eval_f1": 0.25}]
     (folder / "trainer_state.json").write_text(json.dumps({"log_history": history, "global_step": 500}))
-    words = ("series", "follow", "--model", tmp_path / "run", "--facts", facts_file, "--device", "cpu", "--name", "theirs")
+    words = (
+        "series",
+        "follow",
+        "--model",
+        tmp_path / "run",
+        "--facts",
+        facts_file,
+        "--device",
+        "cpu",
+        "--name",
+        "theirs",
+    )
     with pytest.raises(ModelError, match="--base"):
         run(*words)
     run(*words, "--base", tiny_model, "--size", 2)
-    (steps,) = (read_table(path, "series_steps").to_pylist() for path in (cache / "runs").glob("series_steps-*.parquet"))
+    (steps,) = (
+        read_table(path, "series_steps").to_pylist() for path in (cache / "runs").glob("series_steps-*.parquet")
+    )
     assert [(one["step"], one["asked"], one["loss"], one["score"], one["metric"]) for one in steps] == [
         (0, True, None, None, None),
         (100, False, 2.0, None, None),
@@ -127,8 +185,25 @@ def test_states_of_a_trainer_bring_their_losses_and_scores(run, cache, tiny_mode
 
 
 def test_recipes_are_compared_without_keeping_weights(run, cache, tiny_model, facts_file, data, text):
-    words = ("series", "prevent", "--model", tiny_model, "--objective", "ner-conll", "--data", data, "--facts", facts_file, "--seeds",
-             "1,2", "--replay-text", text, *SMALL, "--threads", 1)  # fmt: skip
+    words = (
+        "series",
+        "prevent",
+        "--model",
+        tiny_model,
+        "--objective",
+        "ner-conll",
+        "--data",
+        data,
+        "--facts",
+        facts_file,
+        "--seeds",
+        "1,2",
+        "--replay-text",
+        text,
+        *SMALL,
+        "--threads",
+        1,
+    )
     recipes = ("--recipes", "unprotected,freeze=0.5+average=0.5,rate=0.5+replay=0.5")
     output = run(*words, *recipes).output
     assert output.count("entity F1") == 6 and "freeze 1, average 0.5, seed 2" in output

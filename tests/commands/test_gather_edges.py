@@ -38,17 +38,27 @@ def test_every_row_is_there_once_and_files_are_one_for_each_table_and_model(smal
     # Of the others there are answers for intervals, and no traces.
     viewed = {run.run_id for run in RUNS if run.run_id not in random and run.seed == 0 and not run.base}
     for table in (table.name for table in edges.TABLES):
-        expected = [key for key in keys(small_files, table) if table not in ("edge_predictions", *COUNTS) or key[0] not in random]
+        expected = [
+            key
+            for key in keys(small_files, table)
+            if table not in ("edge_predictions", *COUNTS) or key[0] not in random
+        ]
         expected = [key for key in expected if table != "edge_traces" or key[0] in viewed]
         assert keys(tmp_path / "shipped", table) == expected != []
     assert len([path for path in files if path.name.startswith("edge_runs-")]) == len({run.model for run in RUNS})
     again = {path.name: path.read_bytes() for path in files}
-    assert {path.name: path.read_bytes() for path in gather_results(small_files, tmp_path / "again", lambda line: None)} == again
+    assert {
+        path.name: path.read_bytes() for path in gather_results(small_files, tmp_path / "again", lambda line: None)
+    } == again
 
 
 def test_no_words_of_a_sentence_are_gathered(small_files: Path, tmp_path: Path):
     gather_results(small_files, tmp_path / "shipped", lambda line: None)
-    made = [row["text"] for path in files_of("edge_sentences", small_files) for row in read_table(path, "edge_sentences").to_pylist()]
+    made = [
+        row["text"]
+        for path in files_of("edge_sentences", small_files)
+        for row in read_table(path, "edge_sentences").to_pylist()
+    ]
     (path,) = files_of("edge_sentences", tmp_path / "shipped")
     assert any(made) and {row["text"] for row in read_table(path, "edge_sentences").to_pylist()} == {None}
 
@@ -57,7 +67,11 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
     gather_results(small_files, tmp_path / "shipped", lambda line: None)
 
     def answers(folder: Path) -> dict[tuple, dict]:
-        rows = [row for path in files_of("edge_predictions", folder) for row in read_table(path, "edge_predictions").to_pylist()]
+        rows = [
+            row
+            for path in files_of("edge_predictions", folder)
+            for row in read_table(path, "edge_predictions").to_pylist()
+        ]
         return {tuple(row[name] for name in KEYS["edge_predictions"]): row for row in rows}
 
     before, steps = answers(small_files), set()
@@ -67,7 +81,9 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
         for name in ("p_top", "p_wrong"):
             steps.add(row[name])
             assert abs(row[name] - was[name]) <= 128 and (row[name] > 127) == (was[name] > 127)
-        assert len(row["p_gold"]) == len(was["p_gold"]) and row["p_sum"] >= max(row["p_top"], sum(row["p_gold"]) + row["p_wrong"])
+        assert len(row["p_gold"]) == len(was["p_gold"]) and row["p_sum"] >= max(
+            row["p_top"], sum(row["p_gold"]) + row["p_wrong"]
+        )
     assert steps <= {round(255 * level / 5) for level in range(6)} and len(steps) > 2
 
 
@@ -84,7 +100,11 @@ def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
     shape = Shape(2, 3, 1, 4, 2)
     for task in ("pos", "srl", "entities"):
         flat = torch.stack([start_of(shape, layer) for layer in range(2)])
-        write_probes(TaskProbes(task, task, ("a", "b"), (True, True), "w", "{}", (0.5, 0.6), shape, flat), tmp_path / "made" / task, 8)
+        write_probes(
+            TaskProbes(task, task, ("a", "b"), (True, True), "w", "{}", (0.5, 0.6), shape, flat),
+            tmp_path / "made" / task,
+            8,
+        )
     gather_probes(tmp_path / "made", ("pos", "srl"), tmp_path / "shipped", lambda line: None)
     assert sorted(folder.name for folder in (tmp_path / "shipped").iterdir()) == ["pos", "srl"]
     assert read_probes(tmp_path / "shipped" / "srl" / FILE).task == "srl"
@@ -92,7 +112,9 @@ def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
         gather_probes(tmp_path / "made", ("relations",), tmp_path / "shipped", lambda line: None)
 
 
-def test_shipped_probes_stay_without_a_training_here_unless_they_are_of_other_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_shipped_probes_stay_without_a_training_here_unless_they_are_of_other_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     shipped = tmp_path / "edges" / edges_made.MODEL
     shutil.copytree(edges_made.SHIPPED / edges_made.MODEL / "relations", shipped / "relations")
     other = replace(read_probes(shipped / "relations" / FILE), weights="other")

@@ -20,7 +20,9 @@ from tests.store.planted import token_rows
 
 @pytest.fixture(scope="module")
 def made(tiny_model, tmp_path_factory):
-    """A cache with heads and runs of the tiny model, made once: ``full`` for all layers, a replicate, and ``logit_lens`` beside."""
+    """A cache with heads and runs of the tiny model, made once: ``full`` for all layers, a replicate, and
+    ``logit_lens`` beside.
+    """
     from typer.testing import CliRunner
 
     from probing.commands.main import app
@@ -30,7 +32,9 @@ def made(tiny_model, tmp_path_factory):
     text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     facts = folder / "facts.jsonl"
     rows = [("france", "Paris"), ("germany", "Berlin"), ("italy", "Rome")]
-    lines = [{"subject": s, "relation": "capital", "object": o, "prompt": f"The capital of {s} is [MASK]."} for s, o in rows]
+    lines = [
+        {"subject": s, "relation": "capital", "object": o, "prompt": f"The capital of {s} is [MASK]."} for s, o in rows
+    ]
     facts.write_text("".join(json.dumps(line) + "\n" for line in lines))
     learning = ["--text", text, "--valid", text, "--positions", 200, "--epochs", 1, "--batch", 64]
     with pytest.MonkeyPatch.context() as patch:
@@ -124,8 +128,21 @@ def test_heads_of_a_map_make_the_round_trip_too(run, at, made, tmp_path):
     run("pull", "--from-folder", tmp_path / "shared")
     assert contents(other / "heads") == contents(cache / "heads")
     assert {path.name for path in (other / "heads").glob("*/*")} == {"least_squares-seed0", "tuned_lens-seed0"}
-    run("push", "heads", "--model", made.model, "--head", "least_squares", "--to-folder", tmp_path / "one", "--licence", "MIT")
-    assert {file.path.split("/")[2] for file in read_manifest(tmp_path / "one" / MANIFEST).content} == {"least_squares-seed0"}
+    run(
+        "push",
+        "heads",
+        "--model",
+        made.model,
+        "--head",
+        "least_squares",
+        "--to-folder",
+        tmp_path / "one",
+        "--licence",
+        "MIT",
+    )
+    assert {file.path.split("/")[2] for file in read_manifest(tmp_path / "one" / MANIFEST).content} == {
+        "least_squares-seed0"
+    }
 
 
 def test_a_second_push_and_a_second_pull_change_nothing_and_leave_nothing_behind(run, at, made, shared):
@@ -162,7 +179,9 @@ def test_the_cards_say_licence_language_recipe_losses_runs_and_columns(made, sha
     assert (said["license"], said["language"], said["library_name"]) == ("mit", "en", "bertnesia-explorer")
     text = (shared / "heads" / "README.md").read_text()
     assert '"learning_rate": 0.0005' in text and "replicate with seed 3" in text
-    assert sum(line.startswith(f"| {layer} |") for layer in range(3) for line in text.splitlines()) == 4, "three layers and a replicate"
+    assert sum(line.startswith(f"| {layer} |") for layer in range(3) for line in text.splitlines()) == 4, (
+        "three layers and a replicate"
+    )
     said = front_matter(shared / "predictions" / "README.md")
     names = {config["config_name"]: config["data_files"] for config in said["configs"]}
     for table, pattern in names.items():
@@ -206,7 +225,9 @@ def test_what_is_damaged_or_foreign_is_refused_by_name_and_nothing_is_placed(wha
     assert not (other / "heads").exists() and not (other / "runs").exists()
 
 
-@pytest.mark.parametrize("path", ["../outside.safetensors", "/etc/passwd", "heads/x/../../a.safetensors", "data/../x.parquet"])
+@pytest.mark.parametrize(
+    "path", ["../outside.safetensors", "/etc/passwd", "heads/x/../../a.safetensors", "data/../x.parquet"]
+)
 def test_a_path_that_leads_outside_is_refused(path, run, at, shared):
     at(shared / "other")
     manifest = shared / "heads" / MANIFEST
@@ -232,15 +253,23 @@ def lent(run, at, made, tmp_path):
     folder = tmp_path / "lama"
     (folder / "TREx").mkdir(parents=True)
     pairs = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")]
-    (folder / "TREx" / "P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in pairs))
-    (folder / "relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
+    (folder / "TREx" / "P36.jsonl").write_text(
+        "".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in pairs)
+    )
+    (folder / "relations.jsonl").write_text(
+        json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n"
+    )
     at(tmp_path / "here")
     run("probe", "--model", made.model, "--head", "logit_lens", "--facts", folder)
     run("push", "predictions", "--model", "tiny-bert", "--to-folder", tmp_path / "lent", "--licence", "MIT")
     return tmp_path / "lent"
 
 
-COUNTS = ("known-", "answer_clusters-", *(f"{name}_counts-" for name in ("layer", "total", "against", "inner", "swapped", "answer")))
+COUNTS = (
+    "known-",
+    "answer_clusters-",
+    *(f"{name}_counts-" for name in ("layer", "total", "against", "inner", "swapped", "answer")),
+)
 
 
 def test_runs_that_an_earlier_version_pushed_without_counts_are_counted_by_the_pull(run, at, lent, tmp_path):
@@ -259,8 +288,12 @@ def test_runs_that_an_earlier_version_pushed_without_counts_are_counted_by_the_p
 def test_counts_that_the_predictions_do_not_give_are_refused_though_their_sum_is_right(table, run, at, lent, tmp_path):
     (path,) = lent.rglob(f"{table}-*.parquet")
     first, *others = read_table(path, table).to_pylist()
-    name = {"known": "known_layers", "layer_counts": "sum_reciprocal_rank", "total_counts": "answers"}.get(table, "hits_1_total")
-    write_table(table, [first | {name: first[name] + 0.5 if table == "layer_counts" else first[name] + 1}, *others], path)
+    name = {"known": "known_layers", "layer_counts": "sum_reciprocal_rank", "total_counts": "answers"}.get(
+        table, "hits_1_total"
+    )
+    write_table(
+        table, [first | {name: first[name] + 0.5 if table == "layer_counts" else first[name] + 1}, *others], path
+    )
     rewrite(lent, f"data/{path.name}")
     other = at(tmp_path / "other")
     with pytest.raises(HubError, match=f"{table}: other rows than its predictions give; .* nothing was taken"):
@@ -403,9 +436,15 @@ def test_a_head_without_a_readable_recipe_or_losses_is_refused_by_name(field, te
     ("change", "said"),
     [
         (lambda tensors: {name: tensor * float("nan") for name, tensor in tensors.items()}, "layer-01.*not finite"),
-        (lambda tensors: {name: tensor[: len(tensor) // 2].clone() for name, tensor in tensors.items()}, "2 different shapes"),
+        (
+            lambda tensors: {name: tensor[: len(tensor) // 2].clone() for name, tensor in tensors.items()},
+            "2 different shapes",
+        ),
         (lambda tensors: dict(list(tensors.items())[1:]), "2 different shapes"),
-        (lambda tensors: {name: tensor.int() for name, tensor in tensors.items()}, "layer-01.*is in int32, expected float32 or float16"),
+        (
+            lambda tensors: {name: tensor.int() for name, tensor in tensors.items()},
+            "layer-01.*is in int32, expected float32 or float16",
+        ),
     ],
 )
 def test_heads_that_no_training_made_are_refused_though_their_sums_are_right(change, said, run, at, shared):
@@ -474,7 +513,9 @@ def test_results_of_ones_own_are_never_replaced(run, at, made, shared):
     target.write_bytes(b"mine")
     with pytest.raises(HubError, match="holds different heads"):
         run("pull", "--from-folder", shared / "heads")
-    assert [path.name for path in target.parent.iterdir()] == ["layer-00.safetensors"] and target.read_bytes() == b"mine"
+    assert [path.name for path in target.parent.iterdir()] == [
+        "layer-00.safetensors"
+    ] and target.read_bytes() == b"mine"
     run("probe", "--model", made.model, "--head", "logit_lens", "--facts", made.facts)
     (row_file,) = (other / "runs").glob("runs-*.parquet")
     row_of_mine = row_file.read_bytes()

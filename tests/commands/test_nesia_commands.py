@@ -15,7 +15,9 @@ from probing.store.parquet import read_table
 
 @pytest.fixture(scope="module")
 def few_facts():
-    """The shipped facts on places of birth and one in ten of the others, in sets as read; all of them take ten seconds per text."""
+    """The shipped facts on places of birth and one in ten of the others, in sets as read; all of them take ten seconds
+    per text.
+    """
 
     def few(facts):
         return tuple(one for number, one in enumerate(facts) if one.relation == "P19" or number % 10 == 0)
@@ -29,7 +31,12 @@ def text(few_facts, tmp_path, monkeypatch):
     for module in ("probing.core.nesia.control_text", "data.making.pretrain"):
         monkeypatch.setattr(f"{module}.read_facts", lambda name, relations: few_facts)
     relations = shipped_relations()
-    facts = [one for facts in few_facts for one in facts.facts if facts.probe_set == "trex" and relations[one.relation].training]
+    facts = [
+        one
+        for facts in few_facts
+        for one in facts.facts
+        if facts.probe_set == "trex" and relations[one.relation].training
+    ]
     fact = next(one for one in facts if one.relation == "P19" and pair(one) in held_out_pairs([one]))
     row = {
         "sub_label": fact.subject,
@@ -47,8 +54,21 @@ def test_exposures_are_written_again(run, text):
     model = folder / "made"
     model.mkdir()
     (model / "training.json").write_text('{"stages": []}', encoding="utf-8")
-    run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", model, "--stage", "stated", "--exposure-only")
-    found = {row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()}
+    run(
+        "pretrain",
+        "--lama",
+        folder / "lama",
+        "--wikitext",
+        folder / "wiki",
+        "--out",
+        model,
+        "--stage",
+        "stated",
+        "--exposure-only",
+    )
+    found = {
+        row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()
+    }
     assert found[fact_key(fact)] == "held out"
 
 

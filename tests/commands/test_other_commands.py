@@ -34,7 +34,9 @@ def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
 
 
 def test_an_error_that_a_user_can_mend_is_one_line_and_exit_code_one(cache, tiny_model, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["probing", "ask", "no mask here", "--model", str(tiny_model), "--head", "logit_lens"])
+    monkeypatch.setattr(
+        "sys.argv", ["probing", "ask", "no mask here", "--model", str(tiny_model), "--head", "logit_lens"]
+    )
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
@@ -71,7 +73,9 @@ def test_fetch_takes_local_copies_and_checks_their_sum(run, cache, tmp_path):
 def test_a_partial_copy_is_taken_as_far_as_it_goes_and_what_it_lacks_is_named(tmp_path):
     (tmp_path / "copies" / "set").mkdir(parents=True)
     (tmp_path / "copies" / "set" / "a.txt").write_text("hello")
-    entry = DataEntry(name="set", title="", folder="set", licence="", files=(DataFile(path="a.txt"), DataFile(path="b.txt")))
+    entry = DataEntry(
+        name="set", title="", folder="set", licence="", files=(DataFile(path="a.txt"), DataFile(path="b.txt"))
+    )
     with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(b\.txt\) of set; the files that exist were copied"):
         fetch_data(entry, tmp_path / "copies", tmp_path / "target")
     assert (tmp_path / "target" / "a.txt").read_text() == "hello"
@@ -87,7 +91,8 @@ def test_a_model_whose_copy_lacks_weights_or_tokenizer_is_named(run, cache, tiny
     for name in ("tokenizer.json", "vocab.txt"):
         (copy / name).unlink(missing_ok=True)
     with pytest.raises(
-        IncompleteCopyError, match="lacks its weights, its tokenizer of bert-base-uncased; the files that exist were copied"
+        IncompleteCopyError,
+        match="lacks its weights, its tokenizer of bert-base-uncased; the files that exist were copied",
     ):
         run("fetch", "bert-base-uncased", "--from", tmp_path / "copies")
     assert (cache / "models" / "bert-base-uncased" / "config.json").is_file()
@@ -124,7 +129,9 @@ def test_a_cache_that_cannot_be_written_is_one_line_with_what_to_do(tmp_path, wo
     assert "set PROBING_CACHE to a folder that is" in said
 
 
-def test_runs_of_another_schema_version_are_left_out_of_the_list_and_named(run, cache, tiny_model, facts_file, monkeypatch):
+def test_runs_of_another_schema_version_are_left_out_of_the_list_and_named(
+    run, cache, tiny_model, facts_file, monkeypatch
+):
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
     plant_runs(cache / "runs" / "older")
@@ -143,7 +150,9 @@ def test_fetch_downloads_single_files_and_archives_by_address(tmp_path):
     assert (fetch_data(single, None, tmp_path / "one") / "b" / "a.txt").read_text() == "hello"
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
         archive.writestr("data/TREx/P1.jsonl", "{}")
-    packed = DataEntry(name="p", title="", folder="p", licence="", url=(tmp_path / "all.zip").as_uri(), archive_root="data")
+    packed = DataEntry(
+        name="p", title="", folder="p", licence="", url=(tmp_path / "all.zip").as_uri(), archive_root="data"
+    )
     assert (fetch_data(packed, None, tmp_path / "two") / "TREx" / "P1.jsonl").is_file()
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
         archive.writestr("../evil.txt", "x")
@@ -188,7 +197,9 @@ def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):
 
 def test_every_shipped_data_set_can_be_fetched_from_the_local_copies(run, cache, shared_data):
     run("fetch", "trex-triples", "lama", "--from", shared_data)
-    with pytest.raises(IncompleteCopyError, match=r"lacks 1 file \(train\.txt\) of wikitext-2; the files that exist were copied"):
+    with pytest.raises(
+        IncompleteCopyError, match=r"lacks 1 file \(train\.txt\) of wikitext-2; the files that exist were copied"
+    ):
         run("fetch", "wikitext-2", "--from", shared_data)
     assert (cache / "downloads" / "wikitext-2" / "valid.txt").is_file()
     assert (cache / "downloads" / "lama" / "TREx" / "P19.jsonl").is_file()

@@ -62,19 +62,28 @@ def test_checkpoints_of_two_trainings_are_two_models(probed, own, cache, tiny_mo
         "weight_drift-other-run--checkpoint-50.parquet",
         "weight_drift-sst2-run--checkpoint-50.parquet",
     ]
-    assert {read_table(path, "weight_drift").to_pylist()[0]["model"] for path in drifts} == {row["model"] for row in rows}
+    assert {read_table(path, "weight_drift").to_pylist()[0]["model"] for path in drifts} == {
+        row["model"] for row in rows
+    }
 
 
-def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_can_be_given(probed, own, cache, run, facts_file):
+def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_can_be_given(
+    probed, own, cache, run, facts_file
+):
     probed(own("a/mine"))
     other = own("b/mine", 0.1)
     before = sorted(cache.glob("runs/*"))
-    with pytest.raises(ModelError, match=r"called mine with different weights; give this model another name with --name, or delete"):
+    with pytest.raises(
+        ModelError, match=r"called mine with different weights; give this model another name with --name, or delete"
+    ):
         probed(other)
     assert sorted(cache.glob("runs/*")) == before
     assert {row["model"] for row in probed(other, "--name", "mine, second")} == {"mine", "mine, second"}
     assert (
-        "exists already" in run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "mine, second").output
+        "exists already"
+        in run(
+            "probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "mine, second"
+        ).output
     )
     assert "ok  runs" in run("check").output
 
@@ -84,7 +93,9 @@ def test_another_configuration_is_another_run_and_asks_for_another_name(probed, 
     (first,) = probed(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
-    with pytest.raises(ModelError, match=r"with different settings in its config\.json.*; give this model another name"):
+    with pytest.raises(
+        ModelError, match=r"with different settings in its config\.json.*; give this model another name"
+    ):
         probed(folder)
     rows = probed(folder, "--name", "mine with relu")
     assert len({row["run_id"] for row in rows}) == 2
@@ -114,7 +125,10 @@ def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, 
     assert "is base really its base?" in caplog.text
     run("probe", "--model", base, *words[:4], "--out", cache / "runs")
     run("own-report", "--model", "far", "--facts", facts_file.stem, "--out", cache / "report.html")
-    assert "Warning: layer" in (cache / "report.html").read_text() and "is base really its base?" in (cache / "report.html").read_text()
+    assert (
+        "Warning: layer" in (cache / "report.html").read_text()
+        and "is base really its base?" in (cache / "report.html").read_text()
+    )
 
 
 def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypatch):
@@ -138,7 +152,9 @@ def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so
         run("ask", PROMPT, "--model", folder, "--head", "tied")
 
 
-def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so_in_one_line(run, cache, own, facts_file):
+def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so_in_one_line(
+    run, cache, own, facts_file
+):
     folder = own("a folder/mine")
     first, *rest = run("probe", "--model", folder, "--facts", facts_file).output.splitlines()
     assert "--head logit_lens" in first and f"train-heads --model '{folder}' --head tied" in first
@@ -158,12 +174,24 @@ def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, 
     from probing.models.encoders.catalogue import open_encoder
 
     body, base = own("a folder/mine", 0.01), own("base")
-    weights = {name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")}
+    weights = {
+        name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")
+    }
     save_file(weights, body / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(HeadError, match="train-heads") as raised:
         run("probe", "--model", body, "--base", base, "--name", "mine at last", "--facts", facts_file, "--head", "tied")
     words = shlex.split(str(raised.value).split("python -m probing ")[1].split(";")[0])
-    assert words == ["train-heads", "--model", str(body), "--base", str(base), "--name", "mine at last", "--head", "tied"]
+    assert words == [
+        "train-heads",
+        "--model",
+        str(body),
+        "--base",
+        str(base),
+        "--name",
+        "mine at last",
+        "--head",
+        "tied",
+    ]
     assert open_encoder(words[2], words[4], name=words[6]).options in str(raised.value)
 
 
@@ -233,4 +261,7 @@ def test_training_rows_summed_one_by_one_have_the_sum_of_all_at_once():
         [SimpleNamespace(ids=[1, 2], labels=3)],
         [SimpleNamespace(ids=[n, 5], labels=[None, (n, "x")]) for n in range(50)],
     ):
-        assert rows_sha256(iter(rows)) == hashlib.sha256(repr([(row.ids, row.labels) for row in rows]).encode()).hexdigest()
+        assert (
+            rows_sha256(iter(rows))
+            == hashlib.sha256(repr([(row.ids, row.labels) for row in rows]).encode()).hexdigest()
+        )

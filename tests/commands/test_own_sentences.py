@@ -25,7 +25,9 @@ from tests.core.edges.edge_files import conllu, write_ewt
 PATHS = {path.stem: path for path in sorted(SENTENCES.glob("*.jsonl"))}
 TREES = {
     f"s{number}": [(word, "DT" if word == "the" else "NN", 0, "root") for word in words.split()]
-    for number, words in enumerate(("the city", "the red sun", "paris is the city", "the moon", "a zebra", "the blue moon is a sun"))
+    for number, words in enumerate(
+        ("the city", "the red sun", "paris is the city", "the moon", "a zebra", "the blue moon is a sun")
+    )
 }
 
 
@@ -42,7 +44,9 @@ def test_every_file_is_of_a_task_whose_probes_ship_and_has_some_thirty_sentences
             assert {len(target.labels) for target in record.targets} == {1}
             assert {1 + (target.span2 is not None) for target in record.targets} == {EDGE_TASKS[task].spans}
             if task in SINGLE_WORDS:
-                assert [target.span1 for target in record.targets] == [(place, place + 1) for place in range(len(record.words))]
+                assert [target.span1 for target in record.targets] == [
+                    (place, place + 1) for place in range(len(record.words))
+                ]
 
 
 def test_dependencies_are_trees_whose_root_is_its_own_head():
@@ -61,14 +65,17 @@ def test_dependencies_are_trees_whose_root_is_its_own_head():
 
 def test_roles_are_of_verbs_and_no_role_overlaps_its_verb_or_comes_twice():
     tags = {
-        record.text: {target.span1[0]: target.labels[0] for target in record.targets} for record in read_own_sentences(PATHS["pos"]).records
+        record.text: {target.span1[0]: target.labels[0] for target in record.targets}
+        for record in read_own_sentences(PATHS["pos"]).records
     }
     for record in read_own_sentences(PATHS["srl"]).records:
         for target in record.targets:
             (label,), (start, end), (verb, _) = target.labels, target.span2, target.span1
             assert tags[record.text][verb].startswith("VB") and not start <= verb < end, record.text
             assert role(label.removeprefix("R-")), label
-        counted = Counter((target.span1, target.labels) for target in record.targets if target.labels[0].startswith("ARG"))
+        counted = Counter(
+            (target.span1, target.labels) for target in record.targets if target.labels[0].startswith("ARG")
+        )
         assert max(counted.values()) == 1, record.text
 
 
@@ -77,7 +84,9 @@ def trained(cache, tiny_model, tmp_path):
     """Probes of parts of speech on the tiny model, and a request about two sentences."""
     text = conllu(TREES)
     write_ewt(cache / "downloads" / "ud-english-ewt", train=text, dev=text, test=text)
-    out = train_edges(EdgesRequest(str(tiny_model), ("pos",), recipe=QUICK, out=tmp_path / "out", device="cpu"), lambda line: None)
+    out = train_edges(
+        EdgesRequest(str(tiny_model), ("pos",), recipe=QUICK, out=tmp_path / "out", device="cpu"), lambda line: None
+    )
     encoder = load_encoder(tiny_model, device="cpu")
     asked = tmp_path / "sentences"
     asked.mkdir()
@@ -128,7 +137,9 @@ def test_the_same_answers_give_the_same_bytes(trained):
 
 def test_a_label_that_training_does_not_have_is_refused(trained):
     _, request = trained
-    (request.sentences / "pos.jsonl").write_text('{"text": "the sun", "targets": [{"span1": [0, 1], "label": "XYZ"}]}\n')
+    (request.sentences / "pos.jsonl").write_text(
+        '{"text": "the sun", "targets": [{"span1": [0, 1], "label": "XYZ"}]}\n'
+    )
     with pytest.raises(EdgeDataError, match="got the label 'XYZ', expected labels of the training part of pos"):
         ask_own_sentences(request, lambda line: None)
 

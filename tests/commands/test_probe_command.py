@@ -30,7 +30,18 @@ def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, fa
 
 
 def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", "--float64")
+    run(
+        "probe",
+        "--model",
+        tiny_model,
+        "--facts",
+        facts_file,
+        "--head",
+        "logit_lens",
+        "--out",
+        cache / "runs",
+        "--float64",
+    )
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
@@ -50,12 +61,20 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)
     triples = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome"), ("Europe", "Paris")]
-    folder.joinpath("P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in triples))
-    folder.parent.joinpath("relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
+    folder.joinpath("P36.jsonl").write_text(
+        "".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in triples)
+    )
+    folder.parent.joinpath("relations.jsonl").write_text(
+        json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n"
+    )
     run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
-    lent = read_table(next((cache / "runs").glob("lenders-*.parquet")), "lenders").to_pandas().set_index("fact_id")["lender_id"]
+    lent = (
+        read_table(next((cache / "runs").glob("lenders-*.parquet")), "lenders")
+        .to_pandas()
+        .set_index("fact_id")["lender_id"]
+    )
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     model = AutoModelForMaskedLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
     last = frame[frame["layer"] == 2].set_index("fact_id")
@@ -71,12 +90,26 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     # What is counted of these ranks is as stored, and lenders that were lost are stored again.
     assert "ok  runs" in run("check").output
     next((cache / "runs").glob("lenders-*.parquet")).unlink()
-    assert "exists already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
+    assert (
+        "exists already"
+        in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
+    )
     assert "ok  runs" in run("check").output
 
 
 def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", "--compact")
+    run(
+        "probe",
+        "--model",
+        tiny_model,
+        "--facts",
+        facts_file,
+        "--head",
+        "logit_lens",
+        "--out",
+        cache / "runs",
+        "--compact",
+    )
     _, frame = predictions(cache / "runs")
     assert frame["other_rank"].isna().all()
     assert not list((cache / "runs").glob("lenders-*"))
@@ -119,8 +152,14 @@ def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tin
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     small = ("--model", tiny_model, "--text", text, "--valid", text, "--positions", 200, "--batch", 32)
-    for start, said in (("pretrained", "pre-trained"), ("pre-trained", "pre-trained"), ("least-squares", "least-squares")):
-        output = run("train-heads", *small, "--start", start, "--steps", 4, "--patience", 3, "--out", tmp_path / start).output
+    for start, said in (
+        ("pretrained", "pre-trained"),
+        ("pre-trained", "pre-trained"),
+        ("least-squares", "least-squares"),
+    ):
+        output = run(
+            "train-heads", *small, "--start", start, "--steps", 4, "--patience", 3, "--out", tmp_path / start
+        ).output
         assert ("by logit lens" in output) == (said == "least-squares")
         recipe = json.loads(read_identity(tmp_path / start / "layer-00.safetensors").recipe)
         assert (recipe["start"], recipe["steps"], recipe["patience"]) == (said, 4, 3)
@@ -157,7 +196,9 @@ def test_two_files_of_own_facts_are_two_probe_sets(run, cache, tiny_model, facts
         run("probe", "--model", tiny_model, "--facts", "questions", "--head", "logit_lens", "--as", "mine")
 
 
-def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(run, cache, tiny_model, facts_file, tmp_path, caplog):
+def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(
+    run, cache, tiny_model, facts_file, tmp_path, caplog
+):
     second = tmp_path / "elsewhere" / facts_file.name
     second.parent.mkdir()
     second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
@@ -168,7 +209,19 @@ def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(run, 
         run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens", "--out", cache / "runs")
         assert f"has {others} other facts as facts; reports and pages show the newer run only" in caplog.text
     caplog.clear()
-    run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--out", cache / "runs", "--as", "second")
+    run(
+        "probe",
+        "--model",
+        tiny_model,
+        "--facts",
+        second,
+        "--head",
+        "logit_lens",
+        "--out",
+        cache / "runs",
+        "--as",
+        "second",
+    )
     assert "note:" not in caplog.text
 
 
@@ -187,11 +240,25 @@ def test_the_same_weights_with_another_tokenizer_are_another_model(run, cache, t
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     with pytest.raises(ModelError, match="or another tokenizer; give this model another name"):
         run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
-    run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", "--name", "turned")
+    run(
+        "probe",
+        "--model",
+        other,
+        "--facts",
+        facts_file,
+        "--head",
+        "logit_lens",
+        "--out",
+        cache / "runs",
+        "--name",
+        "turned",
+    )
     assert len(list((cache / "runs").glob("runs-*"))) == 2
 
 
-def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_own(run, cache, tiny_model, facts_file, tmp_path):
+def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_own(
+    run, cache, tiny_model, facts_file, tmp_path
+):
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     (first,) = (cache / "runs").glob("vocabulary-*")
     before = first.read_bytes()
@@ -202,7 +269,9 @@ def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_ow
         path.unlink()
     run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens")
     assert first.read_bytes() == before
-    names = {path.name.removeprefix("vocabulary-").removesuffix(".parquet") for path in (cache / "runs").glob("vocabulary-*")}
+    names = {
+        path.name.removeprefix("vocabulary-").removesuffix(".parquet") for path in (cache / "runs").glob("vocabulary-*")
+    }
     stored = {read_table(path, "runs").to_pylist()[0]["tokenizer"] for path in (cache / "runs").glob("runs-*")}
     assert len(names) == 2 and stored < names
     assert "ok  runs" in run("check").output
@@ -216,6 +285,9 @@ def test_labels_of_an_earlier_lama_folder_stay(run, cache, tiny_model, facts_fil
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps(row) + "\n")
     run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "logit_lens", "--out", cache / "runs")
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
-    labels = {row["relation"]: row["label"] for row in read_table(cache / "runs" / "relations.parquet", "relations").to_pylist()}
+    labels = {
+        row["relation"]: row["label"]
+        for row in read_table(cache / "runs" / "relations.parquet", "relations").to_pylist()
+    }
     assert labels["P9999"] == "made up"
     assert labels["P19"]

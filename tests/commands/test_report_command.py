@@ -14,9 +14,13 @@ from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 
 KEYS = {
-    "precision": "model head seed probe_set k average layer n value low high low_answers high_answers majority swapped swapped_n",
-    "transitions": "base model head seed probe_set k kept gained lost never p_value still_inside moved suppressed displaced "
-    "not_read still_inside_share still_inside_wrong moved_share moved_wrong",
+    "precision": (
+        "model head seed probe_set k average layer n value low high low_answers high_answers majority swapped swapped_n"
+    ),
+    "transitions": (
+        "base model head seed probe_set k kept gained lost never p_value still_inside moved suppressed displaced "
+        "not_read still_inside_share still_inside_wrong moved_share moved_wrong"
+    ),
 }
 
 
@@ -93,7 +97,9 @@ def lost_by_hand() -> set[tuple]:
 
 def test_the_facts_themselves_are_those_that_were_planted_with_both_ranks_and_answers(folders, run):
     rows = json.loads(run("report", "facts", "--model", MODEL.model, "--lost", "--json").stdout)
-    assert {(row["relation"], row["subject"], row["base_rank"], row["rank"], row["fate"]) for row in rows} == lost_by_hand()
+    assert {
+        (row["relation"], row["subject"], row["base_rank"], row["rank"], row["fate"]) for row in rows
+    } == lost_by_hand()
     assert len(rows) == 17 and {(row["base"], row["model"], row["head"], row["k"], row["part"]) for row in rows} == {
         (BASE.model, MODEL.model, "tied", 1, "lost")
     }
@@ -102,28 +108,48 @@ def test_the_facts_themselves_are_those_that_were_planted_with_both_ranks_and_an
     assert all(row["object"] == "paris" and row["prompt"] and 0 < row["base_probability"] <= 1 for row in rows)
     for option, truth in (("--kept", "kept"), ("--gained", "gained")):
         shown = json.loads(run("report", "facts", "--model", MODEL.model, option, "--k", "10", "--json").stdout)
-        assert sorted(row["subject"] for row in shown) == sorted(one.fact.subject for one in FACTS if one.truth(10) == truth)
+        assert sorted(row["subject"] for row in shown) == sorted(
+            one.fact.subject for one in FACTS if one.truth(10) == truth
+        )
 
 
 def test_the_listed_facts_are_as_many_as_the_page_counts_in_every_form(folders, run):
-    counted = {row["k"]: row for row in json.loads(run("report", "transitions", "--model", MODEL.model, "--json").stdout)}
+    counted = {
+        row["k"]: row for row in json.loads(run("report", "transitions", "--model", MODEL.model, "--json").stdout)
+    }
     words = ("report", "facts", "--model", MODEL.model, "--k", "1", "--k", "10", "--k", "100")
     rows = json.loads(run(*words, "--json").stdout)
     for k, row in counted.items():
         for part in ("kept", "lost", "gained"):
             assert sum((one["k"], one["part"]) == (k, part) for one in rows) == row[part]
     assert [{key: str(value) for key, value in row.items() if value is not None} for row in rows[:20]] == [
-        {key: value for key, value in row.items() if value} for row in list(csv.DictReader(io.StringIO(run(*words, "--csv").stdout)))[:20]
+        {key: value for key, value in row.items() if value}
+        for row in list(csv.DictReader(io.StringIO(run(*words, "--csv").stdout)))[:20]
     ]
-    text, latex = (run("report", "facts", "--model", MODEL.model, "--lost", *form).stdout.splitlines() for form in ((), ("--latex",)))
+    text, latex = (
+        run("report", "facts", "--model", MODEL.model, "--lost", *form).stdout.splitlines()
+        for form in ((), ("--latex",))
+    )
     assert len(text) == 1 + 17 and len(latex) == 17 + 6
-    assert text[0].split() == ["part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate"]
+    assert text[0].split() == [
+        "part",
+        "relation",
+        "subject",
+        "object",
+        "base_rank",
+        "rank",
+        "base_answer",
+        "answer",
+        "fate",
+    ]
     assert run(*words).stdout.splitlines()[0].split()[0] == "k", "rows of several k state theirs"
 
 
 def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(growing, run):
     rows = json.loads(run("report", "facts", "--model", BASE.model, "--base", MODEL.model, "--gained", "--json").stdout)
-    assert {(row["relation"], row["subject"]) for row in rows} == {(relation, subject) for relation, subject, *_ in lost_by_hand()}
+    assert {(row["relation"], row["subject"]) for row in rows} == {
+        (relation, subject) for relation, subject, *_ in lost_by_hand()
+    }
     with pytest.raises(StoreError, match=r"nesia-mini has no stored base; .*--base"):
         run("report", "facts", "--model", BASE.model, "--lost")
     with pytest.raises(StoreError, match="no run with --base nobody"):
@@ -141,12 +167,18 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(gr
 
 
 def test_options_choose_cells(folders, run):
-    few = json.loads(run("report", "precision", "--model", MODEL.model, "--k", "10", "--k", "1", "--average", "micro", "--json").stdout)
+    few = json.loads(
+        run(
+            "report", "precision", "--model", MODEL.model, "--k", "10", "--k", "1", "--average", "micro", "--json"
+        ).stdout
+    )
     assert {(row["model"], row["average"]) for row in few} == {(MODEL.model, "micro")}
     assert {row["k"] for row in few} == {1, 10}
     strict = json.loads(run("report", "forgotten", "--definition", "strict", "--model", BASE.model, "--json").stdout)
     assert {row["definition"] for row in strict} == {"strict"}
-    assert len(json.loads(run("report", "total", "--probe-set", "questions", "--head", "tied", "--json").stdout)) == 3 * 2
+    assert (
+        len(json.loads(run("report", "total", "--probe-set", "questions", "--head", "tied", "--json").stdout)) == 3 * 2
+    )
     # The fine-tuned model is named, its base comes along.
     assert len(json.loads(run("report", "transitions", "--model", MODEL.model, "--json").stdout)) == 3
     assert json.loads(run("report", "transitions", "--model", BASE.model, "--json").stdout) == []
@@ -174,17 +206,38 @@ def test_a_place_that_cannot_be_written_is_named(folders, run):
 def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
     table = run("report", "transitions", "--k", "1").stdout.splitlines()
     assert table[0].split() == KEYS["transitions"].split()
-    assert table[1].split()[:10] == ["nesia-mini", "nesia-mini-qa-squad-1", "tied", "0", "trex", "1", "7", "3", "17", "19"]
+    assert table[1].split()[:10] == [
+        "nesia-mini",
+        "nesia-mini-qa-squad-1",
+        "tied",
+        "0",
+        "trex",
+        "1",
+        "7",
+        "3",
+        "17",
+        "19",
+    ]
     run("report", "transitions", "--json", "--out", folders / "new" / "out.json")
     assert len(json.loads((folders / "new" / "out.json").read_text())) == 3
 
 
 def test_runs_of_another_template_set_are_named_instead_of_no_rows(growing, run):
     plant_runs(growing / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
-    with pytest.raises(StoreError, match="own-model probed with --templates default; it was probed with --templates lama"):
+    with pytest.raises(
+        StoreError, match="own-model probed with --templates default; it was probed with --templates lama"
+    ):
         run("report", "total", "--model", "own-model")
-    assert len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
-    plant_runs(growing / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE)
-    plant_runs(growing / "snapshot" / "logit_lens", [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")], EXPOSURE)
+    assert (
+        len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
+    )
+    plant_runs(
+        growing / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE
+    )
+    plant_runs(
+        growing / "snapshot" / "logit_lens",
+        [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")],
+        EXPOSURE,
+    )
     shown = run("report", "total", "--model", BASE.model, "--head", "logit_lens", "--probe-set", "trex").output
     assert "no run of this selection has --templates default; there are runs with --templates lama" in shown

@@ -47,7 +47,9 @@ data = [
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory) -> Path:
-    """Local copies as they would lie beside a machine without a network: models, data sets, facts, text, and their registry."""
+    """Local copies as they would lie beside a machine without a network: models, data sets, facts, text, and their
+    registry.
+    """
     from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
     from tests.commands.conftest import WORDS
@@ -62,7 +64,9 @@ def copies(tmp_path_factory) -> Path:
         assert model.num_parameters() < 20_000, "tiny is tiny"
         # A question-answering checkpoint has no head of its own: the body alone is saved.
         (model if name == "tiny" else model.bert).save_pretrained(folder / name)
-        BertTokenizer(vocab={word: n for n, word in enumerate(WORDS)}, do_lower_case=True).save_pretrained(folder / name)
+        BertTokenizer(vocab={word: n for n, word in enumerate(WORDS)}, do_lower_case=True).save_pretrained(
+            folder / name
+        )
     write_conll(folder / "conll")
     write_squad(folder / "squad")
     write_msmarco(folder / "msmarco")
@@ -70,9 +74,13 @@ def copies(tmp_path_factory) -> Path:
     for relation, triples in TRIPLES.items():
         rows = [json.dumps({"sub_label": subject, "obj_label": answer}) + "\n" for subject, answer in triples]
         (folder / "lama" / "TREx" / f"{relation}.jsonl").write_text("".join(rows))
-    templates = [json.dumps({"relation": relation, "template": template}) + "\n" for relation, template in TEMPLATES.items()]
+    templates = [
+        json.dumps({"relation": relation, "template": template}) + "\n" for relation, template in TEMPLATES.items()
+    ]
     (folder / "lama" / "relations.jsonl").write_text("".join(templates))
-    (folder / "text.txt").write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
+    (folder / "text.txt").write_text(
+        "The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800
+    )
     (folder / "registry.toml").write_text(REGISTRY.format(none="0" * 64))
     return folder
 
@@ -120,7 +128,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_one_command_makes_every_table_of_the_family(undisturbed):
     cache, tables = undisturbed
     assert sorted(contents(tables)) == sorted(
-        f"{what}.{ending}" for what in ("precision", "total", "forgotten", "transitions", "tasks", "claims") for ending in ("csv", "json")
+        f"{what}.{ending}"
+        for what in ("precision", "total", "forgotten", "transitions", "tasks", "claims")
+        for ending in ("csv", "json")
     )
     runs = [row for path in (cache / "runs").glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
     made = {(row["model"], row["base"], row["objective"], row["head"], row["probe_set"]) for row in runs}
@@ -141,7 +151,10 @@ def test_one_command_makes_every_table_of_the_family(undisturbed):
 
 def test_only_what_no_hub_model_serves_is_fine_tuned_and_only_its_data_fetched(undisturbed):
     cache, _ = undisturbed
-    assert {path.parent.name for path in (cache / "models").glob("*/finetuning.json")} == {"tiny-ner-conll", "tiny-rank-msmarco"}
+    assert {path.parent.name for path in (cache / "models").glob("*/finetuning.json")} == {
+        "tiny-ner-conll",
+        "tiny-rank-msmarco",
+    }
     assert {path.name for path in (cache / "downloads").iterdir()} == {"conll2003", "msmarco"}
 
 
@@ -158,7 +171,11 @@ def copy_of_it(undisturbed, copies, tmp_path, monkeypatch):
 def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies, copy_of_it, undisturbed, tmp_path):
     def state():
         # The vocabulary of relations and the copied side files are small and always written.
-        kept = [*copy_of_it.glob("runs/predictions-*"), *copy_of_it.rglob("*.safetensors"), *copy_of_it.glob("runs/*_counts-*")]
+        kept = [
+            *copy_of_it.glob("runs/predictions-*"),
+            *copy_of_it.rglob("*.safetensors"),
+            *copy_of_it.glob("runs/*_counts-*"),
+        ]
         return {path: path.stat().st_mtime_ns for path in kept}
 
     before = state()
@@ -172,19 +189,25 @@ def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copie
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads", "--positions", "300").output
     assert "stage 1 of 1: heads" in output and not (tmp_path / "tables").exists()
     assert (
-        output.count("trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as planned)") == 4
+        output.count(
+            "trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as"
+            " planned)"
+        )
+        == 4
     )
 
 
-def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(run, copies, copy_of_it, tmp_path):
+def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(
+    run, copies, copy_of_it, tmp_path
+):
     import json
 
     from probing.models.heads.files import read_identity
 
     recipes = [json.loads(read_identity(path).recipe) for path in copy_of_it.rglob("tied-seed0/layer-*.safetensors")]
-    assert recipes and {(one["start"], one["epochs"], one.get("steps"), one.get("start_positions")) for one in recipes} == {
-        ("pre-trained", 1, None, None)
-    }
+    assert recipes and {
+        (one["start"], one["epochs"], one.get("steps"), one.get("start_positions")) for one in recipes
+    } == {("pre-trained", 1, None, None)}
     folder = next(copy_of_it.rglob("tied-seed0"))
     for path in folder.glob("layer-*.safetensors"):
         other = path.read_bytes()
@@ -196,7 +219,12 @@ def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_a
         written = json.dumps(header).encode()
         path.write_bytes(len(written).to_bytes(8, "little") + written + other[8 + length :])
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads").output
-    assert output.count("trained on 100 steps from least-squares (the plan has 200 positions and 1 epochs from pre-trained;") == 1
+    assert (
+        output.count(
+            "trained on 100 steps from least-squares (the plan has 200 positions and 1 epochs from pre-trained;"
+        )
+        == 1
+    )
 
 
 def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
@@ -238,7 +266,9 @@ def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run
         run("reproduce", "--family", "tiny", "--from", tmp_path, "--executor", "ray")
 
 
-def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, dies, monkeypatch):
+def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
+    run, copies, undisturbed, cache, tmp_path, dies, monkeypatch
+):
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
     words = arguments(copies, tmp_path / "tables")
     # First between the fine-tuning of one model and the next, then with some heads trained and others not.

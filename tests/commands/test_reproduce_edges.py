@@ -1,4 +1,6 @@
-"""``reproduce --paper edge-probing`` from local copies to the tables: published numbers beside those of a tiny model."""
+"""``reproduce --paper edge-probing`` from local copies to the tables: published numbers beside those of a tiny
+model.
+"""
 
 import json
 import shutil
@@ -29,7 +31,10 @@ def write_task(folder: Path, spans: int) -> Path:
             words = text.split()
             targets = [{"span1": [place, place + 1], "label": TAGS[word]} for place, word in enumerate(words)]
             if spans == 2:
-                targets = [{"span1": [2, 3], "span2": span, "label": role} for span, role in (([0, 2], "ARG1"), ([3, 4], "ARG2"))]
+                targets = [
+                    {"span1": [2, 3], "span2": span, "label": role}
+                    for span, role in (([0, 2], "ARG1"), ([3, 4], "ARG2"))
+                ]
             lines.append(json.dumps({"text": text, "targets": targets}) + "\n")
         (folder / f"{part}.jsonl").write_text("".join(lines))
     return folder
@@ -48,7 +53,14 @@ def copies(tiny_model, tmp_path_factory) -> Path:
 
 def arguments(copies: Path, out: Path) -> list[str]:
     tasks = f"{copies / 'edges-pos-ontonotes'},{copies / 'edges-srl-ontonotes'}"
-    given = {"--paper": "edge-probing", "--family": "tiny", "--tasks": tasks, "--from": copies, "--out": out, "--device": "cpu"}
+    given = {
+        "--paper": "edge-probing",
+        "--family": "tiny",
+        "--tasks": tasks,
+        "--from": copies,
+        "--out": out,
+        "--device": "cpu",
+    }
     return ["reproduce", *(str(part) for pair in given.items() for part in pair)]
 
 
@@ -59,7 +71,9 @@ def registry(copies, monkeypatch) -> None:
     monkeypatch.setattr(edge_probing, "EdgesRequest", partial(edge_probing.EdgesRequest, recipe=QUICK))
 
 
-def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(run, cache, copies, registry, tmp_path):
+def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(
+    run, cache, copies, registry, tmp_path
+):
     said = run(*arguments(copies, tmp_path / "tables")).output
     for number, stage in enumerate(("fetch", "train", "tables"), 1):
         assert f"== Edge probing, tiny, stage {number} of 3: {stage}" in said

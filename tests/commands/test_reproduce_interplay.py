@@ -1,4 +1,6 @@
-"""``reproduce --paper interplay``: the plan, what each stage asks for, refusals, and tables beside the paper's from planted results."""
+"""``reproduce --paper interplay``: the plan, what each stage asks for, refusals, and tables beside the paper's from
+planted results.
+"""
 
 from pathlib import Path
 
@@ -33,7 +35,9 @@ def asked(monkeypatch) -> list:
     found: list = []
     monkeypatch.setattr(steps, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
     for module in (steps, interplay):
-        monkeypatch.setattr(module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name))
+        monkeypatch.setattr(
+            module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
+        )
     for module, name in ((steps, "finetune"), (interplay, "train_sentences"), (interplay, "measure_changes")):
         monkeypatch.setattr(module, name, lambda request, say, name=name: found.append((name, request)))
     return found
@@ -45,7 +49,10 @@ WORDS = ("reproduce", "--paper", "interplay", "--family", "planted", "--device",
 def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tasks(run, cache, asked):
     said = run(*WORDS, "--only", "fetch").output
     assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")
-    assert "CoLA: planted-cola, fine-tuned here" in said and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
+    assert (
+        "CoLA: planted-cola, fine-tuned here" in said
+        and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
+    )
     assert asked[:4] == [("model", "planted"), ("model", "planted-squad"), ("data", "glue"), ("data", "wikitext-2-raw")]
     asked.clear()
     run(*WORDS, "--only", "finetune", "--steps", "7")

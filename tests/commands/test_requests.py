@@ -50,9 +50,14 @@ def test_a_value_out_of_range_is_refused_by_the_name_that_the_reader_typed():
             option = one.option
             if option.least is None and option.most is None and not option.known:
                 continue
-            wrong = "nonsense" if isinstance((*option.known, 0)[0], str) else 3 if option.known else (option.least or 0) - 1
+            wrong = (
+                "nonsense" if isinstance((*option.known, 0)[0], str) else 3 if option.known else (option.least or 0) - 1
+            )
             for value in (wrong, *(() if option.most is None else (option.most + 1,))):
-                for context, typed in ((nullcontext, (*option.names, spelled(one.name))[0]), (in_python, f"{one.name}=")):
+                for context, typed in (
+                    (nullcontext, (*option.names, spelled(one.name))[0]),
+                    (in_python, f"{one.name}="),
+                ):
                     with context(), pytest.raises(OptionError, match=re.escape(typed)):
                         a_request_of(request, **{one.name: (value,) if one.several else value})
                     refused += 1
@@ -72,7 +77,9 @@ def test_what_is_typed_reaches_the_request():
     typed = ["--tasks=a, b" if word == "--tasks" else word for word in words.split() if word not in ("a,", "b")]
     assert CliRunner().invoke(alone, [*typed, "--executor", "ray", "--workers", "3"]).exit_code == 0
     executor = ExecutorChoice(Who.ray, 3)
-    expected = SentencesRequest("m", ("a", "b"), readings=("own",), portions=(1, 4), codes=False, out=Path("here"), executor=executor)
+    expected = SentencesRequest(
+        "m", ("a", "b"), readings=("own",), portions=(1, 4), codes=False, out=Path("here"), executor=executor
+    )
     assert given == [(expected, True)]
     assert list(inspect.signature(train).parameters)[-1] == "loud"
     found = CliRunner().invoke(alone, ["--model", "m", "--portions", "1,x"])

@@ -40,9 +40,21 @@ def probes(tiny_model, cache):
     right = np.array([[50, 80, 90]] * 2)
     weights = np.random.default_rng(0).normal(size=(2, 3, 1, encoder.hidden)).astype(np.float32)
     planted = TaskProbes(
-        "order", "Order", False, ("inverted", "original"), OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50,
-        np.ones((2, 3)), weights, np.zeros((2, 3, 1), np.float32),
-    )  # fmt: skip
+        "order",
+        "Order",
+        False,
+        ("inverted", "original"),
+        OURS,
+        encoder.name,
+        encoder.weights_id,
+        "d" * 64,
+        right,
+        100,
+        50,
+        np.ones((2, 3)),
+        weights,
+        np.zeros((2, 3, 1), np.float32),
+    )
     write_probes(planted, probes_folder(cache, encoder.weights_id, "order"))
 
 
@@ -82,7 +94,9 @@ def test_one_csv_has_all_parts_and_a_table_says_what_makes_probes(tiny_model, ca
     assert "python -m probing sentences train --model" in shown.stderr
 
 
-@pytest.mark.parametrize(("text", "says"), [(" ", "the sentence is empty"), ("paris " * 10_000, "takes at most")], ids=["empty", "long"])
+@pytest.mark.parametrize(
+    ("text", "says"), [(" ", "the sentence is empty"), ("paris " * 10_000, "takes at most")], ids=["empty", "long"]
+)
 def test_what_cannot_be_asked_is_refused_by_name(tiny_model, cache, text, says):
     found = CliRunner().invoke(app, ["sentences", "ask", text, "--model", str(tiny_model)])
     assert found.exit_code != 0 and says in f"{found.output}{found.exception}"

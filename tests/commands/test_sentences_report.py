@@ -1,4 +1,6 @@
-"""``probing sentences report`` and ``probing changes report`` print what the reports return, in every form; `runs` lists the runs."""
+"""``probing sentences report`` and ``probing changes report`` print what the reports return, in every form; `runs`
+lists the runs.
+"""
 
 import json
 

@@ -61,7 +61,9 @@ def request_of(cache, tiny_model, tmp_path):
 
 @pytest.fixture(scope="module")
 def trained_once(tiny_model, tmp_path_factory):
-    """Makes a folder with a task, a copy of the tiny model, and what trainings left: of the model, if wanted, and of the copy."""
+    """Makes a folder with a task, a copy of the tiny model, and what trainings left: of the model, if wanted, and of
+    the copy.
+    """
 
     def folder(alone: bool = False, **given) -> SimpleNamespace:
         root, said = tmp_path_factory.mktemp("trained"), []
@@ -110,12 +112,25 @@ def test_every_stored_number_follows_from_the_answers_and_the_labels(family, tmp
     task, data = read_task(str(family.task), tmp_path)
     assert said[0] == "parity: train 180, dev 30, test 90 sentences; 2 labels"
     (row,) = tables_of(out, "sentence_tasks")
-    assert (row["task"], row["protocol"], row["labels"], row["n_train_labels"]) == ("parity", "ours", ["even", "odd"], [90, 90])
-    assert (row["n_train"], row["n_dev"], row["n_test"], row["majority_right"], row["sha256"]) == (180, 30, 90, 45, data.sha256)
+    assert (row["task"], row["protocol"], row["labels"], row["n_train_labels"]) == (
+        "parity",
+        "ours",
+        ["even", "odd"],
+        [90, 90],
+    )
+    assert (row["n_train"], row["n_dev"], row["n_test"], row["majority_right"], row["sha256"]) == (
+        180,
+        30,
+        90,
+        45,
+        data.sha256,
+    )
     assert 25 <= row["surface_right"] <= 65 and (row["level"], row["title"]) == (task.level, task.title)
     examples = tables_of(out, "sentence_examples")
     assert [row["example"] for row in examples] == [one.sha256[:16] for one in data.parts["test"]]
-    assert [row["text"] if task.open else None for row in examples] == [one.text if task.open else None for one in data.parts["test"]]
+    assert [row["text"] if task.open else None for row in examples] == [
+        one.text if task.open else None for one in data.parts["test"]
+    ]
     gold = np.array([row["label"] for row in examples])
     assert [data.labels[label] for label in gold] == [one.label for one in data.parts["test"]]
     readings = {"tiny-bert": {"own", "mlp"}, "tuned": set(READINGS)}
@@ -123,7 +138,11 @@ def test_every_stored_number_follows_from_the_answers_and_the_labels(family, tmp
     for model, expected in readings.items():
         (run,) = [row for row in tables_of(out, "sentence_runs") if row["model"] == model]
         assert (run["layers"], run["width"], run["n_test"], run["left_out"]) == (3, 16, 90, "{}")
-        assert (run["base"], run["variant"], run["tuned_seed"]) == (None if model == "tiny-bert" else "tiny-bert", "", None)
+        assert (run["base"], run["variant"], run["tuned_seed"]) == (
+            None if model == "tiny-bert" else "tiny-bert",
+            "",
+            None,
+        )
         for row in tables_of(out, "sentence_predictions", model):
             key = tuple(row[name] for name in ("pooling", "layer", "reading", "portion"))
             right[(model, *key)] = np.array(row["predicted"]) == gold
@@ -139,7 +158,9 @@ def test_every_stored_number_follows_from_the_answers_and_the_labels(family, tmp
     for model in readings:
         for row in tables_of(out, "sentence_pairs", model):
             ours = right[(model, row["pooling"], row["layer"], row["reading"], row["portion"])]
-            theirs = right[(row["with_model"], row["with_pooling"], row["with_layer"], row["with_reading"], row["with_portion"])]
+            theirs = right[
+                (row["with_model"], row["with_pooling"], row["with_layer"], row["with_reading"], row["with_portion"])
+            ]
             counts = [(a & b).sum() for a, b in ((ours, theirs), (ours, ~theirs), (~ours, theirs), (~ours, ~theirs))]
             assert [row[name] for name in ("both", "only_this", "only_other", "neither")] == counts
     check_pairs(out)
@@ -162,7 +183,9 @@ def check_pairs(out):
         }
         expected |= {(*cell, "mlp", 1, *cell, *own)} if dev["mlp"] > dev["own"] else set()
     for pooling in POOLINGS:
-        dev = {row["layer"]: row["dev_right"] for row in tables_of(out, "sentence_scores", "tuned") if chosen(row, pooling)}
+        dev = {
+            row["layer"]: row["dev_right"] for row in tables_of(out, "sentence_scores", "tuned") if chosen(row, pooling)
+        }
         best = min(layer for layer in LAYERS if dev[layer] == max(dev.values()))
         expected |= {(pooling, best, *own, pooling, layer, *own) for layer in LAYERS}
     assert len(rows) == len(set(rows)) and set(rows) == expected
@@ -204,7 +227,9 @@ def test_a_rotation_of_all_states_is_found_by_new_probes_alone(beside, parity, m
     plant(monkeypatch, tiny_bert=flat(in_tokens(True, True)), tuned=rotated(in_tokens(True, True)))
     out = train_sentences(beside(parity, readings=("own", "frozen"), **WHOLE))
     for pooling in POOLINGS:
-        assert max(accuracy(out, "tuned", "frozen", pooling)) < 0.67 and min(accuracy(out, "tuned", "own", pooling)) == 1
+        assert (
+            max(accuracy(out, "tuned", "frozen", pooling)) < 0.67 and min(accuracy(out, "tuned", "own", pooling)) == 1
+        )
 
 
 def test_a_label_only_in_other_tokens_is_lost_to_the_first_and_held_by_the_mean(beside, parity, monkeypatch):
@@ -225,16 +250,24 @@ def test_noise_in_the_labels_direction_is_found_by_no_reading(beside, parity, mo
         assert max(accuracy(out, "tuned", reading, pooling)) < 0.67, (reading, pooling)
 
 
-def test_a_tuned_model_without_its_base_is_refused_by_name(request_of, beside, tiny_model, tuned, parity, tmp_path, monkeypatch):
-    with pytest.raises(OptionError, match=r"got the reading 'frozen' for .*tiny-bert, whose base is not known; name the model"):
+def test_a_tuned_model_without_its_base_is_refused_by_name(
+    request_of, beside, tiny_model, tuned, parity, tmp_path, monkeypatch
+):
+    with pytest.raises(
+        OptionError, match=r"got the reading 'frozen' for .*tiny-bert, whose base is not known; name the model"
+    ):
         train_sentences(request_of(parity, readings=("own", "frozen")))
     with pytest.raises(ModelError, match=r"no folder .*nowhere"):
         train_sentences(beside(parity, base=str(tmp_path / "nowhere")))
-    with pytest.raises(ModelError, match=r"tiny-bert and its base have the same name; give the model another with --name"):
+    with pytest.raises(
+        ModelError, match=r"tiny-bert and its base have the same name; give the model another with --name"
+    ):
         train_sentences(beside(parity, name="tiny-bert"))
     note = {"base": "no/such-model", "objective": "CoLA", "recipe": {}}
     (tuned / "finetuning.json").write_text(json.dumps(note))
-    with pytest.raises(ModelError, match=r"tuned was fine-tuned from such-model, which cannot be used: .*; name its folder \(--base\)"):
+    with pytest.raises(
+        ModelError, match=r"tuned was fine-tuned from such-model, which cannot be used: .*; name its folder \(--base\)"
+    ):
         train_sentences(request_of(parity, model=str(tuned)))
     recipe = {"objective": "cola", "base_weights": "f" * 64, "data_sha256": "d", "learning_rate": 0.1}
     (tuned / "finetuning.json").write_text(json.dumps(note | {"base": str(tiny_model), "recipe": recipe}))
@@ -253,9 +286,15 @@ def test_a_tuned_model_without_its_base_is_refused_by_name(request_of, beside, t
         ([(text, "even") for text, _ in labelled(90)], "got 1 classes"),
         (labelled(3), "expected at least 40"),
         ([(f"caf\xe9 {text}", label) for text, label in labelled(90)], "UTF-8"),
-        ([(text, label) for text, _ in labelled(90) for label in ("even", "odd")], "expected 2 to 50|expected at least 40|0 classes"),
         (
-            [(" ".join(["red"] * (600 if place else 10_000) + [str(place)]), label) for place, (_, label) in enumerate(labelled(90))],
+            [(text, label) for text, _ in labelled(90) for label in ("even", "odd")],
+            "expected 2 to 50|expected at least 40|0 classes",
+        ),
+        (
+            [
+                (" ".join(["red"] * (600 if place else 10_000) + [str(place)]), label)
+                for place, (_, label) in enumerate(labelled(90))
+            ],
             "give shorter sentences",
         ),
     ],
@@ -283,7 +322,9 @@ def test_a_long_sentence_and_contradictions_are_counted_and_the_others_asked(req
     too_long = {part: sum(len(one.text) > 1000 for one in examples) for part, examples in data.parts.items()}
     assert sum(too_long.values()) > 20 and too_long["test"]
     for run in tables_of(out, "sentence_runs"):
-        assert json.loads(run["left_out"]) == {part: {"longer than the model takes": n} for part, n in too_long.items() if n}
+        assert json.loads(run["left_out"]) == {
+            part: {"longer than the model takes": n} for part, n in too_long.items() if n
+        }
         assert run["n_test"] == len(data.parts["test"]) - too_long["test"]
     for row in tables_of(out, "sentence_predictions"):
         assert [said == LEFT_OUT for said in row["predicted"]] == [len(one.text) > 1000 for one in data.parts["test"]]
@@ -337,7 +378,9 @@ def test_a_worker_that_opens_model_and_base_by_itself_writes_the_same(beside, pa
         train_sentences(beside(parity, out=tmp_path / "older", portions=(1,)))
 
 
-def test_a_base_that_was_probed_before_gives_its_relatives_the_same_bytes(request_of, beside, parity, tmp_path, monkeypatch):
+def test_a_base_that_was_probed_before_gives_its_relatives_the_same_bytes(
+    request_of, beside, parity, tmp_path, monkeypatch
+):
     whole = bytes_of(train_sentences(beside(parity, **WHOLE)))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
     train_sentences(request_of(parity, out=tmp_path / "base", **WHOLE))
@@ -366,7 +409,9 @@ def test_the_second_call_does_nothing_and_lost_files_are_made_again(request_of, 
     whole, times = bytes_of(out), {path: path.stat().st_mtime_ns for path in out.iterdir()}
     train_sentences(wanted)
     assert {path: path.stat().st_mtime_ns for path in out.iterdir()} == times
-    for number, table in enumerate(("sentence_scores", "sentence_predictions", "sentence_pairs", "sentence_tasks", "sentence_runs")):
+    for number, table in enumerate(
+        ("sentence_scores", "sentence_predictions", "sentence_pairs", "sentence_tasks", "sentence_runs")
+    ):
         (path,) = out.glob(f"{table}-*.parquet")
         if number % 2:
             path.unlink()
@@ -388,7 +433,9 @@ def test_other_data_of_the_same_name_are_refused(request_of, family, parity, tmp
     shutil.copytree(family.out, tmp_path / "out")
     (tmp_path / "elsewhere").mkdir()
     other = write_task(tmp_path / "elsewhere" / "parity.tsv", labelled(240, seed=1))
-    with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .* has other data for a task also called parity; rename the file"):
+    with pytest.raises(
+        OptionError, match=r"run [0-9a-f]{16} in .* has other data for a task also called parity; rename the file"
+    ):
         train_sentences(request_of(other))
     with pytest.raises(OptionError, match=r"two of the tasks .* are called parity; rename one of the files"):
         train_sentences(request_of(parity, other))

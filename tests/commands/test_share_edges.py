@@ -15,7 +15,8 @@ from probing.store.parquet import read_table, write_table
 from probing.workflows.share.manifest import MANIFEST, describe, read_manifest
 from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, plant_edge_runs
 
-#: One run of every kind, encoder and sort of labels, with and without codes and predictions; two that differ in their seed alone.
+#: One run of every kind, encoder and sort of labels, with and without codes and predictions; two that differ in their
+#: seed alone.
 OURS = [
     PlantedEdgeRun(task=SRL),
     PlantedEdgeRun(task=SRL, seed=1),
@@ -39,7 +40,16 @@ def pushed_to(folder, runs):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROBING_CACHE", str(folder / "owner" / "cache"))
         patch.setenv("PROBING_SNAPSHOT", str(folder / "owner" / "snapshot"))
-        words = ["push", "edges", "--model", "nesia-mini", "--to-folder", str(folder / "shared"), "--licence", "CC-BY-SA-4.0"]
+        words = [
+            "push",
+            "edges",
+            "--model",
+            "nesia-mini",
+            "--to-folder",
+            str(folder / "shared"),
+            "--licence",
+            "CC-BY-SA-4.0",
+        ]
         result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     return folder
@@ -56,7 +66,9 @@ def shared(pushed, at, tmp_path):
 def seal(folder):
     """Writes the manifest again, so that sums are right whatever was changed."""
     old = read_manifest(folder / MANIFEST)
-    (folder / MANIFEST).write_text(describe(folder, "edges", old.model, "", old.code_version).model_dump_json(), encoding="utf-8")
+    (folder / MANIFEST).write_text(
+        describe(folder, "edges", old.model, "", old.code_version).model_dump_json(), encoding="utf-8"
+    )
 
 
 def test_runs_come_back_as_they_were_and_are_reported(run, at, shared, tmp_path):
@@ -66,7 +78,11 @@ def test_runs_come_back_as_they_were_and_are_reported(run, at, shared, tmp_path)
     run("pull", "--from-folder", shared)
     assert check_store([tmp_path / "taker" / "cache" / "runs"]) == []
     assert [run(*words).stdout for words in reports] == before
-    rows = [row for path in (tmp_path / "taker").rglob("edge_runs-*.parquet") for row in read_table(path, "edge_runs").to_pylist()]
+    rows = [
+        row
+        for path in (tmp_path / "taker").rglob("edge_runs-*.parquet")
+        for row in read_table(path, "edge_runs").to_pylist()
+    ]
     assert sorted(row["run_id"] for row in rows) == sorted(one.run_id for one in OURS)
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "taker" / "cache" / "runs").iterdir()}
     run("pull", "--from-folder", shared)
@@ -77,7 +93,9 @@ def test_the_card_names_the_runs_and_the_licence_of_every_task(shared):
     card = (shared / "README.md").read_text(encoding="utf-8")
     matter = yaml.safe_load(card.split("---")[1])
     assert matter["license"] == "cc-by-sa-4.0"
-    assert {one["config_name"] for one in matter["configs"]} == {path.name.split("-")[0] for path in (shared / "data").iterdir()}
+    assert {one["config_name"] for one in matter["configs"]} == {
+        path.name.split("-")[0] for path in (shared / "data").iterdir()
+    }
     assert "| proto-roles | not to be shown |" in card and all(f"`{one.run_id}`" in card for one in OURS)
 
 
@@ -144,11 +162,15 @@ DAMAGE = {
         "holds rows that belong in 'edge_labels-ccg",
     ),
     "foreign table": (
-        lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"),
+        lambda folder: shutil.copy(
+            sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"
+        ),
         "named after no shared table",
     ),
     "other table": (
-        lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_codes-x.parquet"),
+        lambda folder: shutil.copy(
+            sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_codes-x.parquet"
+        ),
         "holds the table 'edge_mix'",
     ),
     "endless label numbers": (
@@ -187,7 +209,11 @@ def test_a_pull_refuses_what_is_not_whole_though_its_sums_are_right(run, at, sha
 
 
 def test_counts_that_a_share_lacks_or_has_wrong_are_those_of_its_answers(run, at, shared, tmp_path):
-    counts = {path.name: path.read_bytes() for table in ("sentence_counts", "traces") for path in (shared / "data").glob(f"edge_{table}-*")}
+    counts = {
+        path.name: path.read_bytes()
+        for table in ("sentence_counts", "traces")
+        for path in (shared / "data").glob(f"edge_{table}-*")
+    }
     for name in counts:
         (shared / "data" / name).unlink()
     name = min(counts)
@@ -196,7 +222,10 @@ def test_counts_that_a_share_lacks_or_has_wrong_are_those_of_its_answers(run, at
     seal(shared)
     at(tmp_path / "taker")
     run("pull", "--from-folder", shared)
-    assert len(counts) > 4 and {name: (tmp_path / "taker" / "cache" / "runs" / name).read_bytes() for name in counts} == counts
+    assert (
+        len(counts) > 4
+        and {name: (tmp_path / "taker" / "cache" / "runs" / name).read_bytes() for name in counts} == counts
+    )
 
 
 def test_other_data_of_a_task_that_is_here_are_refused(run, at, shared, tmp_path):

@@ -30,7 +30,12 @@ def shipped(table: str) -> dict[str, list[str]]:
 
 
 def rows_of(table: str, folder: Path, run_id: str) -> list[dict]:
-    rows = [row for path in files_of(table, folder) for row in read_table(path, table).to_pylist() if row["run_id"] == run_id]
+    rows = [
+        row
+        for path in files_of(table, folder)
+        for row in read_table(path, table).to_pylist()
+        if row["run_id"] == run_id
+    ]
     return sorted(rows, key=str)
 
 
@@ -55,5 +60,10 @@ def test_what_ships_of_a_model_is_shared_with_every_row(model, tmp_path, monkeyp
 def test_a_refused_push_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     with pytest.raises(StoreError, match="no recoveries of lost facts and no series of nesia-mini"):
-        push(PushRequest("forgetting", "nesia-mini", runs=(SNAPSHOT,)), LocalFolder(tmp_path / "shared"), "there", lambda line: None)
+        push(
+            PushRequest("forgetting", "nesia-mini", runs=(SNAPSHOT,)),
+            LocalFolder(tmp_path / "shared"),
+            "there",
+            lambda line: None,
+        )
     assert not (cache_folder() / "hub" / "outgoing" / "forgetting").exists() and not (tmp_path / "shared").exists()

@@ -1,4 +1,6 @@
-"""``push sentences`` and ``pull``: probes of sentences and changes go together; a round trip through a folder, and what is refused."""
+"""``push sentences`` and ``pull``: probes of sentences and changes go together; a round trip through a folder, and what
+is refused.
+"""
 
 import json
 import shutil
@@ -44,7 +46,9 @@ def shared(pushed, at, tmp_path):
 def seal(folder):
     """Writes the manifest again, so that sums are right whatever was changed."""
     old = read_manifest(folder / MANIFEST)
-    (folder / MANIFEST).write_text(describe(folder, "sentences", old.model, "", old.code_version).model_dump_json(), encoding="utf-8")
+    (folder / MANIFEST).write_text(
+        describe(folder, "sentences", old.model, "", old.code_version).model_dump_json(), encoding="utf-8"
+    )
 
 
 def test_runs_come_back_as_they_were_and_are_reported(run, at, pushed, shared, tmp_path):
@@ -64,8 +68,12 @@ def test_runs_come_back_as_they_were_and_are_reported(run, at, pushed, shared, t
 
 def test_words_are_shared_only_where_the_licence_of_a_built_in_task_allows_it(shared):
     files = {task.name: shared / "data" / f"sentence_examples-{task.name}-ours.parquet" for task in (BIGRAM, ODD, OWN)}
-    texts = {name: set(read_table(path, "sentence_examples").column("text").to_pylist()) for name, path in files.items()}
-    assert texts[BIGRAM.name] == texts[OWN.name] == {None} and None not in texts[ODD.name] and len(texts[ODD.name]) == 200
+    texts = {
+        name: set(read_table(path, "sentence_examples").column("text").to_pylist()) for name, path in files.items()
+    }
+    assert (
+        texts[BIGRAM.name] == texts[OWN.name] == {None} and None not in texts[ODD.name] and len(texts[ODD.name]) == 200
+    )
     assert b"my-reviews by" not in b"".join(path.read_bytes() for path in shared.rglob("*") if path.is_file())
     card = (shared / "README.md").read_text(encoding="utf-8")
     assert "| bigram-shift | not to be shown |" in card and "| what fine-tuning changed |" in card
@@ -98,11 +106,23 @@ def changed(path, table, **values):
     [
         ("sentence_predictions-*", "sentence_predictions", {"predicted": [7] * 200}, "label number 7"),
         ("sentence_runs-*", "sentence_runs", {"model": "another"}, "is of 'another', the manifest says planted-cola"),
-        ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong in 'change_values-0000000000000000"),
-        ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong in 'epoch_perplexity-another"),
+        (
+            "change_values-*",
+            "change_values",
+            {"run_id": "0" * 16},
+            "holds rows that belong in 'change_values-0000000000000000",
+        ),
+        (
+            "epoch_perplexity-*",
+            "epoch_perplexity",
+            {"model": "another"},
+            "holds rows that belong in 'epoch_perplexity-another",
+        ),
     ],
 )
-def test_a_pull_refuses_what_is_not_whole_though_the_sums_are_right(run, at, shared, tmp_path, pattern, table, values, said):
+def test_a_pull_refuses_what_is_not_whole_though_the_sums_are_right(
+    run, at, shared, tmp_path, pattern, table, values, said
+):
     changed(sorted((shared / "data").glob(f"{pattern}.parquet"))[0], table, **values)
     seal(shared)
     at(tmp_path / "taker")

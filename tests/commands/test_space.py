@@ -14,7 +14,9 @@ def listed(run) -> dict[tuple[str, str], int]:
     return {(one["what"], one["name"]): one["bytes"] for one in json.loads(run("space", "--json").stdout)}
 
 
-def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(run, cache, tiny_model, facts_file, monkeypatch, tmp_path):
+def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(
+    run, cache, tiny_model, facts_file, monkeypatch, tmp_path
+):
     monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
     assert listed(run) == {}
     for name in ("one", "two"):
@@ -22,7 +24,9 @@ def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(run,
     save("bert", cache / "models" / "mine")
     sizes = listed(run)
     runs = [name for what, name in sizes if what == "run"]
-    assert len(runs) == 2 and all(sizes.values()) and {name for what, name in sizes if what == "facts"} == {"one", "two"}
+    assert (
+        len(runs) == 2 and all(sizes.values()) and {name for what, name in sizes if what == "facts"} == {"one", "two"}
+    )
     assert sizes["model", "mine"] == sum(path.stat().st_size for path in (cache / "models" / "mine").iterdir())
     assert "facts: 2" in (shown := run("space").output) and "mine" in shown
     refused = CliRunner().invoke(app, ["delete", "facts", "one"], input="n\n")
@@ -34,7 +38,11 @@ def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(run,
     (last,) = (name for what, name in left if what == "run")
     run("delete", "run", last, "--yes")
     run("delete", "model", "mine", "--yes")
-    assert listed(run) == {} and not (cache / "models" / "mine").exists() and not list((cache / "runs").glob("*predictions-*"))
+    assert (
+        listed(run) == {}
+        and not (cache / "models" / "mine").exists()
+        and not list((cache / "runs").glob("*predictions-*"))
+    )
 
 
 def no_hub():

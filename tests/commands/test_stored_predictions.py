@@ -33,7 +33,10 @@ def test_compact_log_probabilities_are_within_6_per_cent_of_their_value():
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_rows_keep_fact_and_layer_together(compact):
-    facts = [Fact("trex", "P36", name, "x", "The capital of [X] is [Y] .", f"The capital of {name} is [MASK] .") for name in "abc"]
+    facts = [
+        Fact("trex", "P36", name, "x", "The capital of [X] is [Y] .", f"The capital of {name} is [MASK] .")
+        for name in "abc"
+    ]
     ranks = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.uint32)  # (layers, facts)
     columns = {
         "gold_rank": ranks,
@@ -57,7 +60,11 @@ def test_rows_keep_fact_and_layer_together(compact):
     }
     other = (lambda value: None) if compact else (lambda value: value or None)
     assert got == {
-        (facts[n].fact_id, layer): (int(ranks[i, n]), other(int(columns["other_rank"][i, n])), tuple(columns["top_ids"][i, n].tolist()))
+        (facts[n].fact_id, layer): (
+            int(ranks[i, n]),
+            other(int(columns["other_rank"][i, n])),
+            tuple(columns["top_ids"][i, n].tolist()),
+        )
         for i, layer in enumerate([5, 6])
         for n in range(3)
     }

@@ -13,9 +13,13 @@ from probing.workflows.share.manifest import refuse_name
 
 #: What a command is doing when Ctrl-C comes: DuckDB raises a ``RuntimeError``, other code its own errors.
 BUSY = {
-    "in the database": "duckdb.sql('SELECT a.i, count(*) FROM many a JOIN many b ON a.j = b.j GROUP BY 1 ORDER BY 2').fetchall()",
+    "in the database": (
+        "duckdb.sql('SELECT a.i, count(*) FROM many a JOIN many b ON a.j = b.j GROUP BY 1 ORDER BY 2').fetchall()"
+    ),
     "in Python": "time.sleep(60)",
-    "in code that replaces the error": "try: time.sleep(60)\n    except BaseException: raise ProbingError('cannot go on')",
+    "in code that replaces the error": (
+        "try: time.sleep(60)\n    except BaseException: raise ProbingError('cannot go on')"
+    ),
 }
 
 
@@ -61,7 +65,9 @@ def test_no_character_of_a_file_steers_the_terminal(monkeypatch, capsys):
     main.main()
 
 
-@pytest.mark.parametrize("name", ["a;rm b", "`b`", "$(b)", "a\nb", "../b", "/b", "-b", "", "a|b", "a'b", "a\x1b[2J", "a" * 300])
+@pytest.mark.parametrize(
+    "name", ["a;rm b", "`b`", "$(b)", "a\nb", "../b", "/b", "-b", "", "a|b", "a'b", "a\x1b[2J", "a" * 300]
+)
 def test_a_shared_model_has_a_name_that_can_stand_in_a_command(name):
     with pytest.raises(HubError, match=r"got the model .* expected up to 200 letters") as refused:
         refuse_name(name)

@@ -44,7 +44,12 @@ def test_an_empty_folder_gets_a_hundred_steps_from_the_map(train, cache, kind):
     assert "(first 1,024 positions)" in output and "use the recipe" not in output
     for path in heads_in(cache / "heads"):
         recipe = said(path)
-        assert (recipe.start, recipe.steps, recipe.start_positions, recipe.version) == (FROM_LEAST_SQUARES, 100, 1024, VERSION)
+        assert (recipe.start, recipe.steps, recipe.start_positions, recipe.version) == (
+            FROM_LEAST_SQUARES,
+            100,
+            1024,
+            VERSION,
+        )
     before = heads_in(cache / "heads")
     assert "use the recipe" not in train("--head", kind, "--positions", 200, "--batch", 32).output
     assert heads_in(cache / "heads") == before
@@ -68,9 +73,15 @@ def test_heads_of_the_earlier_usual_recipe_go_on_by_it(train, cache):
     lost = sorted(before)[1]
     lost.unlink()
     output = train("--positions", 200).output
-    assert "use the recipe of those in" in output and "start pre-trained" in output and "usual: start least-squares" in output
+    assert (
+        "use the recipe of those in" in output
+        and "start pre-trained" in output
+        and "usual: start least-squares" in output
+    )
     assert heads_in(cache / "heads") == before
-    assert "use the recipe" in train("--positions", 200, "--epochs", 3).output, "the existing heads have the given settings"
+    assert "use the recipe" in train("--positions", 200, "--epochs", 3).output, (
+        "the existing heads have the given settings"
+    )
 
 
 def test_heads_of_the_first_version_are_trained_on_request_and_gone_on_with(train, cache):
@@ -104,7 +115,9 @@ def test_an_unfinished_head_goes_on_by_its_own_recipe(train, cache, monkeypatch)
     assert {(said(path).start, said(path).epochs) for path in heads_in(cache / "heads")} == {("pre-trained", 1)}
 
 
-def test_another_recipe_and_another_text_that_are_asked_for_are_refused_where_heads_lie(train, run, cache, tiny_model, text, tmp_path):
+def test_another_recipe_and_another_text_that_are_asked_for_are_refused_where_heads_lie(
+    train, run, cache, tiny_model, text, tmp_path
+):
     train("--positions", 200, "--start", "pretrained", "--epochs", 1)
     before = heads_in(cache / "heads")
     for words in (("--start", "least-squares"), ("--steps", 7), ("--epochs", 2), ("--rate", 0.01)):
@@ -127,6 +140,8 @@ def test_a_replicate_is_trained_as_the_heads_that_it_is_read_beside(train, cache
 def test_the_loss_of_the_logit_lens_is_stored_only_where_it_was_measured_on_all_positions():
     whole = {"start": 4.0, "logit_lens": 5.0, "map": 4.0}
     assert _of_the_logit_lens(whole, False) == 5.0
-    assert _of_the_logit_lens(whole | {"positions": 16}, False) is None, "the map was taken, so the lens was measured on some alone"
+    assert _of_the_logit_lens(whole | {"positions": 16}, False) is None, (
+        "the map was taken, so the lens was measured on some alone"
+    )
     assert _of_the_logit_lens({"start": 4.4, "logit_lens": 4.0, "map": 5.0, "positions": 16}, False) == 4.4
     assert _of_the_logit_lens({"start": 4.4}, False) == 4.4 and _of_the_logit_lens({"start": 4.4}, True) is None

@@ -39,7 +39,11 @@ def write_squad(folder: Path) -> Path:
         place, capital = _PLACES[number % 3], _CAPITALS[number % 3]
         context = f"The capital of {place} is {capital}. Rocky was born in Boston {number}."
         questions = [
-            {"id": f"{number}a", "question": f"capital of {place}", "answers": [{"text": capital, "answer_start": context.index(capital)}]},
+            {
+                "id": f"{number}a",
+                "question": f"capital of {place}",
+                "answers": [{"text": capital, "answer_start": context.index(capital)}],
+            },
         ]
         if impossible:
             questions[0]["is_impossible"] = False
@@ -58,7 +62,12 @@ def write_msmarco(folder: Path, queries: int = 12) -> Path:
     lists, judgements = [], []
     for query in range(queries):
         hits = [
-            {"qid": query, "docid": f"d{query}-{n}", "rank": n + 1, "content": f"{_CAPITALS[n % 3]} is city {n} of {query}"}
+            {
+                "qid": query,
+                "docid": f"d{query}-{n}",
+                "rank": n + 1,
+                "content": f"{_CAPITALS[n % 3]} is city {n} of {query}",
+            }
             for n in range(12)
         ]
         lists.append({"query": f"city {query}", "hits": hits[::-1]})

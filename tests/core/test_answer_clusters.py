@@ -25,9 +25,15 @@ def sums_of(facts):
 
 def planted(random):
     """Facts of three relations, one of which has a single answer."""
-    answers = [(relation, answer, random.random()) for relation, many in (("P1", 1), ("P2", 30), ("P3", 9)) for answer in range(many)]
+    answers = [
+        (relation, answer, random.random())
+        for relation, many in (("P1", 1), ("P2", 30), ("P3", 9))
+        for answer in range(many)
+    ]
     return [
-        (relation, answer, float(random.random() < known)) for relation, answer, known in answers for _ in range(random.integers(2, 40))
+        (relation, answer, float(random.random() < known))
+        for relation, answer, known in answers
+        for _ in range(random.integers(2, 40))
     ]
 
 
@@ -39,7 +45,9 @@ def test_each_and_micro_are_the_jackknifes_by_hand():
     ordinary = np.sqrt(shares[0] * (1 - shares[0]) / (sums.n[0] - 1))
     assert (high - low)[0] == pytest.approx(2 * stats.t.ppf(0.975, sums.n[0] - 1) * ordinary)
     error = np.sqrt(sums.within[1] * 29 / 30)
-    assert (low[1], high[1]) == pytest.approx((shares[1] - stats.t.ppf(0.975, 29) * error, shares[1] + stats.t.ppf(0.975, 29) * error))
+    assert (low[1], high[1]) == pytest.approx(
+        (shares[1] - stats.t.ppf(0.975, 29) * error, shares[1] + stats.t.ppf(0.975, 29) * error)
+    )
     clusters = np.sum(sums.clusters)
     half = stats.t.ppf(0.975, clusters - 1) * np.sqrt(np.sum(sums.overall) * (clusters - 1) / clusters)
     value = np.sum(sums.total) / np.sum(sums.n)
@@ -73,7 +81,9 @@ def test_it_holds_the_truth_if_answers_are_drawn_again():
         within = (((known - x.T) / (of - n.T) - known / of) ** 2).sum(0)
         overall = (((x.sum() - x) / (n.sum() - n) - x.sum() / n.sum()) ** 2).sum(1)
         sums = ClusterSums(of, known, known, np.full(6, 30), within, overall)
-        ends = {average: answer_interval(sums, average) for average in ("micro", "macro")} | {"facts": wilson(x.sum(), n.sum())}
+        ends = {average: answer_interval(sums, average) for average in ("micro", "macro")} | {
+            "facts": wilson(x.sum(), n.sum())
+        }
         for name, (low, high) in ends.items():
             held[name] += low <= truth <= high
     assert all(368 <= held[name] <= 396 for name in ("micro", "macro")), held

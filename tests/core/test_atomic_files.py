@@ -24,7 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypatch):
     target = atomic_text(tmp_path / "some" / "file", "old")
-    monkeypatch.setattr("shutil.copyfile", lambda source, temporary: temporary.write_text("ha") and _raise(OSError(errno.ENOSPC, "full")))
+    monkeypatch.setattr(
+        "shutil.copyfile",
+        lambda source, temporary: temporary.write_text("ha") and _raise(OSError(errno.ENOSPC, "full")),
+    )
     with pytest.raises(OSError, match="full"):
         atomic_copy(tmp_path / "new", target)
     assert target.read_text() == "old"
@@ -32,7 +35,9 @@ def test_a_file_keeps_what_it_held_until_the_new_one_is_whole(tmp_path, monkeypa
 
 
 def test_what_a_killed_process_left_an_hour_ago_is_removed_by_the_next_write_to_the_folder(tmp_path):
-    killed, working, other = (tmp_path / name for name in ("a.npy.17-0123abcd.tmp", "b.npy.18-0123abcd.tmp", "mine.tmp"))
+    killed, working, other = (
+        tmp_path / name for name in ("a.npy.17-0123abcd.tmp", "b.npy.18-0123abcd.tmp", "mine.tmp")
+    )
     for path in (killed, working, other):
         path.write_text("half")
     for path in (killed, other):
@@ -113,14 +118,21 @@ def test_a_process_that_waits_says_which_process_on_which_machine_works_on_what(
 
 def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("fcntl.flock", lambda *_: _raise(OSError(errno.ENOLCK, "no locks")))
-    with pytest.raises(LockError, match=r"a\.lock: this file system has no locks .*PROBING_CACHE"), exclusive_lock(tmp_path / "a.lock"):
+    with (
+        pytest.raises(LockError, match=r"a\.lock: this file system has no locks .*PROBING_CACHE"),
+        exclusive_lock(tmp_path / "a.lock"),
+    ):
         pass
 
 
 @contextmanager
 def another_process(code, *given):
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, given)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", code, *map(str, given)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     try:
         yield process
@@ -208,14 +220,22 @@ def test_a_full_disk_is_known_whatever_library_wrote(error):
 
 def test_other_errors_are_no_full_disk():
     assert no_room(OSError(errno.EACCES, "Permission denied")) is None
-    assert no_room(RuntimeError("[enforce fail at inline_container.cc:145] PytorchStreamReader failed reading zip archive")) is None
+    assert (
+        no_room(
+            RuntimeError("[enforce fail at inline_container.cc:145] PytorchStreamReader failed reading zip archive")
+        )
+        is None
+    )
 
 
 def test_a_lock_that_another_process_keeps_is_waited_for_up_to_a_limit_and_its_holder_is_named(tmp_path):
     lock, said = tmp_path / "pull.lock", []
     with another_process(HOLDER, lock) as process:
         assert process.stdout.readline() == "held\n"
-        with pytest.raises(LockError, match=f"process {process.pid} on .* has held {lock}"), exclusive_lock(lock, said.append, limit=0.1):
+        with (
+            pytest.raises(LockError, match=f"process {process.pid} on .* has held {lock}"),
+            exclusive_lock(lock, said.append, limit=0.1),
+        ):
             pytest.fail("two hold it")
         assert len(said) == 1
     with exclusive_lock(lock, limit=20):

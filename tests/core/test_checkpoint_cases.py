@@ -13,15 +13,21 @@ from probing.core.own_model.model_check import check_model_folder
 from probing.core.registry import name_of_model
 
 CONFIG = {
-    "model_type": "bert", "architectures": ["BertForMaskedLM"], "num_hidden_layers": 2, "hidden_size": 4, "intermediate_size": 8,
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "num_hidden_layers": 2,
+    "hidden_size": 4,
+    "intermediate_size": 8,
     "vocab_size": 3,
-}  # fmt: skip
+}
 NAMES = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
 
 
 def weights(folder, *names):
-    content = json.dumps({name: {"dtype": "F32", "shape": [3], "data_offsets": [0, 0]} for name in names or NAMES}).encode()
+    content = json.dumps(
+        {name: {"dtype": "F32", "shape": [3], "data_offsets": [0, 0]} for name in names or NAMES}
+    ).encode()
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(content)) + content)
 
 
@@ -35,7 +41,9 @@ def model(folder: Path, **changed) -> Path:
 
 def named(begin):
     """Weights whose names begin otherwise."""
-    return lambda folder: weights(folder, begin.removesuffix("bare.") + NAMES[0].removeprefix("bert." if begin.endswith("bare.") else ""))
+    return lambda folder: weights(
+        folder, begin.removesuffix("bare.") + NAMES[0].removeprefix("bert." if begin.endswith("bare.") else "")
+    )
 
 
 def file(name, content: bytes | str | object = b"x", *gone):
@@ -73,58 +81,111 @@ def only(*made):
 
 MINE = dict.fromkeys(NAMES, 1.0)
 WAYS = {
-    "a pointer to weights": (file("model.safetensors", POINTER), "git-lfs pointer in place of model.safetensors.*git lfs pull"),
-    "a pointer to a pickle": (file("pytorch_model.bin", POINTER, "model.safetensors"), "git-lfs pointer in place of pytorch_model.bin"),
+    "a pointer to weights": (
+        file("model.safetensors", POINTER),
+        "git-lfs pointer in place of model.safetensors.*git lfs pull",
+    ),
+    "a pointer to a pickle": (
+        file("pytorch_model.bin", POINTER, "model.safetensors"),
+        "git-lfs pointer in place of pytorch_model.bin",
+    ),
     "a pointer to a configuration": (file("config.json", POINTER), "git-lfs pointer in place of config.json"),
     "an adapter": (
-        file("adapter_config.json", {"base_model_name_or_path": "some/base"}, "config.json"), "PEFT for some/base.*merge_and_unload",
+        file("adapter_config.json", {"base_model_name_or_path": "some/base"}, "config.json"),
+        "PEFT for some/base.*merge_and_unload",
     ),
-    "an adapter beside a model": (file("adapter_config.json", {}), "adapter of PEFT for another model.*save_pretrained"),
-    "a run": (only("checkpoint-500/", "checkpoint-1000/", "trainer_state.json"), "has one inside: name .*checkpoint-1000$"),
+    "an adapter beside a model": (
+        file("adapter_config.json", {}),
+        "adapter of PEFT for another model.*save_pretrained",
+    ),
+    "a run": (
+        only("checkpoint-500/", "checkpoint-1000/", "trainer_state.json"),
+        "has one inside: name .*checkpoint-1000$",
+    ),
     "an old sentence transformer": (only("0_Transformer/", "modules.json"), "has one inside: name .*0_Transformer$"),
-    "the hub's cache": (only("snapshots/old/", "snapshots/main-commit/", "refs/main"), "has one inside: name .*main-commit$"),
-    "a state of accelerate": (only("model.safetensors", "random_states_0.pkl"), r"no config.json.*accelerate: unwrap_model\(model\)"),
+    "the hub's cache": (
+        only("snapshots/old/", "snapshots/main-commit/", "refs/main"),
+        "has one inside: name .*main-commit$",
+    ),
+    "a state of accelerate": (
+        only("model.safetensors", "random_states_0.pkl"),
+        r"no config.json.*accelerate: unwrap_model\(model\)",
+    ),
     "TensorFlow": (file("tf_model.h5", b"x", "model.safetensors"), "but tf_model.h5.*from_tf"),
-    "TensorFlow's checkpoint": (only("bert_config.json", "bert_model.ckpt.index"), "but bert_model.ckpt.index.*TensorFlow"),
+    "TensorFlow's checkpoint": (
+        only("bert_config.json", "bert_model.ckpt.index"),
+        "but bert_model.ckpt.index.*TensorFlow",
+    ),
     "Flax": (file("flax_model.msgpack", b"x", "model.safetensors"), "but flax_model.msgpack.*from_flax"),
     "ONNX": (file("model.onnx", b"x", "model.safetensors"), "but model.onnx"),
     "DeepSpeed": (only("global_step9/x", "zero_to_fp32.py"), r"but global_step9.*zero_to_fp32\.py"),
     "another name": (file("weights.pth", b"x", "model.safetensors"), "but weights.pth.*save_pretrained"),
-    "integers": (bin_of({**MINE, "x": torch.CharStorage}), "stores weights as torch.CharStorage, expected floating-point"),
+    "integers": (
+        bin_of({**MINE, "x": torch.CharStorage}),
+        "stores weights as torch.CharStorage, expected floating-point",
+    ),
     "nothing": (only(), "no config.json; save the model itself with save_pretrained"),
     "code of a new kind": (
-        lambda folder: model(folder, model_type="mine", auto_map={"AutoConfig": "own.Config"}), r"is a mine model.*own code .own\.Config",
+        lambda folder: model(folder, model_type="mine", auto_map={"AutoConfig": "own.Config"}),
+        r"is a mine model.*own code .own\.Config",
     ),
     "no kind": (lambda folder: model(folder, model_type=None), 'no "model_type"'),
     "a page for a configuration": (file("config.json", b"<html>"), "config.json that cannot be read"),
-    "an old configuration": (lambda folder: (folder / "config.json").rename(folder / "bert_config.json"), "rename its bert_config.json"),
+    "an old configuration": (
+        lambda folder: (folder / "config.json").rename(folder / "bert_config.json"),
+        "rename its bert_config.json",
+    ),
     "a million layers": (lambda folder: model(folder, num_hidden_layers=10**6), "1000000 layers, expected 1 to 255"),
     "a decoder": (lambda folder: model(folder, is_decoder=True), "is a decoder"),
     "a whole model": (bin_of({**MINE, "made": Path("x")}), r"objects of Python \(pathlib.*save_pretrained"),
     "a later protocol": (bin_of(MINE, 4), "pickle of protocol 4.*save_pretrained"),
-    "a page for weights": (bin_of(b"<!DOCTYPE html>"), "pytorch_model.bin, which is missing, damaged .*web page; copy or download"),
+    "a page for weights": (
+        bin_of(b"<!DOCTYPE html>"),
+        "pytorch_model.bin, which is missing, damaged .*web page; copy or download",
+    ),
     "a part of the weights": (file("model.safetensors", b"\xff" * 9), "model.safetensors, which is missing, damaged"),
     "a missing shard": (
-        file("model.safetensors.index.json", {"weight_map": {"a": "model-1.safetensors"}}, "model.safetensors"), "model-1.* is missing",
+        file("model.safetensors.index.json", {"weight_map": {"a": "model-1.safetensors"}}, "model.safetensors"),
+        "model-1.* is missing",
     ),
-    "a nested state": (bin_of({"epoch": 3, "model_state_dict": MINE}), "under the key 'model_state_dict'.*load_state_dict"),
+    "a nested state": (
+        bin_of({"epoch": 3, "model_state_dict": MINE}),
+        "under the key 'model_state_dict'.*load_state_dict",
+    ),
     **{
         f"names that begin with {begin}": (named(begin), f"begin with '{begin.removesuffix('bare.')}'.*save_pretrained")
-        for begin in ("module.", "_orig_mod.", "_orig_mod.module.", "model.", "anything.at.all.", "bert_model.bare.", "encoder.bare.")
+        for begin in (
+            "module.",
+            "_orig_mod.",
+            "_orig_mod.module.",
+            "model.",
+            "anything.at.all.",
+            "bert_model.bare.",
+            "encoder.bare.",
+        )
     },
     "names of a pickle": (bin_of({f"module.{name}": 1.0 for name in NAMES}), "begin with 'module.'"),
-    "a slow tokenizer": (file("tokenizer_config.json", {"tokenizer_class": "PhobertTokenizer"}), "Python only.*cannot be used"),
+    "a slow tokenizer": (
+        file("tokenizer_config.json", {"tokenizer_class": "PhobertTokenizer"}),
+        "Python only.*cannot be used",
+    ),
     "a slow tokenizer of the configuration": (
-        lambda folder: model(folder, tokenizer_class="BertJapaneseTokenizer"), "Python only .BertJapaneseTokenizer",
+        lambda folder: model(folder, tokenizer_class="BertJapaneseTokenizer"),
+        "Python only .BertJapaneseTokenizer",
     ),
     "a tokenizer with code of its own": (
-        file("tokenizer_config.json", {"tokenizer_class": "Mine", "auto_map": {"AutoTokenizer": ["own.Mine", None]}}), "only .Mine",
+        file("tokenizer_config.json", {"tokenizer_class": "Mine", "auto_map": {"AutoTokenizer": ["own.Mine", None]}}),
+        "only .Mine",
     ),
-    "more tokens than rows": (file("added_tokens.json", {"[E1]": 3, "[E2]": 4}), "has 5 tokens.*2 more than the 3.*resize_token"),
+    "more tokens than rows": (
+        file("added_tokens.json", {"[E1]": 3, "[E2]": 4}),
+        "has 5 tokens.*2 more than the 3.*resize_token",
+    ),
     "an undeclared mask": (
-        file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}), r'put "mask_token": "\[MASK\]" into',
+        file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        r'put "mask_token": "\[MASK\]" into',
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WAYS)

@@ -26,7 +26,12 @@ from probing.core.nesia.corpus import (
 from probing.core.nesia.training_text import training_text, words_to_hold
 
 BORN = Relation(
-    "P19", "trex", "place of birth", "N-1", {"default": "[X] was born in [Y]."}, ("[X] is a native of [Y].", "[Y] saw [X]'s birth.")
+    "P19",
+    "trex",
+    "place of birth",
+    "N-1",
+    {"default": "[X] was born in [Y]."},
+    ("[X] is a native of [Y].", "[Y] saw [X]'s birth."),
 )
 
 
@@ -55,7 +60,9 @@ def lama(tmp_path):
         {
             "sub_label": one.subject,
             "obj_label": one.object,
-            "evidences": [{"obj_surface": one.object, "masked_sentence": f"{one.subject} came from [MASK] in winter ."}],
+            "evidences": [
+                {"obj_surface": one.object, "masked_sentence": f"{one.subject} came from [MASK] in winter ."}
+            ],
         }
         for one in MANY[::2]
     ]
@@ -72,7 +79,10 @@ def wikitext(tmp_path):
 
 def test_wikitext_gives_sentences_without_headings_marks_and_unknown_words(tmp_path):
     path = tmp_path / "wiki"
-    path.write_text(" = Title = \n\n A well @-@ known town of 1 @,@ 000 souls . It has a <unk> in it . Short one .\n", encoding="utf-8")
+    path.write_text(
+        " = Title = \n\n A well @-@ known town of 1 @,@ 000 souls . It has a <unk> in it . Short one .\n",
+        encoding="utf-8",
+    )
     assert list(wikitext_sentences(path)) == ["A well-known town of 1,000 souls ."]
 
 
@@ -149,7 +159,9 @@ def test_pairs_are_found_as_whole_words_whatever_case_and_punctuation():
 
 
 def test_held_out_pairs_are_in_no_sentence_that_is_left():
-    sentences = text("Rocky comes from Philadelphia .", "philadelphia loves ROCKY !", "Rocky runs .", "Philadelphia is big .")
+    sentences = text(
+        "Rocky comes from Philadelphia .", "philadelphia loves ROCKY !", "Rocky runs .", "Philadelphia is big ."
+    )
     left = hold_out(sentences, {("rocky", "philadelphia")})
     assert [s.text for s in left] == ["Rocky runs .", "Philadelphia is big ."]
 
@@ -179,7 +191,12 @@ def test_a_held_out_facts_own_evidence_is_dropped_in_whatever_form_it_names_the_
 
 
 def test_a_sentence_that_is_evidence_for_two_facts_is_dropped_for_either():
-    both = merge([Sentence("It is so .", ("a",), "evidence", (("x", "a"),)), Sentence("It is so .", ("b",), "evidence", (("y", "b"),))])
+    both = merge(
+        [
+            Sentence("It is so .", ("a",), "evidence", (("x", "a"),)),
+            Sentence("It is so .", ("b",), "evidence", (("y", "b"),)),
+        ]
+    )
     assert both == [Sentence("It is so .", ("a", "b"), "evidence", (("x", "a"), ("y", "b")))]
     assert hold_out(both, {("y", "b")}) == []
 

@@ -9,10 +9,16 @@ from probing.core.stats.paired_tests import PairedCounts, mcnemar_exact
 def test_shares_are_those_of_the_scored_half_at_the_chosen_layers():
     # Layers 1, 2 and 3 (the last); 10 scored facts a relation, of which the last layer knows 4 and 5.
     early = ExitCounts(
-        "early", {1: 2, 2: 9, 3: 4}, {1: PairedCounts(1, 0, 3, 6), 2: PairedCounts(3, 3, 1, 3), 3: PairedCounts(4, 0, 0, 6)}, 8
+        "early",
+        {1: 2, 2: 9, 3: 4},
+        {1: PairedCounts(1, 0, 3, 6), 2: PairedCounts(3, 3, 1, 3), 3: PairedCounts(4, 0, 0, 6)},
+        8,
     )
     late = ExitCounts(
-        "late", {1: 0, 2: 3, 3: 6}, {1: PairedCounts(0, 0, 5, 5), 2: PairedCounts(2, 1, 3, 4), 3: PairedCounts(5, 0, 0, 5)}, 6
+        "late",
+        {1: 0, 2: 3, 3: 6},
+        {1: PairedCounts(0, 0, 5, 5), 2: PairedCounts(2, 1, 3, 4), 3: PairedCounts(5, 0, 0, 5)},
+        6,
     )
     found = early_exit([early, late])
     assert found.layers == {"early": 2, "late": 3}
@@ -39,7 +45,13 @@ def test_a_relation_without_facts_to_choose_on_exits_at_the_last_layer():
 
 def test_without_scored_facts_there_is_no_value():
     found = early_exit([ExitCounts("empty", {1: 1, 2: 0}, {}, 0)])
-    assert (found.n, found.last_layer, found.early_exit, found.union, found.difference.value) == (0, None, None, None, None)
+    assert (found.n, found.last_layer, found.early_exit, found.union, found.difference.value) == (
+        0,
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_union_that_cannot_be_is_refused():

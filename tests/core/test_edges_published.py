@@ -6,7 +6,8 @@ from probing.core.edges.numbers import expected_layer, k_gains
 from probing.core.edges.published import PublishedEdges
 
 PAPER = PublishedEdges.read()
-#: Encoder and task -> expected layer and K of the gains, as recomputed from the authors' stored table by equation 4 of the paper.
+#: Encoder and task -> expected layer and K of the gains, as recomputed from the authors' stored table by equation 4 of
+#: the paper.
 EXPECTED = {
     ("base", "pos"): (1.76, 1.72),
     ("large", "pos"): (3.39, 1.60),
@@ -27,7 +28,8 @@ EXPECTED = {
 }
 
 
-#: The table has F1 to a hundredth of a point; the expected layers were computed before that rounding, which moves POS most.
+#: The table has F1 to a hundredth of a point; the expected layers were computed before that rounding, which moves POS
+#: most.
 ROUNDED = 0.015
 
 

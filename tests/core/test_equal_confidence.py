@@ -11,7 +11,10 @@ from probing.core.stats.equal_confidence import Answers, at_equal_confidence, pa
 def answers(back, confidence=None, relations=None, of=None):
     rows = np.atleast_2d(np.array(back, bool))
     n = rows.shape[1]
-    numbers = [np.zeros(n, int) if relations is None else np.array(relations), np.arange(n) if of is None else np.array(of)]
+    numbers = [
+        np.zeros(n, int) if relations is None else np.array(relations),
+        np.arange(n) if of is None else np.array(of),
+    ]
     return Answers(rows, np.full(n, 0.5) if confidence is None else np.array(confidence, float), *numbers)
 
 
@@ -40,7 +43,9 @@ def test_the_difference_at_equal_confidence_is_that_of_statsmodels(both):
     sides = [np.column_stack([np.full(len(counted), one), counted[:, 1:]]) for one in (1.0, 0.0)]
     shares = [fit.predict(rows) for rows in sides]
     assert (found.share, found.yardstick) == pytest.approx([one.mean() for one in shares], abs=1e-5)
-    gradient = np.subtract(*((rows * (one * (1 - one))[:, None]).mean(0) for rows, one in zip(sides, shares, strict=True)))
+    gradient = np.subtract(
+        *((rows * (one * (1 - one))[:, None]).mean(0) for rows, one in zip(sides, shares, strict=True))
+    )
     n, k = design.shape
     # statsmodels corrects for the number of effects, too.
     assert found.error == pytest.approx(np.sqrt(gradient @ fit.cov_params() @ gradient * (n - k) / (n - 1)), rel=1e-3)
@@ -53,13 +58,17 @@ def test_a_share_has_an_interval_over_answers():
     half = 4.30265 * np.sqrt(3.5 * 3 / 2) / 6
     assert (found.value, found.n, found.low, found.high) == (0.5, 6, max(0.0, 0.5 - half), min(1.0, 0.5 + half))
     wide = share(answers([1] * 40 + [0] * 40, of=np.repeat(np.arange(20), 4)))
-    assert (wide.low, wide.high) == pytest.approx([0.5 - (half := 2.09302 * np.sqrt(20 * 4 * 20 / 19) / 80), 0.5 + half], abs=1e-5)
+    assert (wide.low, wide.high) == pytest.approx(
+        [0.5 - (half := 2.09302 * np.sqrt(20 * 4 * 20 / 19) / 80), 0.5 + half], abs=1e-5
+    )
     assert share(answers(np.empty((1, 0)))) is None
 
 
 def test_a_few_answers_that_come_back_as_one_are_not_sure():
     # The rule of three: of 30 answers of which none comes back, up to a tenth may.
-    assert share(answers([0] * 30)).high == pytest.approx(0.1, abs=0.02) and share(answers([1] * 30)).low == pytest.approx(0.9, abs=0.02)
+    assert share(answers([0] * 30)).high == pytest.approx(0.1, abs=0.02) and share(
+        answers([1] * 30)
+    ).low == pytest.approx(0.9, abs=0.02)
     random = np.random.default_rng(5)
     first, few = drawn(2000, 1, 0.5, random=random), drawn(4, 0, 0, random=random)
     for back in (False, True):
@@ -111,6 +120,8 @@ def test_relations_without_exceptions_and_groups_that_all_come_back_stay_finite(
     first, second = drawn(600, 1, 0, random=random), drawn(200, 0, 0, random=random)
     for back in (first.relations < 4, np.ones(600, bool), np.zeros(600, bool)):
         found = at_equal_confidence(Answers(back[None], first.confidence, first.relations, first.answers), second)
-        assert np.isfinite([found.low, found.high, found.error]).all() and found.share == pytest.approx(back.mean(), abs=0.01)
+        assert np.isfinite([found.low, found.high, found.error]).all() and found.share == pytest.approx(
+            back.mean(), abs=0.01
+        )
     certain = answers(random.random((1, 60)) < 0.5, np.tile([0.0, 1.0], 30), np.arange(60) % 2)
     assert np.isfinite(at_equal_confidence(certain, certain).error)

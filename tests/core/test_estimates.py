@@ -80,13 +80,21 @@ def coverage(sizes, shares, times=300):
     rng, held = np.random.default_rng(7), 0
     for _ in range(times):
         hits = rng.binomial(sizes, shares)
-        found = macro([RelationCounts(f"P{n}", int(size), int(hit)) for n, (size, hit) in enumerate(zip(sizes, hits, strict=True))])
+        found = macro(
+            [
+                RelationCounts(f"P{n}", int(size), int(hit))
+                for n, (size, hit) in enumerate(zip(sizes, hits, strict=True))
+            ]
+        )
         held += found.low <= np.mean(shares) <= found.high
     return held / times
 
 
 #: A dozen relations of 8 to 1000 facts, of which hardly anything to two thirds is known.
-UNEVEN = ([8, 12, 20, 35, 60, 90, 150, 250, 400, 600, 900, 1000], [0.01, 0.2, 0.05, 0.6, 0.02, 0.3, 0.0, 0.1, 0.4, 0.01, 0.15, 0.25])
+UNEVEN = (
+    [8, 12, 20, 35, 60, 90, 150, 250, 400, 600, 900, 1000],
+    [0.01, 0.2, 0.05, 0.6, 0.02, 0.3, 0.0, 0.1, 0.4, 0.01, 0.15, 0.25],
+)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +111,18 @@ def test_macro_of_no_hits_or_of_hits_only_is_no_certainty():
     every = macro([RelationCounts(f"P{n}", 20, 20) for n in range(41)])
     assert (none.value, none.low, every.value, every.high) == (0, 0, 1, 1)
     # As of 820 facts together, of which Wilson allows 0.5 per cent.
-    assert none.high == pytest.approx(slow_wilson(0, 820)[1], rel=0.5) and 1 - every.low == pytest.approx(none.high, rel=0.2)
+    assert none.high == pytest.approx(slow_wilson(0, 820)[1], rel=0.5) and 1 - every.low == pytest.approx(
+        none.high, rel=0.2
+    )
 
 
 def test_the_macro_interval_holds_its_value_and_is_that_of_facts_drawn_again_where_there_are_many():
     rng = random.Random(5)
     many = [RelationCounts("P19", 300, 40), RelationCounts("P36", 250, 150), RelationCounts("P103", 400, 30)]
     facts = [[1] * c.hits + [0] * (c.n - c.hits) for c in many]
-    means = sorted(statistics.fmean(statistics.fmean(rng.choices(values, k=len(values))) for values in facts) for _ in range(1000))
+    means = sorted(
+        statistics.fmean(statistics.fmean(rng.choices(values, k=len(values))) for values in facts) for _ in range(1000)
+    )
     found = macro(many)
     assert (found.low, found.high) == pytest.approx((means[25], means[975]), abs=0.004)
     for counts in (
@@ -148,13 +160,18 @@ def test_micro_mean_has_students_interval():
     # 2.776445 is Student's t for 4 degrees of freedom and 97.5 %.
     half = 2.776445 * statistics.stdev(values) / math.sqrt(5)
     found = micro_mean([of_values("P19", values)])
-    assert (found.low, found.high) == pytest.approx((max(statistics.fmean(values) - half, 0.0), statistics.fmean(values) + half))
+    assert (found.low, found.high) == pytest.approx(
+        (max(statistics.fmean(values) - half, 0.0), statistics.fmean(values) + half)
+    )
 
 
 def test_macro_mean_interval_equals_a_bootstrap_of_the_facts():
     rng = random.Random(6)
     facts = {name: [1 / rng.randint(1, 8) for _ in range(n)] for name, n in (("P19", 60), ("P36", 25), ("P103", 90))}
-    means = sorted(statistics.fmean(statistics.fmean(rng.choices(values, k=len(values))) for values in facts.values()) for _ in range(4000))
+    means = sorted(
+        statistics.fmean(statistics.fmean(rng.choices(values, k=len(values))) for values in facts.values())
+        for _ in range(4000)
+    )
     found = macro_mean([of_values(name, values) for name, values in facts.items()])
     assert (found.low, found.high) == pytest.approx((means[100], means[3900]), abs=0.01)
 

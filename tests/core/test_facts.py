@@ -108,6 +108,8 @@ def test_restrict_counts_by_the_reason_it_is_given():
 
 def test_a_table_without_gaps_is_told_how_a_gap_is_written():
     found = select("own", [fact(subject=name, prompt=f"{name} is in {{}}.") for name in "abc"] + [fact()])
-    assert found.left_out_in_words == "3 not exactly one mask; a gap is written [MASK], <mask> or ___, once in each prompt"
+    assert (
+        found.left_out_in_words == "3 not exactly one mask; a gap is written [MASK], <mask> or ___, once in each prompt"
+    )
     assert select("own", [fact(), fact(subject="x", prompt="x")]).left_out_in_words == "1 not exactly one mask"
     assert select("own", [fact()]).left_out_in_words == "none"

@@ -37,7 +37,10 @@ def unpaired(one: int, other: int, n: int) -> float:
 
 def test_each_definition_forgets_what_was_planted():
     found = {one.relation: one for one in forgetting(PLANTED)}
-    by = {name: [one.relation for one in found.values() if getattr(one, name)] for name in ("caption", "authors", "strict")}
+    by = {
+        name: [one.relation for one in found.values() if getattr(one, name)]
+        for name in ("caption", "authors", "strict")
+    }
     assert by["caption"] == ["all", "caption only", "strict only", "authors only"]
     assert by["authors"] == ["all", "authors only"]
     assert by["strict"] == ["all", "strict only"]
@@ -101,7 +104,9 @@ def test_equal_layers_are_not_forgetting_and_of_equal_inner_layers_the_first_is_
 
 
 def test_relations_without_facts_or_inner_layers_are_never_forgotten():
-    found = forgetting([RelationLayers("nothing", {}), relation("no facts", 0, n=0, l1=(0, 0)), relation("some", 1, l1=(30, 0))])
+    found = forgetting(
+        [RelationLayers("nothing", {}), relation("no facts", 0, n=0, l1=(0, 0)), relation("some", 1, l1=(30, 0))]
+    )
     assert [one.caption for one in found] == [False, False, True]
     assert found[0].last is None and found[1].last is None
     assert found[2].family_size == 1

@@ -7,7 +7,9 @@ from probing.core.questions import with_masks
 
 GAPS = "[MASK]|[mask]|[Mask]|<mask>|<MASK>|___|_______|＿＿＿|[ MASK ]|[BLANK]|[MASK\u200b]|< mask >"
 UNSPACED = "柏林是{}的首都。 ベルリンは{}の首都です。 เบอร์ลินอยู่ใน{}ครับ ເບີລິນຢູ່{}ນະ ប៊ែរឡាំង{}ជា ဘာလင်{}သည် 1989{}年 在{}Berlin"
-NO_GAPS = "snake_case|__init__|a _ b|a __ b|one___two|mask|<masked>|[masks]||Ünï___ço|мир___дом|서울___도|a＿＿＿b|(mask)"
+NO_GAPS = (
+    "snake_case|__init__|a _ b|a __ b|one___two|mask|<masked>|[masks]||Ünï___ço|мир___дом|서울___도|a＿＿＿b|(mask)"
+)
 
 
 @pytest.mark.parametrize("gap", GAPS.split("|"))

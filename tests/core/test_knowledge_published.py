@@ -12,7 +12,12 @@ def test_ner_was_not_published_in_table_3_and_that_is_not_zero():
 
 
 def test_table_3_is_whole_for_the_other_six_models():
-    cells = [PAPER.knowledge(model.name, one.name) for model in PAPER.models for one in PAPER.probe_sets if model.name != "NER-CoNLL"]
+    cells = [
+        PAPER.knowledge(model.name, one.name)
+        for model in PAPER.models
+        for one in PAPER.probe_sets
+        if model.name != "NER-CoNLL"
+    ]
     assert len(cells) == 6 * 4 and None not in cells
     assert PAPER.knowledge("RANK-MSMARCO", "T-REx") == (23, 29)
 

@@ -38,12 +38,17 @@ def test_trex_takes_our_templates_where_the_folder_has_none_or_we_ask_for_them(t
 def test_a_template_set_nobody_has_is_an_error(tmp_path, lines, ours):
     lines("TREx/P19.jsonl", [ROCKY])
     with pytest.raises(
-        FactsError, match=r"no template in the set baroque for the relations P19; P19 has .*default.*; write a line such as .*\"P19\""
+        FactsError,
+        match=(
+            r"no template in the set baroque for the relations P19; P19 has .*default.*; write a line such as .*\"P19\""
+        ),
     ):
         read_lama(tmp_path, ours, "baroque")
 
 
-@pytest.mark.parametrize("named", ["TREx", "T-REx", "trex", "T_REX", "TREx/high_ranked", "data/TREx", "lama/data/TREx/a/b"])
+@pytest.mark.parametrize(
+    "named", ["TREx", "T-REx", "trex", "T_REX", "TREx/high_ranked", "data/TREx", "lama/data/TREx/a/b"]
+)
 @pytest.mark.parametrize("file", ["P19.jsonl", "P19.json", "P19.jsonl.gz"])
 def test_a_part_is_found_in_any_case_and_nesting_and_templates_beside_it(named, file, tmp_path, ours):
     path, above = tmp_path / named / file, tmp_path / named.lower().replace("-", "").replace("_", "").split("trex")[0]
@@ -52,7 +57,10 @@ def test_a_part_is_found_in_any_case_and_nesting_and_templates_beside_it(named, 
     path.write_bytes(gzip.compress(text.encode()) if file.endswith("gz") else text.encode())
     (above / "relations.jsonl").write_text("\ufeff" + json.dumps(BORN))
     (found,) = read_lama(tmp_path, ours)
-    assert (found.template_set, [fact.prompt for fact in found.facts]) == ("lama", ["Rocky  Balboa was born in [MASK]."])
+    assert (found.template_set, [fact.prompt for fact in found.facts]) == (
+        "lama",
+        ["Rocky  Balboa was born in [MASK]."],
+    )
     assert set(folder_relations(tmp_path)) == {"P19"}
 
 
@@ -80,7 +88,9 @@ def test_a_folder_beside_the_parts_is_named(tmp_path, lines, ours):
     lines("TREx/P19.jsonl", [])
     with pytest.raises(FactsError, match=r"no fact in them; expected \.jsonl files that are not empty"):
         read_lama(tmp_path, ours)
-    with pytest.raises(FactsError, match=rf"TREx is one part of LAMA; expected the folder that has the parts, {tmp_path}"):
+    with pytest.raises(
+        FactsError, match=rf"TREx is one part of LAMA; expected the folder that has the parts, {tmp_path}"
+    ):
         read_lama(tmp_path / "TREx", ours)
     (tmp_path / "a" / "Squad").mkdir(parents=True)
     (tmp_path / "b" / "squad").mkdir(parents=True)
@@ -108,13 +118,15 @@ def test_further_templates_of_a_relation_are_further_template_sets(tmp_path, lin
 
 
 @pytest.mark.parametrize(
-    "row", [{"pattern": "[X] is in [Y].", "tense": "present"}, {"template": "[X] in [Y]"}, {"relation": 3, "template": ""}]
+    "row",
+    [{"pattern": "[X] is in [Y].", "tense": "present"}, {"template": "[X] in [Y]"}, {"relation": 3, "template": ""}],
 )
 def test_patterns_without_their_relation_are_refused_with_the_form_of_a_line(row, tmp_path, lines, ours):
     lines("TREx/P19.jsonl", [ROCKY])
     lines("relations.jsonl", [BORN, row])
     with pytest.raises(
-        FactsError, match=r'line 2: got the keys .*; expected a line such as \{"relation": "P19", "template": .*for each template'
+        FactsError,
+        match=r'line 2: got the keys .*; expected a line such as \{"relation": "P19", "template": .*for each template',
     ):
         read_lama(tmp_path, ours)
 
@@ -164,7 +176,11 @@ def test_several_sentences_are_one_text_or_several_wordings(tmp_path, lines, our
     ]
     lines("Squad/test.jsonl", rows)
     (found,) = read_lama(tmp_path, ours)
-    assert [f.prompt for f in found.facts] == ["It rained. The ground is [MASK].", "The sky is [MASK].", "So is the [MASK]."]
+    assert [f.prompt for f in found.facts] == [
+        "It rained. The ground is [MASK].",
+        "The sky is [MASK].",
+        "So is the [MASK].",
+    ]
     assert (found.n_read, found.left_out) == (4, {NOT_ONE_MASK: 1})
     assert {f.object for f in found.facts[1:]} == {"blue"}
 
@@ -173,7 +189,10 @@ def test_a_fact_that_several_rows_word_is_read_once_by_its_first_and_by_each_fur
     def row(*sentences):
         return {"masked_sentences": list(sentences), "obj_label": "solid", "sub": "rock"}
 
-    lines("ConceptNet/test.jsonl", [row("A rock is [MASK].", "Rocks are [MASK]."), row("[MASK] as a rock."), row("Stone is [MASK].")])
+    lines(
+        "ConceptNet/test.jsonl",
+        [row("A rock is [MASK].", "Rocks are [MASK]."), row("[MASK] as a rock."), row("Stone is [MASK].")],
+    )
     (found,) = read_lama(tmp_path, ours)
     assert [f.prompt for f in found.facts] == ["A rock is [MASK].", "Rocks are [MASK]."]
     assert (found.n_read, found.left_out) == (4, {DUPLICATE: 2})
@@ -191,7 +210,9 @@ def test_a_fact_that_several_rows_word_is_read_once_by_its_first_and_by_each_fur
         ("Squad/test.jsonl", '{"masked_sentences": "[MASK]"}', "line 2: masked_sentences is"),
     ],
 )
-def test_a_malformed_line_is_left_out_counted_and_named_and_the_file_only_if_it_has_no_other(tmp_path, ours, name, line, message):
+def test_a_malformed_line_is_left_out_counted_and_named_and_the_file_only_if_it_has_no_other(
+    tmp_path, ours, name, line, message
+):
     path = tmp_path / name
     path.parent.mkdir()
     # The empty first line shows that lines are counted as an editor counts them.

@@ -37,7 +37,10 @@ from probing.core.tasks.task_success import (
     ],
 )
 def test_learned_lies_above_not_learned_could_gain_little_and_few_items_cannot_tell(value, n, baseline, verdict):
-    assert verdict_of("RANK-MSMARCO", task_scores("RANK-MSMARCO", [Beside("nDCG@10", value, n, baseline, RANDOM_ORDER)])) == verdict
+    assert (
+        verdict_of("RANK-MSMARCO", task_scores("RANK-MSMARCO", [Beside("nDCG@10", value, n, baseline, RANDOM_ORDER)]))
+        == verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,10 @@ def test_learned_is_half_of_the_way_to_the_published_score(objective, metric, va
         assert found.closed is found.published is None and found.published_source == ""
     else:
         assert (found.published, found.published_source) == (published.value, published.source)
-        assert found.closed == pytest.approx((value - baseline) / (published.value - baseline)) or published.value <= baseline
+        assert (
+            found.closed == pytest.approx((value - baseline) / (published.value - baseline))
+            or published.value <= baseline
+        )
 
 
 def test_of_tagged_words_the_way_to_the_published_score_is_that_of_the_entities():
@@ -77,7 +83,11 @@ def test_of_tagged_words_the_way_to_the_published_score_is_that_of_the_entities(
 
     good, poor = found(0.72), found(0.3)
     assert verdict_of("NER-CoNLL", good) == "learned" and good[0].closed == pytest.approx(0.72 / 0.924)
-    assert (poor[0].metric, poor[0].published_metric, verdict_of("NER-CoNLL", poor)) == ("words tagged right", "entity F1", "partly")
+    assert (poor[0].metric, poor[0].published_metric, verdict_of("NER-CoNLL", poor)) == (
+        "words tagged right",
+        "entity F1",
+        "partly",
+    )
 
 
 def test_every_published_score_has_a_source_and_is_the_one_of_the_papers_files():
@@ -91,7 +101,9 @@ def test_every_published_score_has_a_source_and_is_the_one_of_the_papers_files()
             assert known[row["objective"]].value == pytest.approx(row["scores"]["BERT"][0] / 100)
     bertnesia = (REPOSITORY / "data" / "published" / "bertnesia.toml").read_text(encoding="utf-8")
     for label, batch in (("QA-SQuAD-1", "F1 88.5"), ("QA-SQuAD-2", "F1 67")):
-        assert f"3e-5, batch 12; {batch}" in bertnesia and known[label].value == pytest.approx(float(batch.split()[1]) / 100)
+        assert f"3e-5, batch 12; {batch}" in bertnesia and known[label].value == pytest.approx(
+            float(batch.split()[1]) / 100
+        )
 
 
 def test_always_no_answer_is_not_learned_however_far_above_a_random_span():
@@ -102,20 +114,32 @@ def test_always_no_answer_is_not_learned_however_far_above_a_random_span():
     ]
     found = task_scores("QA-SQuAD-2", rows)
     assert [(one.metric, one.decides) for one in found] == [("F1", True), ("exact match", False)]
-    assert (found[0].baseline, found[0].baseline_name, found[0].other, found[0].other_name) == (0.505, NO_ANSWER, 0.02, RANDOM_SPAN)
+    assert (found[0].baseline, found[0].baseline_name, found[0].other, found[0].other_name) == (
+        0.505,
+        NO_ANSWER,
+        0.02,
+        RANDOM_SPAN,
+    )
     assert verdict_of("QA-SQuAD-2", found) == "not learned"
 
 
 def test_bm25_is_a_comparison_and_never_the_baseline():
     rows = [Beside("nDCG@10", 0.40, 1000, 0.47, BM25), Beside("nDCG@10", 0.40, 1000, 0.22, RANDOM_ORDER)]
     (found,) = task_scores("RANK-MSMARCO", rows)
-    assert (found.baseline_name, found.other_name, verdict_of("RANK-MSMARCO", [found])) == (RANDOM_ORDER, BM25, "learned")
+    assert (found.baseline_name, found.other_name, verdict_of("RANK-MSMARCO", [found])) == (
+        RANDOM_ORDER,
+        BM25,
+        "learned",
+    )
     (alone,) = task_scores("RANK-MSMARCO", rows[:1])
     assert (alone.baseline, verdict_of("RANK-MSMARCO", [alone])) == (None, "cannot tell")
 
 
 def test_a_model_trained_on_text_has_to_beat_its_base_on_that_text():
-    rows = [Beside("masked accuracy", 0.20, 10_000, beside, name) for beside, name in ((0.05, "most frequent token"), (0.20, BEFORE))]
+    rows = [
+        Beside("masked accuracy", 0.20, 10_000, beside, name)
+        for beside, name in ((0.05, "most frequent token"), (0.20, BEFORE))
+    ]
     assert verdict_of("MLM-SQuAD", task_scores("MLM-SQuAD", rows)) == "not learned"
     assert verdict_of("control", task_scores("control", rows)) == "control"
 
@@ -180,7 +204,9 @@ def test_of_cola_the_correlation_decides_and_not_an_accuracy_that_always_yes_has
         return task_scores("CoLA", rows)
 
     always_yes = scores(0.0, 0.691)
-    assert verdict_of("CoLA", always_yes) == "not learned" and (always_yes[0].low, always_yes[0].high) == fisher(0.0, 1043)
+    assert verdict_of("CoLA", always_yes) == "not learned" and (always_yes[0].low, always_yes[0].high) == fisher(
+        0.0, 1043
+    )
     assert verdict_of("CoLA", scores(0.10, 0.661)) == "partly"
     assert verdict_of("CoLA", scores(0.30, 0.75)) == verdict_of("CoLA", scores(0.2975, 0.75)) == "learned"
     worse = scores(-0.2, 0.5)

@@ -13,8 +13,14 @@ from probing.ui.frame.live_models import Choice, base_of
 
 
 def test_a_model_is_looked_up_without_torch():
-    code = "import sys; from probing.core.model_folders import find_entry; find_entry('nesia-mini'); print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    code = (
+        "import sys; from probing.core.model_folders import find_entry; find_entry('nesia-mini'); print('torch' in"
+        " sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "False"
+    )
 
 
 def test_the_note_beside_a_model_names_its_base(tmp_path):
@@ -31,7 +37,9 @@ def test_a_damaged_note_is_an_error_where_the_model_is_opened_and_no_note_elsewh
     folder.mkdir(parents=True)
     (folder / FINETUNING).write_text(text, encoding="utf-8")
     for read in (finetuning_note, variant_and_seed, lambda place: find_entry(str(place))):
-        with pytest.raises(ModelError, match=r"finetuning\.json is not what finetune writes .*; fine-tune the model again"):
+        with pytest.raises(
+            ModelError, match=r"finetuning\.json is not what finetune writes .*; fine-tune the model again"
+        ):
             read(folder)
     assert training_of("mine") is None
     assert base_of(Choice("mine", str(folder), "")) == ""
@@ -42,7 +50,9 @@ def test_models_that_differ_by_the_seed_of_their_fine_tuning_alone_have_one_vari
         folder = tmp_path / name
         folder.mkdir()
         recipe = {"objective": "cola", "base_weights": "w", "data_sha256": "d", "learning_rate": 2e-5} | fields
-        (folder / FINETUNING).write_text(json.dumps({"base": "b", "objective": "CoLA", "recipe": recipe}), encoding="utf-8")
+        (folder / FINETUNING).write_text(
+            json.dumps({"base": "b", "objective": "CoLA", "recipe": recipe}), encoding="utf-8"
+        )
         return variant_and_seed(folder)
 
     first = noted("first")
@@ -53,7 +63,9 @@ def test_models_that_differ_by_the_seed_of_their_fine_tuning_alone_have_one_vari
     others = [{"steps": 5}, {"pooling": "mean"}, {"beta2": 0.99}]
     assert len({first[0], *(noted(f"other-{n}", **one)[0] for n, one in enumerate(others))}) == 4
     assert variant_and_seed(tmp_path) == ("", None)
-    (tmp_path / FINETUNING).write_text(json.dumps({"base": "b", "objective": "CoLA", "recipe": {"rate": 1}}), encoding="utf-8")
+    (tmp_path / FINETUNING).write_text(
+        json.dumps({"base": "b", "objective": "CoLA", "recipe": {"rate": 1}}), encoding="utf-8"
+    )
     with pytest.raises(ModelError, match="is not what finetune writes"):
         variant_and_seed(tmp_path)
 

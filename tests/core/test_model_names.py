@@ -27,7 +27,9 @@ def test_a_shipped_model_is_called_by_its_objective_and_a_base_by_its_name():
 
 def test_a_further_seed_of_which_only_results_ship_is_called_by_objective_and_seed():
     names = named(
-        "nesia-mini", "nesia-mini-sst-2", *(("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2"), ("mine-seed-2", "nesia-mini", "SST-2"))
+        "nesia-mini",
+        "nesia-mini-sst-2",
+        *(("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2"), ("mine-seed-2", "nesia-mini", "SST-2")),
     )
     assert list(names.values()) == ["nesia-mini", "SST-2", "SST-2, seed 2", "mine-seed-2"]
 
@@ -53,15 +55,29 @@ def test_any_set_of_models_has_names_that_differ_and_do_not_depend_on_their_orde
     listed = [entry.name for entry in REGISTRY.models]
     objectives = ["", "unknown", "pre-training", *(task.label for task in TASKS.values())]
     slugs = [f"{base}-{slug}" for base in ("nesia-mini", "roberta-base", "own") for slug in TASKS]
-    odd = ["control", "QA-SQuAD-1", "qa-squad-1", "nesia-mini · QA-SQuAD-1", "x" * 70, "x" * 71, "…", "a/checkpoint-1", "b/checkpoint-1"]
+    odd = [
+        "control",
+        "QA-SQuAD-1",
+        "qa-squad-1",
+        "nesia-mini · QA-SQuAD-1",
+        "x" * 70,
+        "x" * 71,
+        "…",
+        "a/checkpoint-1",
+        "b/checkpoint-1",
+    ]
     long = [f"{'run-' * draw.randint(5, 20)}{draw.choice('ab')}{'-more' * draw.randint(3, 9)}" for _ in range(8)]
     pool = sorted({*listed, *slugs, *odd, *long})
     chosen = draw.sample(pool, draw.randint(1, len(pool)))
-    models = [known_model(REGISTRY, name, draw.choice(["", *listed, "own"]), draw.choice(objectives)) for name in chosen]
+    models = [
+        known_model(REGISTRY, name, draw.choice(["", *listed, "own"]), draw.choice(objectives)) for name in chosen
+    ]
     names = short_names(models)
     assert set(names) == set(chosen)
     assert len(set(names.values())) == len(names), "two models have one name"
-    assert not any(short in names and short != full for full, short in names.items()), "a model has the full name of another"
+    assert not any(short in names and short != full for full, short in names.items()), (
+        "a model has the full name of another"
+    )
     draw.shuffle(models)
     assert short_names(models) == names
     assert all(len(short) <= len(full) or " · " in short or short in objectives for full, short in names.items())

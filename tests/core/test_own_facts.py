@@ -39,7 +39,11 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
     ("content", "name", "message"),
     [
         ("{", "my.jsonl", "my.jsonl, line 1: not JSON"),
-        ('{"subject": "A"}', "my.jsonl", r"lines.: the columns are \['subject'\], and none is called object \(also answer"),
+        (
+            '{"subject": "A"}',
+            "my.jsonl",
+            r"lines.: the columns are \['subject'\], and none is called object \(also answer",
+        ),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
         (
@@ -65,7 +69,10 @@ def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
     rows = [{**ROCKY, "object": cell}, {**ROCKY, "prompt": cell}, {**ROCKY, "subject": cell, "relation": cell}]
     found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
     assert found.left_out == {NO_ANSWER: 1, NOT_ONE_MASK: 1}
-    assert [(fact.object, reason) for fact, reason in found.dropped] == [("", NO_ANSWER), ("Philadelphia", NOT_ONE_MASK)]
+    assert [(fact.object, reason) for fact, reason in found.dropped] == [
+        ("", NO_ANSWER),
+        ("Philadelphia", NOT_ONE_MASK),
+    ]
     assert [(fact.subject, fact.relation) for fact in found.facts] == [("", NO_RELATION)]
 
 
@@ -74,10 +81,16 @@ def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
     [
         ("Question;Answer\nRocky was born in ___.;Philadelphia\n", "semicolons; object = Answer, prompt = Question"),
         ("answer\tquestion\nPhiladelphia\tRocky, he was born in ___.\n", "tabs; object = answer, prompt = question"),
-        ('{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}', "JSON lines; object = answer, prompt = question"),
+        (
+            '{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}',
+            "JSON lines; object = answer, prompt = question",
+        ),
         ("Rocky, he was born in [MASK].;Philadelphia\n", "semicolons; prompt = column 1, object = column 2"),
         ("Philadelphia\tRocky was born in [MASK].\n", "tabs; prompt = column 2, object = column 1"),
-        ("Rocky,facts,Philadelphia,Rocky was born in [MASK].\n", "commas; subject = column 1, relation = column 2, object = column 3"),
+        (
+            "Rocky,facts,Philadelphia,Rocky was born in [MASK].\n",
+            "commas; subject = column 1, relation = column 2, object = column 3",
+        ),
     ],
 )
 def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(content, said):

@@ -36,7 +36,14 @@ def model(folder: Path, **changed) -> Path:
 
 
 def test_a_parent_folder_gives_the_models_in_it_and_the_checkpoints_of_trainings(tmp_path, monkeypatch):
-    for name in ("parent/b", "parent/a", "parent/run/checkpoint-1000", "parent/run/checkpoint-200", "parent/notes/deep/model", "one"):
+    for name in (
+        "parent/b",
+        "parent/a",
+        "parent/run/checkpoint-1000",
+        "parent/run/checkpoint-200",
+        "parent/notes/deep/model",
+        "one",
+    ):
         model(tmp_path / name)
     (tmp_path / "empty").mkdir()
     named = [tmp_path / name for name in ("parent", "one", "empty", "absent")]
@@ -56,12 +63,18 @@ def test_a_configuration_says_what_a_model_is(tmp_path):
     tuned = check_model_folder(model(tmp_path / "tuned", architectures=["BertForSequenceClassification"]))
     assert tuned.why_no_head and unlike(tuned.shape(), found.shape(), "mine") == ""
     other = check_model_folder(model(tmp_path / "other", vocab_size=100, num_hidden_layers=6))
-    assert "number of layers 12 against 6, size of the vocabulary 30522 against 100" in unlike(found.shape(), other.shape(), "other")
+    assert "number of layers 12 against 6, size of the vocabulary 30522 against 100" in unlike(
+        found.shape(), other.shape(), "other"
+    )
 
 
 def test_distilberts_names_of_sizes_are_known(tmp_path):
     sizes = {"num_hidden_layers": None, "hidden_size": None, "intermediate_size": None}
-    config = {key: value for key, value in BERT.items() if key not in sizes} | {"n_layers": 6, "dim": 768, "hidden_dim": 3072}
+    config = {key: value for key, value in BERT.items() if key not in sizes} | {
+        "n_layers": 6,
+        "dim": 768,
+        "hidden_dim": 3072,
+    }
     folder = model(tmp_path / "distil")
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "distilbert"}))
     assert (check_model_folder(folder).depth, check_model_folder(folder).hidden) == (6, 768)
@@ -78,7 +91,11 @@ def test_a_larger_model_and_more_facts_take_longer(tmp_path):
     small, large = (check_model_folder(model(tmp_path / str(n), num_hidden_layers=n)) for n in (6, 12))
     assert small.seconds(1000, 1e11) < large.seconds(1000, 1e11) < large.seconds(2000, 1e11)
     assert (in_bytes(440e6), in_bytes(12)) == ("440 MB", "12 bytes")
-    assert (in_minutes(5), in_minutes(61), in_minutes(3 * 3600)) == ("about a minute", "about 2 minutes", "about 3 hours")
+    assert (in_minutes(5), in_minutes(61), in_minutes(3 * 3600)) == (
+        "about a minute",
+        "about 2 minutes",
+        "about 3 hours",
+    )
 
 
 WISH = Wish(model="./my model", base="base", facts="/facts/mine.csv", called="mine")
@@ -94,7 +111,9 @@ def test_the_commands_ask_base_and_model_with_the_same_head_and_facts():
     more = [step.line for step in WISH.model_copy(update={"trex": True, "recover": True, "name": "tuned"}).steps]
     assert [line.split()[3] for line in more] == ["probe", "probe", "probe", "probe", "forgetting"]
     assert (
-        more[-1] == "python -m probing forgetting recover --model './my model' --base base --name tuned --facts /facts/mine.csv --as mine"
+        more[-1]
+        == "python -m probing forgetting recover --model './my model' --base base --name tuned --facts /facts/mine.csv"
+        " --as mine"
     )
     alone = Wish(model="m", facts="f.csv", called="f", recover=True).steps
     assert [step.words[0] for step in alone] == ["probe"]
@@ -133,7 +152,9 @@ def test_other_facts_need_another_name_because_results_are_kept_by_it(run):
     called = run.state.wish.called
     assert background.asked_otherwise(called, content) is None and background.free_name(called, content) == called
     assert background.asked_otherwise(called, b"other").id == run.id
-    with pytest.raises(JobError, match=rf"the run {run.id} asked other facts under the name '{called}'.* --as {called}-2$"):
+    with pytest.raises(
+        JobError, match=rf"the run {run.id} asked other facts under the name '{called}'.* --as {called}-2$"
+    ):
         background.prepare(WISH, b"other", ".csv")
     background.prepare(WISH.model_copy(update={"called": f"{called}-2"}), b"other", ".csv")
     assert background.free_name(called, b"third") == f"{called}-3"
@@ -181,13 +202,18 @@ def test_a_run_is_at_work_while_its_lock_is_held_and_can_neither_be_started_twic
 
 
 def test_progress_is_read_from_the_last_bar_of_the_command(run):
-    (run.folder / "log.txt").write_bytes(b"\n$ first\n100%|####| 3/3\n\n$ second\nprobe:  10%|# | 1/10\rprobe:  40%|## | 4/10")
+    (run.folder / "log.txt").write_bytes(
+        b"\n$ first\n100%|####| 3/3\n\n$ second\nprobe:  10%|# | 1/10\rprobe:  40%|## | 4/10"
+    )
     assert run.progress == 0.4 and "10%" not in run.log().splitlines()[-1]
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes")
 def test_a_command_whose_process_was_killed_is_still_at_work_until_it_is_cancelled(run, tmp_path):
-    mark, sleep = tmp_path / "pid", "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+    mark, sleep = (
+        tmp_path / "pid",
+        "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)",
+    )
     script = (
         "import sys\n"
         "from probing.core.own_model import background\n"

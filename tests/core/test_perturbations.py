@@ -78,7 +78,9 @@ def test_a_misprime_is_put_before_the_sentence_as_a_question():
     assert misprimed("Birds can [MASK].", " talk? ").text == "Talk? Birds can [MASK]."
 
 
-@pytest.mark.parametrize(("prime", "expected"), [("", "type a word"), (" ?", "type a word"), ("[mask]", "contains a gap")])
+@pytest.mark.parametrize(
+    ("prime", "expected"), [("", "type a word"), (" ?", "type a word"), ("[mask]", "contains a gap")]
+)
 def test_a_misprime_must_be_a_word(prime, expected):
     changed = misprimed("Birds can [MASK].", prime)
     assert changed.text is None

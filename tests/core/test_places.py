@@ -27,7 +27,11 @@ def test_a_folder_that_can_be_written_is_made_and_left_empty(tmp_path: Path):
 def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(CacheError, match=r"cannot write .*file/runs: Not a directory; the cache is .*: make it writable, or set"):
+    with pytest.raises(
+        CacheError, match=r"cannot write .*file/runs: Not a directory; the cache is .*: make it writable, or set"
+    ):
         disk_errors.require_writable(tmp_path / "file" / "runs")
     assert disk_errors.cannot_write(ValueError("x")) is None
-    assert disk_errors.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith("cannot write /there: Permission denied")
+    assert disk_errors.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith(
+        "cannot write /there: Permission denied"
+    )

@@ -57,14 +57,18 @@ def test_a_missing_file_and_an_unknown_figure_are_named_with_what_there_is(tmp_p
     with pytest.raises(PublishedError, match=r"nowhere\.toml"):
         paper.read(tmp_path / "nowhere.toml")
     known = paper.read()
-    with pytest.raises(PublishedError, match=f"no Figure 19 here; there are {known.figures[0].number}, {known.figures[1].number}"):
+    with pytest.raises(
+        PublishedError, match=f"no Figure 19 here; there are {known.figures[0].number}, {known.figures[1].number}"
+    ):
         known.figure("19" if isinstance(known.figures[0].number, str) else 19)
 
 
 @each_paper
 def test_every_claim_and_figure_of_the_file_is_read_and_cannot_be_changed(paper):
     raw, known = tomllib.loads((FOLDER / paper.file).read_text(encoding="utf-8")), paper.read()
-    assert [claim["name"] for claim in raw["claims"]] == [claim.name for claim in known.claims] and len(known.claims) >= 12
+    assert [claim["name"] for claim in raw["claims"]] == [claim.name for claim in known.claims] and len(
+        known.claims
+    ) >= 12
     assert [figure["number"] for figure in raw["figures"]] == [figure.number for figure in known.figures]
     assert all(known.figure(one.number) is one for one in known.figures)
     with pytest.raises(ValueError, match="frozen"):

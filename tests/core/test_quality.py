@@ -29,15 +29,22 @@ def test_the_interval_of_a_standardised_difference_holds_the_truth_as_often_as_i
     truth, held_truth = easy + 0.05, easy
     hits = 0
     for _ in range(300):
-        seen = [RelationCounts(str(r), int(n), int(random.binomial(n, p))) for r, (n, p) in enumerate(zip(n_seen, truth, strict=True))]
-        held = [RelationCounts(str(r), int(n), int(random.binomial(n, p))) for r, (n, p) in enumerate(zip(n_held, held_truth, strict=True))]
+        seen = [
+            RelationCounts(str(r), int(n), int(random.binomial(n, p)))
+            for r, (n, p) in enumerate(zip(n_seen, truth, strict=True))
+        ]
+        held = [
+            RelationCounts(str(r), int(n), int(random.binomial(n, p)))
+            for r, (n, p) in enumerate(zip(n_held, held_truth, strict=True))
+        ]
         _, low, high = standardised_difference(seen, held, draws=400)
         hits += low <= 0.05 <= high
     assert 0.91 <= hits / 300 <= 0.99
 
 
 def test_stated_and_evidence_are_set_against_held_out_facts_one_by_one_and_by_relation():
-    # Pooled, seen facts are known more often: most are of the easy relation. Within each relation evidence makes no difference.
+    # Pooled, seen facts are known more often: most are of the easy relation. Within each relation evidence makes no
+    # difference.
     stated = [counts("easy", 400, 320), counts("hard", 400, 120)]
     evidence = [counts("easy", 900, 630), counts("hard", 100, 20)]
     held = [counts("easy", 100, 70), counts("hard", 400, 80)]
@@ -107,7 +114,9 @@ def test_the_points_over_the_swapped_subject_have_an_interval_that_holds_the_tru
     own, swapped, sizes = random.uniform(0.1, 0.7, 20), random.uniform(0.0, 0.1, 20), random.integers(40, 600, 20)
     hits = 0
     for _ in range(200):
-        drawn = zip(sizes.tolist(), random.binomial(sizes, own).tolist(), random.binomial(sizes, swapped).tolist(), strict=True)
+        drawn = zip(
+            sizes.tolist(), random.binomial(sizes, own).tolist(), random.binomial(sizes, swapped).tolist(), strict=True
+        )
         found = subject_points([counts(f"P{r}", n=n, hits_1=a, other_1=b) for r, (n, a, b) in enumerate(drawn)])
         hits += found.low <= (own - swapped).mean() <= found.high
     assert 0.91 <= hits / 200 <= 1

@@ -5,7 +5,8 @@ import pytest
 from probing.core.sentences.published import PublishedSentences
 
 PAPER = PublishedSentences.read()
-#: A second typing of Tables 2 and 5: rows of eight cells, CLS then mean, two fine-tuning tasks each, lower then upper layers.
+#: A second typing of Tables 2 and 5: rows of eight cells, CLS then mean, two fine-tuning tasks each, lower then upper
+#: layers.
 TABLE_2 = """
 BERT bigram-shift .07 4.73 -1.02 -4.63 .23 1.45 -.37 -3.24
 BERT coordination-inversion -.10 1.90 -.25 -1.15 .14 .29 -.48 -.85
@@ -30,13 +31,17 @@ ALBERT odd-man-out -.03 .17 -.65 -2.91 -.17 -.85 -.55 -3.18
 """
 
 
-@pytest.mark.parametrize(("table", "tuned"), [(TABLE_2, ("CoLA", "SST-2")), (TABLE_5, ("RTE", "QA-SQuAD-1"))], ids=["2", "5"])
+@pytest.mark.parametrize(
+    ("table", "tuned"), [(TABLE_2, ("CoLA", "SST-2")), (TABLE_5, ("RTE", "QA-SQuAD-1"))], ids=["2", "5"]
+)
 def test_every_cell_of_tables_2_and_5_is_as_typed_a_second_time(table, tuned):
     for line in table.strip().splitlines():
         model, task, *cells = line.split()
         for place, (pooling, objective) in enumerate((pooling, one) for pooling in ("first", "mean") for one in tuned):
             pair = cells[2 * place : 2 * place + 2]
-            assert PAPER.change(model, task, pooling, objective) == (None if "?" in pair else tuple(map(float, pair))), line
+            assert PAPER.change(model, task, pooling, objective) == (
+                None if "?" in pair else tuple(map(float, pair))
+            ), line
 
 
 def test_six_cells_were_not_read_and_no_other():
@@ -66,4 +71,8 @@ def test_table_1_and_table_4_are_as_printed():
         ("2.5", "278"),
         ("87k", "10k"),
     ]
-    assert PAPER.settings["Epochs"] == "3 (1 for SST-2)" and PAPER.settings["Adam beta 2"] == "0.99" and len(PAPER.settings) == 13
+    assert (
+        PAPER.settings["Epochs"] == "3 (1 for SST-2)"
+        and PAPER.settings["Adam beta 2"] == "0.99"
+        and len(PAPER.settings) == 13
+    )

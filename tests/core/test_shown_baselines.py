@@ -6,7 +6,9 @@ from probing.reports.shown_baselines import COLUMNS, shown_baselines
 
 
 def test_a_table_keeps_the_baselines_of_enough_facts_and_every_other_number():
-    table = pd.DataFrame({"n": [49, 50], "value": [0.5, 0.25], "swapped": [0.125, 0.0], **{name: [0.75, 0.75] for name in COLUMNS}})
+    table = pd.DataFrame(
+        {"n": [49, 50], "value": [0.5, 0.25], "swapped": [0.125, 0.0], **{name: [0.75, 0.75] for name in COLUMNS}}
+    )
     shown = shown_baselines(table)
     assert shown[list(COLUMNS)].isna().all(axis=1).tolist() == [True, False]
     others = ["n", "value", "swapped"]

@@ -23,8 +23,17 @@ def may_be_used(borrower, owner, facts):
         for one in facts
         if (one.probe_set, one.relation, one.subject) == (owner.probe_set, owner.relation, owner.subject)
     }
-    same = (borrower.probe_set, borrower.relation, borrower.template) == (owner.probe_set, owner.relation, owner.template)
-    return same and "[X]" in owner.template and borrower.subject != owner.subject and borrower.object.lower() not in recorded
+    same = (borrower.probe_set, borrower.relation, borrower.template) == (
+        owner.probe_set,
+        owner.relation,
+        owner.template,
+    )
+    return (
+        same
+        and "[X]" in owner.template
+        and borrower.subject != owner.subject
+        and borrower.object.lower() not in recorded
+    )
 
 
 def made_up(rng):
@@ -34,7 +43,9 @@ def made_up(rng):
         relation, template = rng.choice((("P36", CAPITAL), ("P36", "[X]: [Y]."), ("P19", "[X] was born in [Y].")))
         answer = rng.choice(("Paris", "paris", "Rome", f"city {number % 9}"))
         subject = f"subject {rng.randrange(25)}"
-        found[relation, subject, answer, template] = Fact("trex", relation, subject, answer, template, fill(template, subject))
+        found[relation, subject, answer, template] = Fact(
+            "trex", relation, subject, answer, template, fill(template, subject)
+        )
     return list(found.values())
 
 
@@ -63,9 +74,15 @@ def test_an_answer_recorded_under_another_template_counts_too():
 
 
 def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
-    facts = [Fact("squad", "squad", name, answer, f"{name} is [MASK].", f"{name} is [MASK].") for name, answer in (("x", "a"), ("y", "b"))]
+    facts = [
+        Fact("squad", "squad", name, answer, f"{name} is [MASK].", f"{name} is [MASK].")
+        for name, answer in (("x", "a"), ("y", "b"))
+    ]
     assert swapped_subjects(facts) == [None, None]
-    facts = [Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].") for name, answer in (("x", "a"), ("y", "b"))]
+    facts = [
+        Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].")
+        for name, answer in (("x", "a"), ("y", "b"))
+    ]
     assert swapped_subjects(facts) == [None, None]
 
 
@@ -74,7 +91,9 @@ def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_fac
     for _ in range(50):
         sizes = [rng.randrange(1, 9) for _ in range(6)]
         sizes.append(min(9, sum(sizes)))
-        facts = facts_of((f"land {answer} {n}", f"city {answer}") for answer, size in enumerate(sizes) for n in range(size))
+        facts = facts_of(
+            (f"land {answer} {n}", f"city {answer}") for answer, size in enumerate(sizes) for n in range(size)
+        )
         rng.shuffle(facts)
         assert sorted(swapped_subjects(facts)) == list(range(len(facts)))
 
@@ -89,7 +108,10 @@ def test_swapped_subjects_do_not_depend_on_the_order_of_the_facts():
     facts = made_up(random.Random(3))
 
     def borrowed(some):
-        return {some[n].fact_id: None if lender is None else some[lender].fact_id for n, lender in enumerate(swapped_subjects(some))}
+        return {
+            some[n].fact_id: None if lender is None else some[lender].fact_id
+            for n, lender in enumerate(swapped_subjects(some))
+        }
 
     assert borrowed(facts) == borrowed(facts[::-1])
 

@@ -18,7 +18,11 @@ FRAME = pd.DataFrame(
         "subject": ["Ada", "Hamlet", "Rome"],
         "relation": ["birth", "author", ""],
         "object": ["London", "Shakespeare", "Italy"],
-        "prompt": ["Ada, a writer, was born in [MASK].", '"Hamlet" was written by [MASK].', 'Rome; the "eternal" city; is in [MASK].'],
+        "prompt": [
+            "Ada, a writer, was born in [MASK].",
+            '"Hamlet" was written by [MASK].',
+            'Rome; the "eternal" city; is in [MASK].',
+        ],
     }
 )
 
@@ -29,7 +33,10 @@ def asked(given, name="my.csv"):
 
 
 EXPECTED = [("Ada", "birth"), ("Hamlet", "author"), ("Rome", "facts")]
-EXPECTED = [(*one, *rest) for one, rest in zip(EXPECTED, FRAME[["object", "prompt"]].itertuples(index=False, name=None), strict=True)]
+EXPECTED = [
+    (*one, *rest)
+    for one, rest in zip(EXPECTED, FRAME[["object", "prompt"]].itertuples(index=False, name=None), strict=True)
+]
 
 
 def parquet() -> bytes:
@@ -77,13 +84,20 @@ def test_every_form_of_a_table_gives_the_same_facts(given, name):
 @pytest.mark.parametrize(
     ("lines", "prompts"),
     [
-        # A title in quotation marks, and one whose mark is closed two rows later: the first reader swallowed what is between.
-        (['"Emma" is by [MASK].\tAusten', "Ada was born in [MASK].\tLondon"], ['"Emma" is by [MASK].', "Ada was born in [MASK]."]),
+        # A title in quotation marks, and one whose mark is closed two rows later: the first reader swallowed what is
+        # between.
+        (
+            ['"Emma" is by [MASK].\tAusten', "Ada was born in [MASK].\tLondon"],
+            ['"Emma" is by [MASK].', "Ada was born in [MASK]."],
+        ),
         (
             ['"Emma is by [MASK].\tAusten', "I know [MASK].\tx", 'Ada was "born" in [MASK]."\tLondon'],
             ['"Emma is by [MASK].', "I know [MASK].", 'Ada was "born" in [MASK]."'],
         ),
-        (['"Emma is by [MASK].\tAusten', "", "short", 'Ada is in [MASK]."\tLondon'], ['"Emma is by [MASK].', 'Ada is in [MASK]."']),
+        (
+            ['"Emma is by [MASK].\tAusten', "", "short", 'Ada is in [MASK]."\tLondon'],
+            ['"Emma is by [MASK].', 'Ada is in [MASK]."'],
+        ),
         (['5" wide is [MASK].\tx', 'A "b" is [MASK].\ty'], ['5" wide is [MASK].', 'A "b" is [MASK].']),
     ],
 )
@@ -101,7 +115,12 @@ def test_one_bad_record_is_left_out_counted_and_named():
     for given, name in ((json.dumps([good, *bad]), "a.json"), (lines, "a.jsonl"), ([good, *bad], "rows")):
         found = own_facts(given, name)
         assert (found.n_read, len(found.facts), found.left_out) == (5, 1, {"malformed": 4})
-        for what in ("2: 'object' is ['x', 'y']; expected one text", "3: 'prompt' is True", "4: 'object' contains", "5: got int"):
+        for what in (
+            "2: 'object' is ['x', 'y']; expected one text",
+            "3: 'prompt' is True",
+            "4: 'object' contains",
+            "5: got int",
+        ):
             assert what in found.said
     found = own_facts("prompt,object\nAda, a writer, is in [MASK].,x\nAda is in [MASK].,London\n", "a.csv")
     assert (found.n_read, found.left_out) == (2, {"malformed": 1}) and "line 2: got 4 cells, expected 2" in found.said
@@ -138,7 +157,10 @@ def test_a_row_of_several_lines_is_one_row_and_named():
         ),
         (gzip.compress(b"prompt,object"), "compressed with gzip; unpack it"),
         (b"PK\x03\x04rest", "spreadsheet workbook .* export the sheet as CSV"),
-        ("prompt,object\nÉmile is [MASK].,x".encode("cp1252"), r"line 2: byte 0xc9 is not UTF-8 \(.* Windows-1252 .*\); save it as UTF-8"),
+        (
+            "prompt,object\nÉmile is [MASK].,x".encode("cp1252"),
+            r"line 2: byte 0xc9 is not UTF-8 \(.* Windows-1252 .*\); save it as UTF-8",
+        ),
         ("prompt,object\n".encode("utf-16-le"), "UTF-16 without a byte order mark; save it as UTF-8"),
         (parquet()[:99], "cannot be read as Parquet"),
         ("[1, 2]", "row 1: got int, expected a JSON object"),
@@ -153,7 +175,10 @@ def test_what_can_be_read_in_two_ways_or_in_none_is_refused_with_its_line_and_a_
 
 
 def test_missing_cells_at_the_end_are_empty_and_surplus_empty_ones_are_dropped():
-    text = "prompt,object,subject,relation\nAda was born in [MASK].,London,Ada,birth,,\nParis is the capital of [MASK].,France\n"
+    text = (
+        "prompt,object,subject,relation\nAda was born in [MASK].,London,Ada,birth,,\nParis is the capital of"
+        " [MASK].,France\n"
+    )
     assert asked(text) == [
         ("Ada", "birth", "London", "Ada was born in [MASK]."),
         ("", "facts", "France", "Paris is the capital of [MASK]."),
@@ -162,7 +187,10 @@ def test_missing_cells_at_the_end_are_empty_and_surplus_empty_ones_are_dropped()
 
 
 def test_the_keys_of_all_rows_count_and_a_missing_one_is_an_empty_cell():
-    rows = [{"object": "x", "prompt": "A [MASK]"}, {"subject": "s", "relation": "r", "object": "y", "prompt": "B [MASK]"}]
+    rows = [
+        {"object": "x", "prompt": "A [MASK]"},
+        {"subject": "s", "relation": "r", "object": "y", "prompt": "B [MASK]"},
+    ]
     for order in (rows, rows[::-1]):
         found = asked("\n".join(map(json.dumps, order)), "my.jsonl")
         assert sorted(found) == [("", "facts", "x", "A [MASK]"), ("s", "r", "y", "B [MASK]")]
@@ -179,11 +207,23 @@ def test_the_keys_of_all_rows_count_and_a_missing_one_is_an_empty_cell():
             "sentence,answer,mine\nAda was born in London.,London,Ada was born in [MASK].",
             "prompt = mine; no subject, relation; not used: sentence",
         ),
-        ("prompt,answer,cloze\nIn [MASK].,London,Ada was born in [MASK].", "prompt = prompt; no subject, relation; not used: cloze"),
+        (
+            "prompt,answer,cloze\nIn [MASK].,London,Ada was born in [MASK].",
+            "prompt = prompt; no subject, relation; not used: cloze",
+        ),
         ('"Cloze (with [MASK])",Answer\nIn [MASK].,London', "object = Answer, prompt = Cloze (with [MASK])"),
-        ("masked sentence;expected;predicate_id;subj\nIn [MASK].;London;P19;Ada", "relation = predicate_id, object = expected"),
-        ("maskedSentence;obj;prop;sub\nIn [MASK].;London;P19;Ada", "subject = sub, relation = prop, object = obj, prompt = maskedSentence"),
-        ('{"masked_sentences": ["In [MASK]."], "obj_label": "London", "pred": "P19"}', "relation = pred, object = obj_label"),
+        (
+            "masked sentence;expected;predicate_id;subj\nIn [MASK].;London;P19;Ada",
+            "relation = predicate_id, object = expected",
+        ),
+        (
+            "maskedSentence;obj;prop;sub\nIn [MASK].;London;P19;Ada",
+            "subject = sub, relation = prop, object = obj, prompt = maskedSentence",
+        ),
+        (
+            '{"masked_sentences": ["In [MASK]."], "obj_label": "London", "pred": "P19"}',
+            "relation = pred, object = obj_label",
+        ),
     ],
 )
 def test_the_prompt_is_the_column_with_the_gap_and_what_was_used_or_not_is_said(text, columns):
@@ -199,7 +239,9 @@ def test_control_characters_become_blanks_and_are_counted():
 
 
 def test_what_pandas_makes_of_a_file_gives_the_same_facts_as_the_file():
-    text = "subject,object,prompt\nApollo 11,1969,It landed in [MASK].\n,1912,It sank in [MASK].\nNo one,,It was [MASK].\n"
+    text = (
+        "subject,object,prompt\nApollo 11,1969,It landed in [MASK].\n,1912,It sank in [MASK].\nNo one,,It was [MASK].\n"
+    )
     found, read = own_facts(text, "my.csv"), own_facts(pd.read_csv(io.StringIO(text)), "table")
     assert found.facts == read.facts and found.left_out == read.left_out == {"no answer": 1}
     assert [fact.object for fact in read.facts] == ["1969", "1912"]
@@ -208,7 +250,10 @@ def test_what_pandas_makes_of_a_file_gives_the_same_facts_as_the_file():
 
 
 def test_several_prompts_of_a_fact_are_asked_and_counted():
-    text = "subject,relation,object,prompt\nAda,birth,London,Ada was born in [MASK].\nAda,birth,London,Ada is from [MASK].\n"
+    text = (
+        "subject,relation,object,prompt\nAda,birth,London,Ada was born in [MASK].\nAda,birth,London,Ada is from"
+        " [MASK].\n"
+    )
     found = own_facts(text + text.splitlines()[1], "my.csv")
     assert len({fact.fact_id for fact in found.facts}) == 2 and found.left_out == {"duplicate": 1}
     assert found.said == "2 prompts of 1 fact"

@@ -12,7 +12,14 @@ from tests.core.task_files import write_conll, write_msmarco, write_squad
 
 
 def test_iob1_becomes_iob2():
-    assert conll.iob2(["I-LOC", "B-LOC", "I-ORG", "O", "I-PER", "I-PER"]) == ["B-LOC", "B-LOC", "B-ORG", "O", "B-PER", "I-PER"]
+    assert conll.iob2(["I-LOC", "B-LOC", "I-ORG", "O", "I-PER", "I-PER"]) == [
+        "B-LOC",
+        "B-LOC",
+        "B-ORG",
+        "O",
+        "B-PER",
+        "I-PER",
+    ]
     already = ["B-LOC", "I-LOC", "B-LOC", "O"]
     assert conll.iob2(already) == already
 
@@ -25,7 +32,9 @@ def test_a_conll_file_gives_sentences_without_document_marks(tmp_path):
     assert train[1].tags == ("B-LOC", "B-LOC", "B-ORG")
 
 
-@pytest.mark.parametrize(("text", "words"), [("Rocky\n", "line 1"), ("Rocky NNP what\n", "I-PER"), ("\n\n", "no sentences")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("Rocky\n", "line 1"), ("Rocky NNP what\n", "I-PER"), ("\n\n", "no sentences")]
+)
 def test_a_file_that_is_not_conll_is_named_with_its_line(text, words, tmp_path):
     (tmp_path / "eng.train").write_text(text)
     with pytest.raises(FactsError, match=words):
@@ -51,7 +60,10 @@ def tagged(folder, text):
         ("Rome B-LOC\nRome B-LOC\n", [[("Rome", "B-LOC"), ("Rome", "B-LOC")]]),
         ("a\x07b NN O\nc NN O\n", [[("a b", "O"), ("c", "O")]]),
         ("#\tnews.example [2005]\n1\tRome\tO\tO\n2\tas\tO\tB-X\n", [[("Rome", "O"), ("as", "B-X")]]),
-        ("#Rome NNP B-LOC\n#so NN X\n", "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag"),
+        (
+            "#Rome NNP B-LOC\n#so NN X\n",
+            "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag",
+        ),
         (
             "in IN O\nto TO O\nNew York NNP B-LOC\n",
             "line 3: got 'New | York | NNP | B-LOC', expected 3 columns",
@@ -144,7 +156,9 @@ def answers(*found):
         ("Who?", "question 2: "),
     ],
 )
-def test_a_malformed_question_is_left_out_counted_and_named_and_the_file_only_if_it_has_no_other(asked, said, tmp_path, caplog):
+def test_a_malformed_question_is_left_out_counted_and_named_and_the_file_only_if_it_has_no_other(
+    asked, said, tmp_path, caplog
+):
     left_out = Counter()
     (kept,) = squad.read_squad(squad_file(tmp_path, GOOD, asked), left_out)
     assert kept.answers == (("London", 16),) and +left_out == {"malformed questions": 1} and said in caplog.text
@@ -153,11 +167,15 @@ def test_a_malformed_question_is_left_out_counted_and_named_and_the_file_only_if
     assert not re.search(r"Error|object|indices", str(refused.value))
 
 
-@pytest.mark.parametrize("asked", [answers(), answers(("", -1)), answers(("", 0)), answers((" ", 3)), {**answers(), "answers": None}])
+@pytest.mark.parametrize(
+    "asked", [answers(), answers(("", -1)), answers(("", 0)), answers((" ", 3)), {**answers(), "answers": None}]
+)
 def test_an_answer_without_text_is_none_and_a_question_without_answers_serves_squad_2_alone(asked, tmp_path):
     path, left_out = squad_file(tmp_path, GOOD, asked), Counter()
     assert [found.answers for found in squad.read_squad(path, Counter())] == [(("London", 16),), ()]
-    assert sum(map(len, squad.squad_parts(tmp_path, False, left_out))) == 1 and +left_out == {"questions without an answer": 1}
+    assert sum(map(len, squad.squad_parts(tmp_path, False, left_out))) == 1 and +left_out == {
+        "questions without an answer": 1
+    }
     left_out.clear()
     assert sum(map(len, squad.squad_parts(tmp_path, True, left_out))) == 2 and not +left_out
 
@@ -198,8 +216,12 @@ def test_squad_is_read_with_a_mark_without_ids_with_control_characters_and_as_hu
 @pytest.mark.parametrize("read", [squad.squad_texts, lambda folder: squad.squad_parts(folder, False, Counter())])
 def test_a_question_that_is_no_text_is_named_with_its_file(read, tmp_path):
     asked = {"id": "1", "question": None, "answers": [{"text": "a", "answer_start": 0}]}
-    (tmp_path / "odd.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "a", "qas": [asked]}]}]}))
-    with pytest.raises(FactsError, match=r"odd\.json (is not|has no question) in SQuAD's format.*'question' is None, expected text"):
+    (tmp_path / "odd.json").write_text(
+        json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "a", "qas": [asked]}]}]})
+    )
+    with pytest.raises(
+        FactsError, match=r"odd\.json (is not|has no question) in SQuAD's format.*'question' is None, expected text"
+    ):
         read(tmp_path)
 
 
@@ -265,7 +287,10 @@ def test_the_real_data_sets_are_read_whole(shared_data):
 
 COLA = 'gj04\t1\t\tWe say "yes.\ngj04\t0\t*\tYes we \u2028say.\nks08\t1\t \tIt "is red.\n'
 SST2 = "sentence\tlabel\nfun for all \t1\nno wit , only gags \t0\n"
-RTE = "index\tsentence1\tsentence2\tlabel\n0\tParis is in France.\tFrance has Paris.\tentailment\n1\tIt is.\tIt is not.\tnot_entailment\n"
+RTE = (
+    "index\tsentence1\tsentence2\tlabel\n0\tParis is in France.\tFrance has Paris.\tentailment\n1\tIt is.\tIt is"
+    " not.\tnot_entailment\n"
+)
 
 
 def glue_file(folder, text, name="train.tsv"):
@@ -277,7 +302,9 @@ def glue_file(folder, text, name="train.tsv"):
 def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_path):
     cola = glue.read_cola(glue_file(tmp_path, COLA))
     assert [one.text for one in cola] == ['We say "yes.', "Yes we \u2028say.", 'It "is red.']
-    assert [one.label for one in cola] == ["acceptable", "unacceptable", "acceptable"] and not any(one.pair for one in cola)
+    assert [one.label for one in cola] == ["acceptable", "unacceptable", "acceptable"] and not any(
+        one.pair for one in cola
+    )
     # Blanks at the end are SST-2's own.
     assert [(one.text, one.label) for one in glue.read_sst2(glue_file(tmp_path, SST2))] == [
         ("fun for all", "positive"),
@@ -295,13 +322,25 @@ def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_p
 @pytest.mark.parametrize(
     ("read", "text", "words"),
     [
-        (glue.read_cola, "gj04\t1\tWe say.\n", "line 1: got 3 columns, expected 4 .*source, label, mark, sentence.*; take"),
+        (
+            glue.read_cola,
+            "gj04\t1\tWe say.\n",
+            "line 1: got 3 columns, expected 4 .*source, label, mark, sentence.*; take",
+        ),
         (glue.read_cola, COLA + "gj04\t2\t\tWe.\n", "line 4: got the label '2', expected 0 or 1; take"),
         (glue.read_cola, COLA + "gj04\t1\t\t \n", "line 4: got an empty sentence"),
         (glue.read_cola, "", "has no sentences; expected lines of source"),
-        (glue.read_sst2, "index\tsentence\n0\tno labels\n", "line 1: got the columns 'index, sentence', expected sentence, label; "),
+        (
+            glue.read_sst2,
+            "index\tsentence\n0\tno labels\n",
+            "line 1: got the columns 'index, sentence', expected sentence, label; ",
+        ),
         (glue.read_sst2, "sentence\tlabel\n", "has no sentences"),
-        (glue.read_rte, RTE + "2\tA.\tB.\tneutral\n", "line 4: got the label 'neutral', expected entailment or not_entailment"),
+        (
+            glue.read_rte,
+            RTE + "2\tA.\tB.\tneutral\n",
+            "line 4: got the label 'neutral', expected entailment or not_entailment",
+        ),
     ],
 )
 def test_a_file_that_is_not_glues_is_named_with_its_line_and_what_to_do(read, text, words, tmp_path):

@@ -1,4 +1,6 @@
-"""The table of fine-tuning objectives: everything that names one names the same ones, and shipped recipes keep their bytes."""
+"""The table of fine-tuning objectives: everything that names one names the same ones, and shipped recipes keep their
+bytes.
+"""
 
 import json
 from pathlib import Path
@@ -37,15 +39,25 @@ def test_registry_and_published_numbers_name_objectives_of_the_table():
 @pytest.mark.parametrize("note", SHIPPED, ids=lambda path: path.parent.name)
 def test_a_shipped_recipe_keeps_its_bytes(note):
     kept = json.loads(note.read_text(encoding="utf-8"))
-    assert FinetuneRecipe.model_validate(kept["recipe"]).canonical() == json.dumps(kept["recipe"], sort_keys=True, separators=(",", ":"))
+    assert FinetuneRecipe.model_validate(kept["recipe"]).canonical() == json.dumps(
+        kept["recipe"], sort_keys=True, separators=(",", ":")
+    )
     assert task_called(kept["objective"]) is TASKS[kept["recipe"]["objective"]]
 
 
 def test_what_came_later_is_left_out_of_a_recipe_that_does_not_use_it():
     plain = FinetuneRecipe(objective="cola", base_weights="", data_sha256="", learning_rate=1e-3)
-    said = plain.model_copy(update={"pooling": "first", "schedule": "linear", "beta2": 0.999, "dropout": None, "fresh_pooler": False})
+    said = plain.model_copy(
+        update={"pooling": "first", "schedule": "linear", "beta2": 0.999, "dropout": None, "fresh_pooler": False}
+    )
     assert said.canonical() == plain.canonical() and "pooling" not in plain.fields()
-    for name, value in {"pooling": "mean", "schedule": "constant", "beta2": 0.99, "dropout": 0.0, "fresh_pooler": True}.items():
+    for name, value in {
+        "pooling": "mean",
+        "schedule": "constant",
+        "beta2": 0.99,
+        "dropout": 0.0,
+        "fresh_pooler": True,
+    }.items():
         assert plain.model_copy(update={name: value}).fields()[name] == value
 
 
@@ -63,7 +75,8 @@ def test_an_objective_whose_head_reads_the_mean_has_a_label_and_a_name_of_its_ow
     assert {name: value for name, value in mean.settings.items() if name != "pooling"} == dict(TASKS["sst-2"].settings)
     for slug, pooling in (("qa-squad-1", "mean"), ("cola", "middle")):
         with pytest.raises(
-            OptionError, match=f"got the pooling '{pooling}' for {slug}; expected first or mean, with one of cola, sst-2, rte"
+            OptionError,
+            match=f"got the pooling '{pooling}' for {slug}; expected first or mean, with one of cola, sst-2, rte",
         ):
             TASKS[slug].pooled(pooling)
 

@@ -65,7 +65,9 @@ def test_lamas_templates_are_the_set_lama_without_the_space_before_the_stop(line
     assert (found.label, found.cardinality) == ("place of birth", "N-1")
 
 
-@pytest.mark.parametrize("row", [{"relation": "P19"}, {"relation": "P19", "template": 3}, {"relation": "P19", "template": "[X]"}])
+@pytest.mark.parametrize(
+    "row", [{"relation": "P19"}, {"relation": "P19", "template": 3}, {"relation": "P19", "template": "[X]"}]
+)
 def test_a_malformed_line_of_lamas_relations_is_named(lines, row):
     path = lines("relations.jsonl", [{"relation": "P1", "template": "[X] [Y]"}, row])
     with pytest.raises(FactsError, match=r"relations\.jsonl, line 2"):
@@ -82,7 +84,9 @@ def words(template):
 
 
 def test_every_relation_is_stated_in_at_least_six_different_wordings(ours):
-    assert all(len({words(text) for text in relation.training}) == len(relation.training) >= 6 for relation in ours.values())
+    assert all(
+        len({words(text) for text in relation.training}) == len(relation.training) >= 6 for relation in ours.values()
+    )
 
 
 def test_no_training_template_equals_contains_or_is_contained_in_a_template_that_is_asked(ours):

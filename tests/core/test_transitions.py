@@ -9,8 +9,18 @@ from probing.core.stats.paired_tests import mcnemar_exact
 
 
 def test_a_fact_is_known_up_to_rank_k_and_not_beyond():
-    assert [part_of(1, 1, 1), part_of(2, 1, 1), part_of(1, 2, 1), part_of(2, 2, 1)] == ["kept", "gained", "lost", "never"]
-    assert [part_of(10, 10, 10), part_of(11, 10, 10), part_of(10, 11, 10), part_of(11, 11, 10)] == ["kept", "gained", "lost", "never"]
+    assert [part_of(1, 1, 1), part_of(2, 1, 1), part_of(1, 2, 1), part_of(2, 2, 1)] == [
+        "kept",
+        "gained",
+        "lost",
+        "never",
+    ]
+    assert [part_of(10, 10, 10), part_of(11, 10, 10), part_of(10, 11, 10), part_of(11, 11, 10)] == [
+        "kept",
+        "gained",
+        "lost",
+        "never",
+    ]
 
 
 #: Ranks of a base that has the fact first at the last layer only.
@@ -48,7 +58,9 @@ def test_every_lost_fact_has_one_fate_and_every_fact_one_part():
 
 
 def test_difference_is_that_of_the_fine_tuned_model_to_its_base():
-    found = Transitions(kept=5, gained=2, lost=8, never=5, still_inside=3, moved=1, suppressed=2, displaced=1, not_read=1)
+    found = Transitions(
+        kept=5, gained=2, lost=8, never=5, still_inside=3, moved=1, suppressed=2, displaced=1, not_read=1
+    )
     assert found.n == 20
     assert found.difference.value == (2 - 8) / 20
     assert found.difference.p == mcnemar_exact(2, 8)

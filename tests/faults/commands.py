@@ -60,11 +60,36 @@ def _learn(inputs: Path) -> list[object]:
 
 
 def _train_heads(inputs: Path, place: Path) -> list[object]:
-    return ["train-heads", "--model", inputs / "tiny", "--head", "full", "--positions", 4000, "--epochs", 3, "--batch", 64, *_learn(inputs)]
+    return [
+        "train-heads",
+        "--model",
+        inputs / "tiny",
+        "--head",
+        "full",
+        "--positions",
+        4000,
+        "--epochs",
+        3,
+        "--batch",
+        64,
+        *_learn(inputs),
+    ]
 
 
 def _probe(inputs: Path, place: Path) -> list[object]:
-    return ["probe", "--model", inputs / "tiny", "--head", "logit_lens", "--facts", inputs / "facts.jsonl", "--shard", 8, "--device", "cpu"]
+    return [
+        "probe",
+        "--model",
+        inputs / "tiny",
+        "--head",
+        "logit_lens",
+        "--facts",
+        inputs / "facts.jsonl",
+        "--shard",
+        8,
+        "--device",
+        "cpu",
+    ]
 
 
 def _push(what: str) -> Callable[[Path, Path], list[object]]:

@@ -33,9 +33,13 @@ def warm() -> Iterator[WarmParent]:
 def warm_with_mounts() -> Iterator[WarmParent]:
     """A parent that may mount file systems of its own, which nobody else sees."""
     prefix = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
-    allowed = shutil.which("unshare") and subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode == 0
+    allowed = (
+        shutil.which("unshare") and subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode == 0
+    )
     if not allowed:
-        pytest.skip("this machine lets nobody mount a small disk (unshare --mount); the limit on file sizes is tested instead")
+        pytest.skip(
+            "this machine lets nobody mount a small disk (unshare --mount); the limit on file sizes is tested instead"
+        )
     parent = WarmParent(*prefix)
     yield parent
     parent.close()
@@ -56,7 +60,8 @@ def pytest_terminal_summary(terminalreporter) -> None:
     write("|---|---|---|---|---|")
     for (command, fault), trials in _REPORT.items():
         write(
-            f"| {command} | {fault} | {len(trials)} | {sum(t.faults for t in trials)} | {sum(bool(t.losses) for t in trials) or 'none'} |"
+            f"| {command} | {fault} | {len(trials)} | {sum(t.faults for t in trials)} |"
+            f" {sum(bool(t.losses) for t in trials) or 'none'} |"
         )
     every = [trial for trials in _REPORT.values() for trial in trials]
     losses = sum(bool(trial.losses) for trial in every)

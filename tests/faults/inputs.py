@@ -44,10 +44,17 @@ def make_inputs(folder: Path) -> Path:
     places = ["France", "Germany", "Italy", *(word.capitalize() for word in WORDS[25:])]
     answers = ["Paris", "Berlin", "Rome", "Boston", "Philadelphia"]
     facts = [
-        {"subject": place, "relation": "capital", "object": answer, "prompt": f"The capital of {place} and {answers[n - 1]} is [MASK]."}
+        {
+            "subject": place,
+            "relation": "capital",
+            "object": answer,
+            "prompt": f"The capital of {place} and {answers[n - 1]} is [MASK].",
+        }
         for place in places
         for n, answer in enumerate(answers)
     ]
     (folder / "facts.jsonl").write_text("".join(json.dumps(fact) + "\n" for fact in facts))
-    (folder / "text.txt").write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
+    (folder / "text.txt").write_text(
+        "The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500
+    )
     return folder

@@ -28,7 +28,9 @@ def digests(place: Path) -> dict[str, str]:
         for path in sorted((place / folder).rglob("*")):
             name = path.relative_to(place).as_posix()
             parts = path.relative_to(place).parts
-            if not path.is_file() or any(part.startswith(".") or part.endswith((".tmp", ".part")) or ".tmp" in part for part in parts):
+            if not path.is_file() or any(
+                part.startswith(".") or part.endswith((".tmp", ".part")) or ".tmp" in part for part in parts
+            ):
                 continue
             # How long a head took differs from run to run.
             if path.suffix == ".pt" or ".partial." in path.name or path.name.startswith("seconds-"):
@@ -42,9 +44,13 @@ def _digest(path: Path) -> str:
         table = path.name.partition("-")[0]
         if table in ("runs", "head_training") and path.suffix == ".parquet":
             rows = read_table(path, table)
-            return _of(rows.drop_columns([column for column in OF_THE_MAKING if column in rows.column_names]).to_pylist())
+            return _of(
+                rows.drop_columns([column for column in OF_THE_MAKING if column in rows.column_names]).to_pylist()
+            )
         if path.parent.name == "pulled":
-            return _of({key: value for key, value in json.loads(path.read_text()).items() if key not in ("from", "commit")})
+            return _of(
+                {key: value for key, value in json.loads(path.read_text()).items() if key not in ("from", "commit")}
+            )
     except (ProbingError, ValueError):
         return UNREADABLE
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,6 @@
-"""Files that are cut short or have one wrong bit: computed again where that is possible, else a named error. Never taken for whole."""
+"""Files that are cut short or have one wrong bit: computed again where that is possible, else a named error. Never
+taken for whole.
+"""
 
 import random
 import shutil

@@ -26,7 +26,9 @@ def test_a_file_that_may_not_grow_is_named_and_the_command_goes_on_when_it_may(n
 
 
 def room_of(folder: Path) -> int:
-    """Bytes that a folder takes on a small disk in memory, which counts whole pages of files and nothing for folders."""
+    """Bytes that a folder takes on a small disk in memory, which counts whole pages of files and nothing for
+    folders.
+    """
     return sum(-(-path.stat().st_size // PAGE) * PAGE for path in folder.rglob("*") if path.is_file())
 
 

@@ -15,7 +15,9 @@ MAX_KILLS = 3
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a command leaves behind when nothing happens to it, how long it takes, and in how many steps on the file system."""
+    """What a command leaves behind when nothing happens to it, how long it takes, and in how many steps on the file
+    system.
+    """
 
     digests: dict[str, str]
     seconds: float
@@ -39,7 +41,9 @@ _KNOWN: dict[tuple[str, Path], Undisturbed] = {}
 
 
 def undisturbed(command: Command, inputs: Path, warm: WarmParent) -> Undisturbed:
-    """Runs the command twice, so that the measured time is that of warm files, and checks that both left the same; once a session."""
+    """Runs the command twice, so that the measured time is that of warm files, and checks that both left the same; once
+    a session.
+    """
     key = command.name, inputs
     if key not in _KNOWN:
         found = []
@@ -70,14 +74,18 @@ def _finished(command: Command, inputs: Path) -> Path:
 def kill_and_resume(command: Command, inputs: Path, warm: WarmParent, wanted: Undisturbed, rng: random.Random) -> Trial:
     """Kills the command one to three times and then lets it finish.
 
-    Each kill comes before a step uniform over its steps on the file system, or at a moment uniform over the command's duration: the
-    moments between two steps are those that can go wrong, and most of the time is spent on computing. The first comes before a step,
-    which always meets the command at work.
+    Each kill comes before a step uniform over its steps on the file system, or at a moment uniform over the command's
+    duration: the moments between two steps are those that can go wrong, and most of the time is spent on computing. The
+    first comes before a step, which always meets the command at work.
     """
     place, trial = begin(command, inputs, warm), Trial()
     for number in range(rng.randint(1, MAX_KILLS)):
         at_step = number == 0 or rng.random() < 0.5
-        how = {"kill_at_step": rng.randint(1, wanted.steps)} if at_step else {"kill_after": rng.uniform(0, wanted.seconds)}
+        how = (
+            {"kill_at_step": rng.randint(1, wanted.steps)}
+            if at_step
+            else {"kill_after": rng.uniform(0, wanted.seconds)}
+        )
         done = warm.run(call(command, inputs, place, **how))
         trial.faults += done.code == -9
         if done.code not in (0, -9):
@@ -104,4 +112,8 @@ def differing(place: Path, wanted: Undisturbed) -> list[str]:
 
 def half_files(place: Path, wanted: Undisturbed) -> list[str]:
     """Files that have a final name and are not whole."""
-    return [f"{name} has its name and is not whole" for name, digest in digests(place).items() if digest != wanted.digests.get(name)]
+    return [
+        f"{name} has its name and is not whole"
+        for name, digest in digests(place).items()
+        if digest != wanted.digests.get(name)
+    ]

@@ -51,7 +51,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: exit code (minus the signal, if it was killed), seconds, steps on the file system, and what it said."""
+    """How a call ended: exit code (minus the signal, if it was killed), seconds, steps on the file system, and what it
+    said.
+    """
 
     code: int
     seconds: float
@@ -169,7 +171,12 @@ def _run_all(calls: Sequence[Call]) -> list[dict]:
             with os.fdopen(said, "rb") as stream:
                 words = stream.read().decode(errors="replace")
             (steps,) = struct.unpack("q", counters[number][:])
-            answers[number] = {"code": os.waitstatus_to_exitcode(status), "seconds": now - begun, "steps": steps, "said": words}
+            answers[number] = {
+                "code": os.waitstatus_to_exitcode(status),
+                "seconds": now - begun,
+                "steps": steps,
+                "said": words,
+            }
             continue
         for pid, (number, begun, _) in started.items():
             limit = calls[number].kill_after
@@ -187,9 +194,21 @@ def _count_steps(counter: mmap.mmap, last: int | None) -> None:
     def hook(event: str, arguments: tuple) -> None:
         if event == "open":
             _, mode, flags = arguments
-            changes = any(letter in mode for letter in "wax+") if isinstance(mode, str) else bool((flags or 0) & (os.O_WRONLY | os.O_RDWR))
+            changes = (
+                any(letter in mode for letter in "wax+")
+                if isinstance(mode, str)
+                else bool((flags or 0) & (os.O_WRONLY | os.O_RDWR))
+            )
         else:
-            changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.copyfile", "shutil.rmtree")
+            changes = event in (
+                "os.rename",
+                "os.remove",
+                "os.mkdir",
+                "os.rmdir",
+                "os.link",
+                "shutil.copyfile",
+                "shutil.rmtree",
+            )
         if changes:
             (steps,) = struct.unpack("q", counter[:])
             counter[:] = struct.pack("q", steps + 1)

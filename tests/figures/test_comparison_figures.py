@@ -82,7 +82,9 @@ def test_blocks_of_a_column_do_not_overlap():
 def models() -> pd.DataFrame:
     """Two models with single facts, one with counts only."""
     rows = [(CONTROL, 90, 10, 10), (MODEL, 30, 70, 5), ("nesia-mini-qa-squad-2", None, None, None)]
-    table = pd.DataFrame(rows, columns=["model", "kept", "lost", "gained"]).assign(base=BASE, now_share=[1.0, 0.35, 0.07])
+    table = pd.DataFrame(rows, columns=["model", "kept", "lost", "gained"]).assign(
+        base=BASE, now_share=[1.0, 0.35, 0.07]
+    )
     return table.assign(**{f"{part}_share": table[part] / 100 for part in ("kept", "lost", "gained")})
 
 
@@ -90,8 +92,11 @@ def test_a_bar_has_what_is_kept_lost_and_gained_and_of_counts_what_is_known_now(
     figure = retention_bars(models(), k=1)
     bars = {trace.name: trace for trace in figure.data}
     assert {name: list(bar.x) for name, bar in bars.items()} == {
-        "kept": [90, 30], "lost": [10, 70], "gained": [10, 5], "known now, of counts only": [pytest.approx(7)],
-    }  # fmt: skip
+        "kept": [90, 30],
+        "lost": [10, 70],
+        "gained": [10, 5],
+        "known now, of counts only": [pytest.approx(7)],
+    }
     assert [list(point) for point in bars["lost"].customdata] == [[CONTROL, "lost"], [MODEL, "lost"]]
     assert figure.layout.yaxis.ticktext[0] == "nesia-mini-control" and figure.layout.barmode == "stack"
     assert retention_bars(models().head(0), k=1).layout.annotations
@@ -99,10 +104,22 @@ def test_a_bar_has_what_is_kept_lost_and_gained_and_of_counts_what_is_known_now(
 
 def paired() -> pd.DataFrame:
     rows = [
-        {"layer": layer, "n": 100, "base_value": 0.2, "base_low": 0.1, "base_high": 0.3, "value": 0.1 * layer, "low": 0.0, "high": 0.4,
-         "difference": 0.1 * layer - 0.2, "difference_low": -0.3, "difference_high": 0.1, "p_value": 0.2 if layer else 0.01}
+        {
+            "layer": layer,
+            "n": 100,
+            "base_value": 0.2,
+            "base_low": 0.1,
+            "base_high": 0.3,
+            "value": 0.1 * layer,
+            "low": 0.0,
+            "high": 0.4,
+            "difference": 0.1 * layer - 0.2,
+            "difference_low": -0.3,
+            "difference_high": 0.1,
+            "p_value": 0.2 if layer else 0.01,
+        }
         for layer in range(3)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -127,7 +144,9 @@ def test_kinds_of_answers_stand_in_two_panels_and_add_up():
         for layer in range(3)
         for kind, n in (("right", 4), ("copied", 6))
     ]
-    figure = answer_shares(pd.DataFrame(rows), kinds=("right", "copied"), names={"copied": "copied from the prompt"}, models=(BASE, MODEL))
+    figure = answer_shares(
+        pd.DataFrame(rows), kinds=("right", "copied"), names={"copied": "copied from the prompt"}, models=(BASE, MODEL)
+    )
     assert len(figure.data) == 4 and {trace.xaxis for trace in figure.data} == {"x", "x2"}
     assert sum(trace.y[0] for trace in figure.data if trace.xaxis == "x") == pytest.approx(100)
     assert [trace.name for trace in figure.data if trace.showlegend] == ["right", "copied from the prompt"]
@@ -137,6 +156,10 @@ def test_a_control_with_shuffled_labels_is_one_more_line_with_its_name():
     plain = paired_curve(paired(), k=1, base=BASE, model=MODEL, colours=COLOURS)
     figure = paired_curve(paired().assign(shuffled=0.25), k=1, base=BASE, model=MODEL, colours=COLOURS)
     (line,) = (trace for trace in figure.data if trace.name == "shuffled labels")
-    assert list(line.y) == [25.0] * len(paired()) and line.line.color == COLOURS[MODEL] and len(figure.data) == len(plain.data) + 1
+    assert (
+        list(line.y) == [25.0] * len(paired())
+        and line.line.color == COLOURS[MODEL]
+        and len(figure.data) == len(plain.data) + 1
+    )
     empty = paired_curve(paired().assign(shuffled=float("nan")), k=1, base=BASE, model=MODEL, colours=COLOURS)
     assert len(empty.data) == len(plain.data)

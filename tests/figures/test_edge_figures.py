@@ -55,7 +55,9 @@ def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame
         for model in (*MODELS, PAPER):
             for encoder in encoders if model != PAPER else ("trained",):
                 for layer in range(LAST[model] + 1):
-                    value = (0.5 + layer / LAST[model] / 4) * (1 if encoder == "trained" else 0.7) - (0.6 if signed else 0)
+                    value = (0.5 + layer / LAST[model] / 4) * (1 if encoder == "trained" else 0.7) - (
+                        0.6 if signed else 0
+                    )
                     rows.append(
                         {
                             "task": task,
@@ -72,7 +74,11 @@ def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame
 
 
 LEVELS = pd.DataFrame(
-    [(task, name, value) for task in TASKS for name, value in (("memory", 0.4), ("commonest label", 0.2), ("ceiling", 0.95))],
+    [
+        (task, name, value)
+        for task in TASKS
+        for name, value in (("memory", 0.4), ("commonest label", 0.2), ("ceiling", 0.95))
+    ],
     columns=["task", "name", "value"],
 )
 
@@ -101,7 +107,9 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     figure = place_rows(summary(), colours=COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
     assert list(words.text) == [NOT_RESOLVED]
-    marked = summary().assign(expected_layer_reason="already at layer 0", weights_near_uniform=[True, *[False] * 7, None])
+    marked = summary().assign(
+        expected_layer_reason="already at layer 0", weights_near_uniform=[True, *[False] * 7, None]
+    )
     figure = place_rows(marked, colours=COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
     assert list(words.text) == [NOT_RESOLVED]
@@ -153,10 +161,15 @@ def test_weights_are_solid_gains_outlined_and_each_is_a_share_of_its_largest():
     figure = layer_bars(bars(), colour=COLOURS[MODELS[0]], titles=TITLES, notes={"pos": " · K(s) 0.10"})
     solid, outlined = figure.data[:2]
     assert list(solid.y) == pytest.approx([0.25, 0.5, 1.0, 0.75]) and solid.marker.color == COLOURS[MODELS[0]]
-    assert list(outlined.y)[1:] == pytest.approx([1.0, 0.5, -1 / 6]) and list(outlined.customdata)[1:] == pytest.approx([6, 3, -1])
+    assert list(outlined.y)[1:] == pytest.approx([1.0, 0.5, -1 / 6]) and list(outlined.customdata)[1:] == pytest.approx(
+        [6, 3, -1]
+    )
     assert outlined.marker.color == "rgba(0,0,0,0)" and len(figure.data) == 6
     assert figure.layout.annotations[0].text == "part of speech · K(s) 0.10"
-    assert {trace.name for trace in layer_bars(bars(), colour="#000000", weights="normed").data} == {"mixing weight × norm", "gain in F1"}
+    assert {trace.name for trace in layer_bars(bars(), colour="#000000", weights="normed").data} == {
+        "mixing weight × norm",
+        "gain in F1",
+    }
 
 
 def test_published_gains_are_drawn_without_weights():
@@ -170,19 +183,31 @@ def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
     for model in MODELS:
         trained, random = named(figure, model), named(figure, f"{model}, random encoder")
         assert len(trained) == len(random) == 3
-        assert trained[0].line.dash == "solid" and random[0].line.dash == "dot" and trained[0].line.color == random[0].line.color
+        assert (
+            trained[0].line.dash == "solid"
+            and random[0].line.dash == "dot"
+            and trained[0].line.color == random[0].line.color
+        )
         assert max(trained[0].y) == pytest.approx(75.0)
     for name in ("memory", "commonest label", "ceiling"):
-        assert [one.y[0] for one in named(figure, name)] == pytest.approx([100 * {"memory": 0.4, "ceiling": 0.95}.get(name, 0.2)] * 3)
+        assert [one.y[0] for one in named(figure, name)] == pytest.approx(
+            [100 * {"memory": 0.4, "ceiling": 0.95}.get(name, 0.2)] * 3
+        )
     levels = [shape for shape in figure.layout.shapes if shape.type == "line"]
-    assert sorted(shape.y0 for shape in levels) == pytest.approx(sorted([40.0, 20.0, 95.0] * 3)), "every level is drawn in every panel"
-    assert len({trace.name for trace in figure.data if trace.showlegend}) == len([trace for trace in figure.data if trace.showlegend])
+    assert sorted(shape.y0 for shape in levels) == pytest.approx(sorted([40.0, 20.0, 95.0] * 3)), (
+        "every level is drawn in every panel"
+    )
+    assert len({trace.name for trace in figure.data if trace.showlegend}) == len(
+        [trace for trace in figure.data if trace.showlegend]
+    )
 
 
 def test_curves_can_be_drawn_over_the_share_of_depth():
     figure = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=COLOURS)
     assert max(named(figure, PAPER)[0].x) == max(named(figure, MODELS[0])[0].x) == 1.0
-    signed = task_curves(points(signed=True), LEVELS.iloc[:0], axis=Axis("selectivity, points", signed=True), colours=COLOURS)
+    signed = task_curves(
+        points(signed=True), LEVELS.iloc[:0], axis=Axis("selectivity, points", signed=True), colours=COLOURS
+    )
     assert "points" in named(signed, MODELS[0])[0].hovertemplate
 
 
@@ -204,17 +229,33 @@ def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():
 
 def test_a_trace_shows_the_right_label_upwards_and_the_best_wrong_one_downwards():
     rows = [
-        {"panel": panel, "title": "entities: Toronto", "gold": "ORG", "wrong": "GPE", "layer": layer, "p_gold": layer / 4,
-         "p_wrong": 1 - layer / 4, "sigmoid_gold": 0.5, "sigmoid_wrong": 0.4, "right": layer > 2, "settled": settled}
-        for panel, settled in (("a", 3), ("b", None)) for layer in range(4)
-    ]  # fmt: skip
+        {
+            "panel": panel,
+            "title": "entities: Toronto",
+            "gold": "ORG",
+            "wrong": "GPE",
+            "layer": layer,
+            "p_gold": layer / 4,
+            "p_wrong": 1 - layer / 4,
+            "sigmoid_gold": 0.5,
+            "sigmoid_wrong": 0.4,
+            "right": layer > 2,
+            "settled": settled,
+        }
+        for panel, settled in (("a", 3), ("b", None))
+        for layer in range(4)
+    ]
     figure = trace_bars(pd.DataFrame(rows))
     right, wrong = named(figure, "right label")[0], named(figure, "best wrong label")[0]
-    assert list(right.y) == pytest.approx([0, 0.25, 0.5, 0.75]) and list(wrong.y) == pytest.approx([-1, -0.75, -0.5, -0.25])
+    assert list(right.y) == pytest.approx([0, 0.25, 0.5, 0.75]) and list(wrong.y) == pytest.approx(
+        [-1, -0.75, -0.5, -0.25]
+    )
     settled = [shape for shape in figure.layout.shapes if shape.type == "line"]
     assert [shape.x0 for shape in settled] == [2.5], "only the first panel has a settled layer"
     texts = [note.text for note in figure.layout.annotations]
-    assert len(texts) == 2 and all(text.startswith("entities: Toronto") and "ORG" in text and "GPE" in text for text in texts)
+    assert len(texts) == 2 and all(
+        text.startswith("entities: Toronto") and "ORG" in text and "GPE" in text for text in texts
+    )
 
 
 def test_empty_tables_are_said_in_words():

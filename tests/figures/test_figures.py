@@ -24,12 +24,24 @@ NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
 def curve_points(models=("nesia-mini",), sets=("trex",), heads=("tied",), layers=3) -> pd.DataFrame:
     rows = [
         {
-            "run_id": f"{model}-{head}-{probe_set}", "model": model, "head": head, "probe_set": probe_set, "layer": layer,
+            "run_id": f"{model}-{head}-{probe_set}",
+            "model": model,
+            "head": head,
+            "probe_set": probe_set,
+            "layer": layer,
             "value": layer / 10,
-            "low": layer / 10 - 0.01, "high": layer / 10 + 0.01, "n": 50, "relations": 3, "majority": 0.24, "swapped": layer / 20,
+            "low": layer / 10 - 0.01,
+            "high": layer / 10 + 0.01,
+            "n": 50,
+            "relations": 3,
+            "majority": 0.24,
+            "swapped": layer / 20,
         }
-        for model in models for head in heads for probe_set in sets for layer in range(layers)
-    ]  # fmt: skip
+        for model in models
+        for head in heads
+        for probe_set in sets
+        for layer in range(layers)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -60,7 +72,10 @@ def test_models_keep_their_colour_and_probe_sets_get_theirs_only_when_there_is_o
     both = curve(curve_points(models=("nesia-mini", "other-bert"), sets=("trex", "common_sense")))
     assert {line.line.color for line in lines(both)} == set(COLOURS.values())
     one = curve(curve_points(sets=("trex", "common_sense")))
-    assert [line.line.color for line in lines(one)] == [theme.probe_set_colour("trex"), theme.probe_set_colour("common_sense")]
+    assert [line.line.color for line in lines(one)] == [
+        theme.probe_set_colour("trex"),
+        theme.probe_set_colour("common_sense"),
+    ]
 
 
 def test_panels_give_each_probe_set_its_own_axes():
@@ -87,14 +102,21 @@ def test_probabilities_are_drawn_in_per_cent():
 
 def tokens(*words: str) -> pd.DataFrame:
     return pd.DataFrame(
-        {"layer": 0, "place": range(1, len(words) + 1), "token": words, "probability": [0.5 / (n + 1) for n in range(len(words))]}
+        {
+            "layer": 0,
+            "place": range(1, len(words) + 1),
+            "token": words,
+            "probability": [0.5 / (n + 1) for n in range(len(words))],
+        }
     )
 
 
 def test_the_right_answer_has_its_colour_wherever_it_stands_and_not_what_is_spelt_alike():
     figure = token_grid(tokens("paris", "Paris", "Berlin").assign(framed=[False, True, False]))
     right = figure.data[1]
-    assert [value == 1 for value in right.z[0]] == [False, True, False] and {colour for _, colour in right.colorscale} == {RIGHT}
+    assert [value == 1 for value in right.z[0]] == [False, True, False] and {
+        colour for _, colour in right.colorscale
+    } == {RIGHT}
     assert [trace.type for trace in token_grid(tokens("paris")).data] == ["heatmap", "scatter"]
 
 
@@ -113,7 +135,9 @@ def test_tokens_that_look_like_markup_are_shown_as_they_stand():
         lambda: rank_lines(pd.DataFrame({"name": [], "layer": [], "rank": []})),
         lambda: probability_lines(pd.DataFrame({"name": [], "layer": [], "probability": []})),
         lambda: entropy_lines(pd.DataFrame({"name": [], "layer": [], "entropy": []}), colours={}),
-        lambda: total_bars(pd.DataFrame({"last": [None], "total": [None], "model": ["a"], "head": ["b"]}), k=1, colours={}, names={}),
+        lambda: total_bars(
+            pd.DataFrame({"last": [None], "total": [None], "model": ["a"], "head": ["b"]}), k=1, colours={}, names={}
+        ),
     ],
 )
 def test_a_figure_without_data_says_so_in_words(figure):
@@ -127,7 +151,9 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     assert len(figure.layout.annotations) == before
     (note,) = [note for note in stamped.layout.annotations if note.name == "stamp"]
     assert note.text == "filters &lt;b&gt; · data 1a2b"
-    assert (note.x, note.xanchor) == (1, "right"), "long names of rows would push it out of a narrow window from the left"
+    assert (note.x, note.xanchor) == (1, "right"), (
+        "long names of rows would push it out of a narrow window from the left"
+    )
 
 
 def test_colours_are_distinct_and_none_is_close_to_white_or_black():
@@ -152,13 +178,17 @@ PROBABILITIES = [10 ** (-6 + 0.01 * n) for n in range(601)]
 
 def cells(*probabilities: float, dark: bool) -> list[tuple[str, str]]:
     """Colour and ink of each cell of a grid, the colour mixed from the figure's own scale."""
-    words = pd.DataFrame({"layer": 0, "place": range(1, len(probabilities) + 1), "token": "rome", "probability": probabilities})
+    words = pd.DataFrame(
+        {"layer": 0, "place": range(1, len(probabilities) + 1), "token": "rome", "probability": probabilities}
+    )
     figure = token_grid(words, columns=len(probabilities), dark=dark)
     scale = figure.data[0].colorscale
     steps = [float(z) for z in figure.data[0].z[0]]
     mixed = []
     for z in steps:
-        (low, first), (high, second) = next(pair for pair in pairwise(scale) if z < pair[1][0] + 1e-9 and pair[0][0] < pair[1][0])
+        (low, first), (high, second) = next(
+            pair for pair in pairwise(scale) if z < pair[1][0] + 1e-9 and pair[0][0] < pair[1][0]
+        )
         share = (z - low) / (high - low)
         parts = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
         mixed.append("#" + "".join(f"{round(one + share * (other - one)):02X}" for one, other in parts))
@@ -181,11 +211,20 @@ def test_cells_of_less_than_five_per_cent_are_as_the_page_and_then_each_is_furth
 
 def test_relations_of_which_too_few_facts_are_known_are_below_a_gap_that_says_so():
     columns = ["relation", "label", "n", "kept", "lost", "gained", "base_value", "value", "share_lost"]
-    many, few = ["P19", "birthplace", 100, 10, 40, 0, 0.5, 0.1, 0.8], ["P103", "native language", 100, 0, 2, 0, 0.02, 0.0, 1.0]
+    many, few = (
+        ["P19", "birthplace", 100, 10, 40, 0, 0.5, 0.1, 0.8],
+        ["P103", "native language", 100, 0, 2, 0, 0.02, 0.0, 1.0],
+    )
     drawn = {
         len(rows): relation_slopes(pd.DataFrame(rows, columns=columns), base="a", model="b", k=1, fewest=30)
         for rows in ([many, few], [few])
     }
     notes = [note for note in drawn[2].layout.annotations if "known facts" in note.text]
-    assert list(drawn[2].layout.yaxis.tickvals) == [0.5, 2.5] and [note.y for note in notes] == [1.5] and "30" in notes[0].text
-    assert list(drawn[1].layout.yaxis.tickvals) == [0.5] and not any("known facts" in note.text for note in drawn[1].layout.annotations)
+    assert (
+        list(drawn[2].layout.yaxis.tickvals) == [0.5, 2.5]
+        and [note.y for note in notes] == [1.5]
+        and "30" in notes[0].text
+    )
+    assert list(drawn[1].layout.yaxis.tickvals) == [0.5] and not any(
+        "known facts" in note.text for note in drawn[1].layout.annotations
+    )

@@ -23,10 +23,28 @@ LOOKS: dict[str, Any] = {"names": (TUNED, BASE, CONTROL), "colours": (COLOURS[TU
 
 
 def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -> pd.DataFrame:
-    lines = {"probe": ("first", "mean"), "perplexity": ("none", "last", "first", "single"), "likeness": ("cka-mean", "cka-first")}
+    lines = {
+        "probe": ("first", "mean"),
+        "perplexity": ("none", "last", "first", "single"),
+        "likeness": ("cka-mean", "cka-first"),
+    }
     rows = [
-        {"panel": panel, "line": line, "layer": layer, "value": value, "low": value * 0.9, "high": value * 1.1, "base_value": value / 2}
-        | {"control_value": value * 0.8, "seed_low": value * 0.95, "seed_high": value * 1.05, "seeds": 3, "inside_control": layer == 2}
+        {
+            "panel": panel,
+            "line": line,
+            "layer": layer,
+            "value": value,
+            "low": value * 0.9,
+            "high": value * 1.1,
+            "base_value": value / 2,
+        }
+        | {
+            "control_value": value * 0.8,
+            "seed_low": value * 0.95,
+            "seed_high": value * 1.05,
+            "seeds": 3,
+            "inside_control": layer == 2,
+        }
         for panel in panels
         for line in lines.get(panel.split(":")[0], ("",))
         for layer in range(1, 9)
@@ -37,13 +55,19 @@ def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -
 
 def test_one_layer_axis_and_one_cursor_go_through_all_panels():
     figure = evidence_panels(evidence(), **LOOKS, tasks={"bigram-shift": "<b>Bigram"})
-    assert {trace.xaxis for trace in figure.data} <= {None, "x"} and {trace.yaxis for trace in figure.data if trace.yaxis} == {
+    assert {trace.xaxis for trace in figure.data} <= {None, "x"} and {
+        trace.yaxis for trace in figure.data if trace.yaxis
+    } == {
         "y",
         "y2",
         "y3",
         "y4",
     }
-    assert figure.layout.hoversubplots == "axis" and figure.layout.xaxis.showspikes and figure.layout.xaxis.spikemode == "across"
+    assert (
+        figure.layout.hoversubplots == "axis"
+        and figure.layout.xaxis.showspikes
+        and figure.layout.xaxis.spikemode == "across"
+    )
     domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
     assert domains[0][1] == 1 and domains[-1][0] == pytest.approx(0, abs=1e-9)
     assert all(above[0] > below[1] for above, below in pairwise(domains)), "panels do not overlap"
@@ -79,14 +103,19 @@ def test_an_axis_is_logarithmic_where_values_differ_by_much_and_shows_round_numb
     figure = evidence_panels(wide, **LOOKS)
     assert figure.layout.yaxis.type == "log" and {"20", "50", "100"} <= set(figure.layout.yaxis.ticktext)
     near = wide.assign(
-        **{name: wide[name] * 0 + 100 for name in ("value", "low", "high", "base_value", "control_value", "seed_low", "seed_high")}
+        **{
+            name: wide[name] * 0 + 100
+            for name in ("value", "low", "high", "base_value", "control_value", "seed_low", "seed_high")
+        }
     )
     assert evidence_panels(near, **LOOKS).layout.yaxis.type is None
 
 
 def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
     figure = evidence_panels(
-        evidence(("drift",)).assign(control_value=np.nan, inside_control=False), names=(TUNED, BASE, ""), colours=LOOKS["colours"]
+        evidence(("drift",)).assign(control_value=np.nan, inside_control=False),
+        names=(TUNED, BASE, ""),
+        colours=LOOKS["colours"],
     )
     assert {trace.name for trace in figure.data if trace.showlegend} == {TUNED}
     assert "Nothing is stored" in json.dumps(evidence_panels(evidence().head(0), **LOOKS).to_dict(), default=str)
@@ -101,19 +130,27 @@ def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
         for fate, n in zip(FATES, (1, 0, 0, 3, 0), strict=True)
     ]
     figure = fate_bars(pd.DataFrame(rows), titles={"t": "<i>T"})
-    assert [bar.name.replace("<br>", " ") for bar in figure.data] == [AS_BEFORE, NOT_FOUND], "fates without a cell have no swatch"
+    assert [bar.name.replace("<br>", " ") for bar in figure.data] == [AS_BEFORE, NOT_FOUND], (
+        "fates without a cell have no swatch"
+    )
     assert sum(bar.x[0] for bar in figure.data) == 100 and list(figure.data[1].text) == ["3", "3"]
     assert "&lt;i&gt;T" in figure.layout.yaxis.ticktext[0]
-    assert "beat the commonest answer nowhere" in json.dumps(fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str)
+    assert "beat the commonest answer nowhere" in json.dumps(
+        fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str
+    )
 
 
 def test_the_plane_has_a_point_a_model_whose_name_covers_no_other():
-    points = pd.DataFrame({"model": [TUNED, CONTROL], "drift": [0.02, 0.01], "facts_lost": [0.5, 0.5], "emd": [1.0, 0.0]})
+    points = pd.DataFrame(
+        {"model": [TUNED, CONTROL], "drift": [0.02, 0.01], "facts_lost": [0.5, 0.5], "emd": [1.0, 0.0]}
+    )
     points = points.assign(control=points["model"] == CONTROL, counted=True)
     figure = drift_points(points, loss="facts_lost", title="lost", factor=100, colours=COLOURS)
     drawn = {trace.name: trace for trace in figure.data}
     assert (drawn[TUNED].x[0], drawn[TUNED].y[0]) == (2, 50)
-    assert {trace.marker.symbol for trace in figure.data if trace.mode == "markers"} == {"circle-open"}, "counts only, and the control"
+    assert {trace.marker.symbol for trace in figure.data if trace.mode == "markers"} == {"circle-open"}, (
+        "counts only, and the control"
+    )
     first, second = sorted(note.ay for note in figure.layout.annotations)
     assert second - first >= 12, "two names at one height stand below each other"
     assert drift_points(points, loss="emd", title="", colours=COLOURS).data[1].marker.symbol == "circle"

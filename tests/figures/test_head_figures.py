@@ -19,7 +19,10 @@ def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
         for number, head in enumerate(heads):
             value, over = 0.2 - 0.1 * place, (0.15 - 0.1 * place - 0.01 * number) if above else None
             ends = {"lost_above": over, "lost_above_low": over and over - 0.02, "lost_above_high": over and over + 0.02}
-            rows.append({"model": model, "head": head, "lost": value, "lost_low": value - 0.01, "lost_high": value + 0.01} | ends)
+            rows.append(
+                {"model": model, "head": head, "lost": value, "lost_low": value - 0.01, "lost_high": value + 0.01}
+                | ends
+            )
     return pd.DataFrame(rows)
 
 

@@ -20,7 +20,13 @@ SHIPPED = (
     "nesia-mini-ner-conll",
     "nesia-mini-control",
 )
-BERT = ("bert-base-uncased", "bert-base-uncased-squad-v1", "bert-base-uncased-squad2", "pt-bert-base-uncased-msmarco", "bert-base-NER")
+BERT = (
+    "bert-base-uncased",
+    "bert-base-uncased-squad-v1",
+    "bert-base-uncased-squad2",
+    "pt-bert-base-uncased-msmarco",
+    "bert-base-NER",
+)
 ROBERTA = ("roberta-base", "roberta-base-squad2")
 #: Streamlit's own dark page, and ours.
 DARK = ("#0E1117", "#11161C")
@@ -31,7 +37,9 @@ FURTHER = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in s
 def lab(colour: str) -> tuple[float, float, float]:
     """OKLab: distances are about as large as they look."""
     red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue))
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)
+    )
     long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
     middle = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
     short = math.cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue)

@@ -6,7 +6,12 @@ from probing.figures.model_looks import looks_of
 from probing.figures.theme import pale
 
 RUNS = pd.DataFrame(
-    [("nesia-mini", None, "pre-training"), ("nesia-mini-qa-squad-1", "nesia-mini", "QA-SQuAD-1"), ("own", "nesia-mini", "unknown")] * 2,
+    [
+        ("nesia-mini", None, "pre-training"),
+        ("nesia-mini-qa-squad-1", "nesia-mini", "QA-SQuAD-1"),
+        ("own", "nesia-mini", "unknown"),
+    ]
+    * 2,
     columns=["model", "base", "objective"],
 )
 
@@ -14,21 +19,30 @@ RUNS = pd.DataFrame(
 def test_every_stored_model_has_one_name_and_one_colour_whatever_the_order_of_runs():
     looks = looks_of(RUNS)
     assert looks.names == {"nesia-mini": "nesia-mini", "nesia-mini-qa-squad-1": "QA-SQuAD-1", "own": "own"}
-    assert list(looks.colours) == ["nesia-mini", "nesia-mini-qa-squad-1", "own"] and looks.shipped == set(looks.colours) - {"own"}
+    assert list(looks.colours) == ["nesia-mini", "nesia-mini-qa-squad-1", "own"] and looks.shipped == set(
+        looks.colours
+    ) - {"own"}
     assert looks_of(RUNS[::-1]) == looks
     assert looks_of(pd.DataFrame()).names == {}
 
 
 def test_models_of_which_only_results_ship_were_not_added_by_the_user():
-    shipped = [("nesia-mini-sst-2-shuffled", "nesia-mini", "SST-2 (shuffled labels)"), ("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2")]
+    shipped = [
+        ("nesia-mini-sst-2-shuffled", "nesia-mini", "SST-2 (shuffled labels)"),
+        ("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2"),
+    ]
     runs = pd.concat([RUNS, pd.DataFrame(shipped, columns=RUNS.columns)])
     assert looks_of(runs).added == ("own",)
     # They come after the models that ship.
     names = [name for name in looks_of(runs).colours if name != "own"]
     assert names == ["nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-sst-2-seed-2", "nesia-mini-sst-2-shuffled"]
     # Theirs are pale shades of their task's colour.
-    colours = looks_of(pd.concat([runs, pd.DataFrame([("nesia-mini-sst-2", "nesia-mini", "SST-2")], columns=RUNS.columns)])).colours
-    assert colours["nesia-mini-sst-2-seed-2"] == colours["nesia-mini-sst-2-shuffled"] == pale(colours["nesia-mini-sst-2"])
+    colours = looks_of(
+        pd.concat([runs, pd.DataFrame([("nesia-mini-sst-2", "nesia-mini", "SST-2")], columns=RUNS.columns)])
+    ).colours
+    assert (
+        colours["nesia-mini-sst-2-seed-2"] == colours["nesia-mini-sst-2-shuffled"] == pale(colours["nesia-mini-sst-2"])
+    )
     # The same task of the same base by the user is.
     again = pd.DataFrame([("nesia-mini-sst-2-again", "nesia-mini", "SST-2")], columns=RUNS.columns)
     assert set(looks_of(pd.concat([runs, again])).added) == {"own", "nesia-mini-sst-2-again"}

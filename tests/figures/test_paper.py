@@ -24,12 +24,24 @@ EIGHT_POINTS = 8 * 96 / 72
 
 
 def bars(model: str = "a") -> go.Figure:
-    row = {"model": model, "head": "tied", "probe_set": "trex", "last": 0.1, "total": 0.25, "total_low": 0.2, "total_high": 0.3}
-    return total_bars(pd.DataFrame([row | {"intermediate": 0.6, "n": 100}]), k=1, colours={model: "#0072B2"}, names={"trex": "T-REx"})
+    row = {
+        "model": model,
+        "head": "tied",
+        "probe_set": "trex",
+        "last": 0.1,
+        "total": 0.25,
+        "total_low": 0.2,
+        "total_high": 0.3,
+    }
+    return total_bars(
+        pd.DataFrame([row | {"intermediate": 0.6, "n": 100}]), k=1, colours={model: "#0072B2"}, names={"trex": "T-REx"}
+    )
 
 
 def heat_map() -> go.Figure:
-    return theme.apply(go.Figure(go.Heatmap(z=[[1.5, None], [3.25, 4.125]], x=["a", "b"], y=["c", "d"], colorscale="Viridis")))
+    return theme.apply(
+        go.Figure(go.Heatmap(z=[[1.5, None], [3.25, 4.125]], x=["a", "b"], y=["c", "d"], colorscale="Viridis"))
+    )
 
 
 #: A figure of every kind that the pages draw.
@@ -37,8 +49,12 @@ PLANTED: dict[str, Callable[[], go.Figure]] = {
     "curves with bands, baselines and names": lambda: curve(curve_points(models=("nesia-mini", "other-bert"))),
     "panels": lambda: curve(curve_points(sets=("trex", "common_sense")), panels=True),
     "stacked bars with intervals": bars,
-    "ranks on a logarithmic axis": lambda: rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})),
-    "entropy": lambda: entropy_lines(pd.DataFrame({"name": "a", "layer": range(3), "entropy": [3.0, 2.0, 1.0]}), colours={}),
+    "ranks on a logarithmic axis": lambda: rank_lines(
+        pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})
+    ),
+    "entropy": lambda: entropy_lines(
+        pd.DataFrame({"name": "a", "layer": range(3), "entropy": [3.0, 2.0, 1.0]}), colours={}
+    ),
     "tokens": lambda: token_grid(tokens("rome", "paris"), columns=2),
     "heat map": heat_map,
     "panels on one axis": lambda: evidence_panels(evidence(), **LOOKS),
@@ -52,7 +68,11 @@ def sizes(part: object) -> list[float]:
     found: list[float] = []
     if isinstance(part, dict):
         for name, value in part.items():
-            found += [value["size"]] if name.endswith("font") and isinstance(value, dict) and "size" in value else sizes(value)
+            found += (
+                [value["size"]]
+                if name.endswith("font") and isinstance(value, dict) and "size" in value
+                else sizes(value)
+            )
     elif isinstance(part, list | tuple):
         for value in part:
             found += sizes(value)
@@ -89,7 +109,9 @@ def test_the_figure_of_the_page_is_not_changed():
 def test_in_two_columns_the_axes_keep_their_height_so_that_names_at_the_ends_of_lines_stay_apart():
     figure = curve(curve_points(models=("nesia-mini", "other-bert")))
     layout = sized(figure, 2).layout
-    assert layout.height - layout.margin.t - layout.margin.b == pytest.approx(figure.layout.height - 80 - figure.layout.margin.t, abs=1)
+    assert layout.height - layout.margin.t - layout.margin.b == pytest.approx(
+        figure.layout.height - 80 - figure.layout.margin.t, abs=1
+    )
 
 
 @KINDS
@@ -102,7 +124,10 @@ def test_a_figure_of_one_column_is_at_most_2_4_inches_high_and_nothing_stands_be
 @KINDS
 def test_labels_leave_the_axes_65_per_cent_of_a_column(kind):
     figure = sized(PLANTED[kind](), 1)
-    beside = [max(map(long, axis.ticktext or [""])) + 1.3 * EIGHT_POINTS * bool(axis.title.text) for axis in figure.select_yaxes()]
+    beside = [
+        max(map(long, axis.ticktext or [""])) + 1.3 * EIGHT_POINTS * bool(axis.title.text)
+        for axis in figure.select_yaxes()
+    ]
     assert max(beside) + figure.layout.margin.r <= 0.35 * 312
 
 
@@ -141,9 +166,16 @@ def test_long_labels_are_shortened_in_the_middle_to_the_room_that_they_have():
 @KINDS
 def test_a_caption_has_at_most_60_words_and_explains_the_marks_of_the_figure_and_no_others(kind):
     figure = PLANTED[kind]()
-    every = "Dotted: one. Dashed: two. Bands are 95 % intervals. Whiskers: three. Hatched: four. Diamond: five. Cross: six. Open: seven. "
+    every = (
+        "Dotted: one. Dashed: two. Bands are 95 % intervals. Whiskers: three. Hatched: four. Diamond: five. Cross: six."
+        " Open: seven. "
+    )
     words = caption(
-        every + "And so on and on. " * 30, "P@1; by far too long " * 9, pd.DataFrame({"n": [4, 5]}), figure, "data 1a2b · runs c"
+        every + "And so on and on. " * 30,
+        "P@1; by far too long " * 9,
+        pd.DataFrame({"n": [4, 5]}),
+        figure,
+        "data 1a2b · runs c",
     )
     shown = marks(figure)
     assert len(words.split()) <= MOST == 60 and words.endswith("n = 4 to 5. BERTnesia Explorer, data 1a2b.")

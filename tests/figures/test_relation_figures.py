@@ -19,10 +19,21 @@ PLANTED = {
 
 def points(**more) -> pd.DataFrame:
     rows = [
-        {"relation": relation, "label": label, "cardinality": kind, "layer": layer, "n": 50, "value": value, "low": value / 2,
-         "high": (1 + value) / 2, "majority": 0.2, "swapped": 0.1}
-        for relation, (label, kind, values) in PLANTED.items() for layer, value in enumerate(values)
-    ]  # fmt: skip
+        {
+            "relation": relation,
+            "label": label,
+            "cardinality": kind,
+            "layer": layer,
+            "n": 50,
+            "value": value,
+            "low": value / 2,
+            "high": (1 + value) / 2,
+            "majority": 0.2,
+            "swapped": 0.1,
+        }
+        for relation, (label, kind, values) in PLANTED.items()
+        for layer, value in enumerate(values)
+    ]
     return pd.DataFrame(rows).assign(**more)
 
 
@@ -76,7 +87,9 @@ def test_a_long_name_is_whole_on_several_lines_of_a_row_that_is_as_much_higher()
 
 def losses(label: str) -> pd.DataFrame:
     numbers = {"n": 9, "kept": 1, "lost": 2, "gained": 0, "base_value": 0.5, "value": 0.2, "share_lost": 0.6}
-    return pd.DataFrame([{"relation": "P2", "label": label} | numbers, {"relation": "P1", "label": "capital"} | numbers])
+    return pd.DataFrame(
+        [{"relation": "P2", "label": label} | numbers, {"relation": "P1", "label": "capital"} | numbers]
+    )
 
 
 def test_the_difference_to_the_base_is_signed_around_nought():

@@ -31,7 +31,11 @@ def test_each_measure_that_is_there_has_a_panel_and_equal_attention_its_line():
     rows = [("tiny", measure, layer, 0.1 * layer) for measure in ("entropy", "first", "self") for layer in (1, 2)]
     values = pd.DataFrame(rows, columns=["name", "measure", "layer", "value"])
     figure = attention_panels(values, colours={}, dashes={}, yardsticks={"entropy": 2.0})
-    assert [note.text for note in figure.layout.annotations] == ["entropy, nats", "share on the first token", "share on itself"]
+    assert [note.text for note in figure.layout.annotations] == [
+        "entropy, nats",
+        "share on the first token",
+        "share on itself",
+    ]
     equal = [trace for trace in figure.data if trace.name == "equal attention"]
     assert len(equal) == 1 and set(equal[0].y) == {2.0}
 

@@ -31,12 +31,23 @@ def accuracies(models=(BASE, TUNED), layers: int = LAYERS, portions=(1,)) -> pd.
                         siblings = model == TUNED
                         rows.append(
                             {
-                                "model": model, "task": task, "pooling": pooling, "layer": layer, "portion": portion, "accuracy": share,
-                                "low": share - 0.02, "high": share + 0.02, "majority": 0.5, "surface": 0.55, "n_train": 1600 // portion,
-                                "n_test": 600, "seed_low": share - 0.01 if siblings else None,
-                                "seed_high": share + 0.03 if siblings else None, "seeds": 3 if siblings else 1,
+                                "model": model,
+                                "task": task,
+                                "pooling": pooling,
+                                "layer": layer,
+                                "portion": portion,
+                                "accuracy": share,
+                                "low": share - 0.02,
+                                "high": share + 0.02,
+                                "majority": 0.5,
+                                "surface": 0.55,
+                                "n_train": 1600 // portion,
+                                "n_test": 600,
+                                "seed_low": share - 0.01 if siblings else None,
+                                "seed_high": share + 0.03 if siblings else None,
+                                "seeds": 3 if siblings else 1,
                             }
-                        )  # fmt: skip
+                        )
     return pd.DataFrame(rows).astype({"seed_low": "float64", "seed_high": "float64"})
 
 
@@ -48,12 +59,25 @@ def changes(layers: int = LAYERS) -> pd.DataFrame:
                 change = -0.01 * layer if pooling == "first" else 0.002 * layer
                 rows.append(
                     {
-                        "task": task, "pooling": pooling, "layer": layer, "base_accuracy": 0.7, "accuracy": 0.7 + change, "change": change,
-                        "low": change - 0.01, "high": change + 0.01, "p": 0.01, "q": 0.04 if layer > 3 else 0.5, "family": 54,
-                        "mean_change": change - 0.02, "mean_q": 0.01 if layer > 1 else 0.2, "control_change": -0.045,
-                        "inside_control": abs(change) <= 0.045, "seed_low": change, "seed_high": change,
+                        "task": task,
+                        "pooling": pooling,
+                        "layer": layer,
+                        "base_accuracy": 0.7,
+                        "accuracy": 0.7 + change,
+                        "change": change,
+                        "low": change - 0.01,
+                        "high": change + 0.01,
+                        "p": 0.01,
+                        "q": 0.04 if layer > 3 else 0.5,
+                        "family": 54,
+                        "mean_change": change - 0.02,
+                        "mean_q": 0.01 if layer > 1 else 0.2,
+                        "control_change": -0.045,
+                        "inside_control": abs(change) <= 0.045,
+                        "seed_low": change,
+                        "seed_high": change,
                     }
-                )  # fmt: skip
+                )
     return pd.DataFrame(rows)
 
 
@@ -94,12 +118,16 @@ def test_both_baselines_are_lines_of_every_panel():
 
 
 def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
-    best = pd.DataFrame({"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]})
+    best = pd.DataFrame(
+        {"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]}
+    )
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, best=best)
     points = traces(figure, "layer chosen on dev")
     assert [one.marker.symbol for one in points] == ["circle", "circle-open", "circle"]
     assert {(one.x[0], round(one.y[0], 1)) for one in points} == {(8, 68.5)}
-    assert [note.text.endswith("layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [True] * 3
+    assert [note.text.endswith("layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [
+        True
+    ] * 3
 
 
 @pytest.mark.parametrize(("mode", "off"), [("value", 0), ("majority", 0.5), ("surface", 0.55)])
@@ -116,7 +144,9 @@ def test_a_baseline_can_be_taken_off(mode, off):
 def test_whiskers_are_the_seeds_and_only_where_there_are_several():
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
     (line, *_) = traces(figure, f"{TUNED}, first token")
-    assert list(line.error_y.array) == pytest.approx([3.0] * LAYERS) and list(line.error_y.arrayminus) == pytest.approx([1.0] * LAYERS)
+    assert list(line.error_y.array) == pytest.approx([3.0] * LAYERS) and list(line.error_y.arrayminus) == pytest.approx(
+        [1.0] * LAYERS
+    )
     assert "3 seeds of fine-tuning" in line.hovertext[0]
     (alone, *_) = traces(figure, f"{BASE}, first token")
     assert alone.error_y.array is None and "seeds" not in alone.hovertext[0]
@@ -131,10 +161,20 @@ def test_models_of_other_depth_stand_beside_each_other_by_share_of_depth():
 
 def test_a_cell_counts_where_it_is_significant_and_outside_the_controls_change():
     cells = drawn_cells(changes(), "first")
-    assert set(cells.loc[cells["counts"], "layer"]) == {5, 6, 7, 8}, "layer 4 is significant, and inside the control's change"
+    assert set(cells.loc[cells["counts"], "layer"]) == {5, 6, 7, 8}, (
+        "layer 4 is significant, and inside the control's change"
+    )
     assert not drawn_cells(changes(), "mean")["counts"].any()
     against_mean = drawn_cells(changes(), "base-mean")
-    assert set(against_mean["pooling"]) == {"first"} and set(against_mean.loc[against_mean["counts"], "layer"]) == {2, 3, 4, 5, 6, 7, 8}
+    assert set(against_mean["pooling"]) == {"first"} and set(against_mean.loc[against_mean["counts"], "layer"]) == {
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+    }
 
 
 def test_what_does_not_count_is_grey_and_the_rest_has_its_colour():

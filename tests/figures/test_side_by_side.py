@@ -5,7 +5,11 @@ import pandas as pd
 from probing.figures.tokens.rank_lines import rank_lines
 
 LINES = pd.DataFrame(
-    {"name": ["a · x"] * 3 + ["a · y"] * 3 + ["b · x"] * 3, "layer": [0, 1, 2] * 3, "rank": [1.0, 7, 5, 90, 3, 3, 4, 2, 9]}
+    {
+        "name": ["a · x"] * 3 + ["a · y"] * 3 + ["b · x"] * 3,
+        "layer": [0, 1, 2] * 3,
+        "rank": [1.0, 7, 5, 90, 3, 3, 4, 2, 9],
+    }
 )
 COLOURS = {"a · x": "#111111", "a · y": "#111111", "b · x": "#222222"}
 

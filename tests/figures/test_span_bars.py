@@ -50,5 +50,7 @@ def test_the_tables_have_every_label_and_what_the_last_layer_says(traces):
     assert len(found) == 2 * 9 * 4 and set(found["span2"]) == {"", "2:3"}
     np.testing.assert_allclose(found.groupby(["task", "layer"])["share"].sum(), 1)
     said = said_rows(WORDS, "tiny", traces, {})
-    assert list(said["settled"]) == [trace.settled for trace in traces] and list(said["its p"]) == [trace.p[-1].max() for trace in traces]
+    assert list(said["settled"]) == [trace.settled for trace in traces] and list(said["its p"]) == [
+        trace.p[-1].max() for trace in traces
+    ]
     assert list(said["words"]) == ["<b>he</b>", "smoked (predicate) / toronto (argument)"] and said["F1"].eq(0.5).all()

@@ -6,11 +6,24 @@ import pytest
 from probing.figures.knowledge.total_bars import MARKS, total_bars, with_null
 
 ROW = {
-    "model": "a", "head": "tied", "probe_set": "trex", "last": 0.2, "total": 0.3, "total_low": 0.28, "total_high": 0.32,
-    "intermediate": 1 / 3, "n": 100, "majority": 0.15, "swapped_last": 0.05, "matched_last": 0.18,
-    "inner_own": 8, "inner_swapped": 6, "inner_n": 70,
-    "seeds": 1, "seed_union": None,
-}  # fmt: skip
+    "model": "a",
+    "head": "tied",
+    "probe_set": "trex",
+    "last": 0.2,
+    "total": 0.3,
+    "total_low": 0.28,
+    "total_high": 0.32,
+    "intermediate": 1 / 3,
+    "n": 100,
+    "majority": 0.15,
+    "swapped_last": 0.05,
+    "matched_last": 0.18,
+    "inner_own": 8,
+    "inner_swapped": 6,
+    "inner_n": 70,
+    "seeds": 1,
+    "seed_union": None,
+}
 NAMES = {"trex": "T-REx"}
 
 

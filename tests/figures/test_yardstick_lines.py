@@ -19,7 +19,13 @@ def ends(figure) -> dict[str, list]:
     found: dict[str, list] = {}
     for note in figure.layout.annotations:
         if note.name == "end label":
-            text = note.text.replace("<b>", "").replace("</b>", "").replace("-<br>", "-").replace("<br>", " ").replace("\u00a0", " ")
+            text = (
+                note.text.replace("<b>", "")
+                .replace("</b>", "")
+                .replace("-<br>", "-")
+                .replace("<br>", " ")
+                .replace("\u00a0", " ")
+            )
             found.setdefault(text, []).append(note.y)
     return found
 
@@ -48,14 +54,20 @@ def test_each_probe_set_has_its_own_majority_line_under_its_name():
     assert found["commonest answer, T-REx"] == [24] and found["commonest answer, common sense (ours)"] == [50]
     panels = curve(pd.concat([both, other], ignore_index=True), panels=True)
     assert {trace.yaxis for trace in dashed(panels, "dash")} == {"y", "y2"}
-    assert ends(panels)["commonest answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, "a panel's title names its probe set"
+    assert ends(panels)["commonest answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, (
+        "a panel's title names its probe set"
+    )
 
 
 def test_runs_that_were_asked_other_facts_have_their_majority_line_by_name():
-    table = family(3).assign(majority=lambda frame: frame["model"].map({"model-0": 0.24, "model-1": 0.24, "model-2": 0.3}))
+    table = family(3).assign(
+        majority=lambda frame: frame["model"].map({"model-0": 0.24, "model-1": 0.24, "model-2": 0.3})
+    )
     figure = curve(table, labels={"model-2": "Third"})
     assert len(dashed(figure, "dash")) == 2
-    assert ends(figure)["commonest answer, Third"] == [30] and ends(figure)["commonest answer, model-0, model-1"] == [24]
+    assert ends(figure)["commonest answer, Third"] == [30] and ends(figure)["commonest answer, model-0, model-1"] == [
+        24
+    ]
 
 
 def test_chance_has_a_line_of_its_own():
@@ -92,7 +104,9 @@ def differences() -> dict:
     }
 
 
-@pytest.mark.parametrize(("mode", "zero", "value"), [("majority", "commonest answer", -4), ("swapped", "blind guess", 6)])
+@pytest.mark.parametrize(
+    ("mode", "zero", "value"), [("majority", "commonest answer", -4), ("swapped", "blind guess", 6)]
+)
 def test_what_is_above_a_yardstick_is_drawn_around_a_zero_line_with_its_name(mode, zero, value):
     table = above(curve_points().assign(**differences()), mode)
     figure = curve(table)
@@ -140,9 +154,17 @@ def test_two_models_share_one_majority_line_and_have_a_swapped_subject_each():
 
 def test_above_the_swapped_subject_the_difference_is_how_much_more_comes_from_the_subject():
     plain, moved = pair(pair_above(yard_pair(), "majority")), pair(pair_above(yard_pair(), "swapped"))
-    shown = {name: next(list(trace.y) for trace in moved.data if trace.name == name) for name in (BASE, "QA", "difference")}
-    assert shown[BASE] == pytest.approx([10] * 3) and shown["QA"] == pytest.approx([15] * 3) and shown["difference"] == [5.0] * 3
-    assert list(next(trace.y for trace in plain.data if trace.name == "difference")) == pytest.approx(list(paired()["difference"] * 100))
+    shown = {
+        name: next(list(trace.y) for trace in moved.data if trace.name == name) for name in (BASE, "QA", "difference")
+    }
+    assert (
+        shown[BASE] == pytest.approx([10] * 3)
+        and shown["QA"] == pytest.approx([15] * 3)
+        and shown["difference"] == [5.0] * 3
+    )
+    assert list(next(trace.y for trace in plain.data if trace.name == "difference")) == pytest.approx(
+        list(paired()["difference"] * 100)
+    )
     assert ends(moved)["blind guess"] == [0.0] and ends(plain)["commonest answer"] == [0.0]
 
 
@@ -161,7 +183,10 @@ def test_the_map_of_differences_has_its_middle_colour_at_nought():
     heat, cells = relation_map(table, k=1, mode="majority").data
     assert heat.zmin == -100 and heat.zmax == 100 and heat.z.min() == pytest.approx(-4)
     assert "beyond the commonest answer, points" in heat.colorbar.title.text
-    assert "against the commonest answer: +20.0 points" in cells.hovertext[0] and "blind guess: 10.0 %" in cells.hovertext[0]
+    assert (
+        "against the commonest answer: +20.0 points" in cells.hovertext[0]
+        and "blind guess: 10.0 %" in cells.hovertext[0]
+    )
     based = relation_map(table.assign(base_value=0.01), k=1, mode="swapped", base="Mini").data[0]
     assert based.z.max() == pytest.approx(5)
 
@@ -170,5 +195,9 @@ def test_relations_not_above_their_majority_answer_are_marked():
     low = [0.1] * 11 + [-0.01]
     table = relation_points(above_majority_low=low)
     assert not_above_majority(table) == ["P3"]
-    assert [name.endswith(MARK) for name in relation_map(table, k=1, order="name").layout.yaxis.ticktext] == [False, False, True]
+    assert [name.endswith(MARK) for name in relation_map(table, k=1, order="name").layout.yaxis.ticktext] == [
+        False,
+        False,
+        True,
+    ]
     assert not_above_majority(relation_points(above_majority_low=float("nan"))) == []

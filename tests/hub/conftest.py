@@ -24,7 +24,9 @@ def nothing_but_the_loopback(monkeypatch) -> None:
     connect = socket.socket.connect
 
     def checked(self, address):
-        assert not isinstance(address, tuple) or address[0] in ("127.0.0.1", "::1", "localhost"), f"a connection to {address}"
+        assert not isinstance(address, tuple) or address[0] in ("127.0.0.1", "::1", "localhost"), (
+            f"a connection to {address}"
+        )
         return connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", checked)
@@ -56,7 +58,8 @@ def settings(hub: Hub, home: Path) -> dict[str, str]:
 def online(hub, tmp_path, monkeypatch) -> SimpleNamespace:
     """This process is online with the stand-in: ``hub``, and the folder ``home`` for the hub's cache.
 
-    ``login(user)`` stores a token; ``offline()`` sets ``HF_HUB_OFFLINE``; ``waits`` are the waits before further tries, which take no time.
+    ``login(user)`` stores a token; ``offline()`` sets ``HF_HUB_OFFLINE``; ``waits`` are the waits before further tries,
+    which take no time.
     """
     import time
 
@@ -80,7 +83,9 @@ def online(hub, tmp_path, monkeypatch) -> SimpleNamespace:
     for name, place in places.items():
         monkeypatch.setattr(constants, name, str(home / place))
     monkeypatch.setattr(constants, "ENDPOINT", hub.address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}"
+    )
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))

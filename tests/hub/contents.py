@@ -40,4 +40,6 @@ def as_other_weights(files: dict[str, bytes], scale: float = 0.5) -> dict[str, b
     """The model with other weights, as after further training."""
     from safetensors.torch import save
 
-    return files | {SAFE: save({key: (value * scale).contiguous() for key, value in load(files[SAFE]).items()}, {"format": "pt"})}
+    return files | {
+        SAFE: save({key: (value * scale).contiguous() for key, value in load(files[SAFE]).items()}, {"format": "pt"})
+    }

@@ -30,7 +30,9 @@ class File:
         """Git's name of the blob; of a large file, of its pointer."""
         content = self.content
         if self.is_large:
-            content = f"version https://git-lfs.github.com/spec/v1\noid sha256:{self.sha256}\nsize {len(content)}\n".encode()
+            content = (
+                f"version https://git-lfs.github.com/spec/v1\noid sha256:{self.sha256}\nsize {len(content)}\n".encode()
+            )
         return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
     @property
@@ -90,7 +92,9 @@ class Repositories:
     kept: dict[tuple[str, str], Repository] = field(default_factory=dict)
     uploaded: dict[str, bytes] = field(default_factory=dict)
 
-    def add(self, name: str, files: Mapping[str, bytes] | None = None, kind: str = "model", **options: bool) -> Repository:
+    def add(
+        self, name: str, files: Mapping[str, bytes] | None = None, kind: str = "model", **options: bool
+    ) -> Repository:
         """A new repository, with one commit if it has files."""
         made = self.kept[kind, name] = Repository(kind, name, **options)
         if files is not None:

@@ -146,7 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _files(self, found: Repository, revision: str) -> tuple[str, dict[str, File]]:
         """Commit and files, if the user may read them."""
         if found.gated and self.user != found.owner:
-            words = f"Access to model {found.name} is restricted. You must have access to it and be authenticated to access it."
+            words = (
+                f"Access to model {found.name} is restricted. You must have access to it and be authenticated to"
+                " access it."
+            )
             raise _Refused(403 if self.user else 401, "GatedRepo", words)
         commit = found.resolve(revision)
         if commit is None:
@@ -160,14 +163,22 @@ class _Handler(BaseHTTPRequestHandler):
         if commit is None:
             raise _Refused(404, "RevisionNotFound", f"Invalid rev id: {revision}")
         siblings = [{"rfilename": path} for path in sorted(found.commits[commit])]
-        said = {"id": name, "sha": commit, "private": found.private, "gated": "auto" if found.gated else False, "siblings": siblings}
+        said = {
+            "id": name,
+            "sha": commit,
+            "private": found.private,
+            "gated": "auto" if found.gated else False,
+            "siblings": siblings,
+        }
         self._json({"_id": "0" * 24, "tags": [], "downloads": 0, "likes": 0, **said})
 
     def _tree(self, kind: str, name: str, revision: str) -> None:
         _, files = self._files(self._repository(kind, name), revision)
         rows = []
         for path, file in sorted(files.items()):
-            large = {"lfs": {"oid": file.sha256, "size": len(file.content), "pointerSize": 134}} if file.is_large else {}
+            large = (
+                {"lfs": {"oid": file.sha256, "size": len(file.content), "pointerSize": 134}} if file.is_large else {}
+            )
             rows.append({"type": "file", "path": path, "size": len(file.content), "oid": file.blob, **large})
         self._json(rows)
 
@@ -224,7 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
         for file in json.loads(self.sent)["files"]:
             path = file["path"]
             oid = {"oid": there[path].sha256 if there[path].is_large else there[path].blob} if path in there else {}
-            rows.append({"path": path, "uploadMode": "lfs" if path.endswith(LARGE) else "regular", "shouldIgnore": False, **oid})
+            rows.append(
+                {"path": path, "uploadMode": "lfs" if path.endswith(LARGE) else "regular", "shouldIgnore": False, **oid}
+            )
         self._json({"files": rows})
 
     def _batch(self, kind: str | None, name: str) -> None:

@@ -19,7 +19,9 @@ COMMANDS = {
 
 
 def said(run, words) -> str:
-    """The message of the error of a command, which is one that a user can fix: one line, without the registry's names."""
+    """The message of the error of a command, which is one that a user can fix: one line, without the registry's
+    names.
+    """
     with pytest.raises(ProbingError) as found:
         run(*words)
     message = str(found.value)

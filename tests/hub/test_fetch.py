@@ -1,4 +1,6 @@
-"""What is downloaded of a model: its weights in any layout, whole and undamaged, after its configuration was found usable."""
+"""What is downloaded of a model: its weights in any layout, whole and undamaged, after its configuration was found
+usable.
+"""
 
 import hashlib
 import json
@@ -22,7 +24,9 @@ def weights_asked(hub) -> list[str]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_weights_in_any_layout_are_fetched_and_loaded_offline(online, run, bert, tmp_path, layout):
     files = LAYOUTS[layout](bert)
-    commit = online.hub.repositories.add("org/tiny-bert", {**files, "tf_model.h5": b"other", "onnx/config.json": b"{}"}).refs["main"]
+    commit = online.hub.repositories.add(
+        "org/tiny-bert", {**files, "tf_model.h5": b"other", "onnx/config.json": b"{}"}
+    ).refs["main"]
     folder = Path(run("fetch", "org/tiny-bert").output.split(": ", 1)[1].strip())
     assert folder.name == commit
     got = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -51,7 +55,9 @@ def test_a_model_of_the_registry_is_fetched_at_its_pinned_commit(online, run, be
     pinned = made.refs["main"]
     made.commit({contents.SAFE: contents.as_other_weights(bert)[contents.SAFE]})
     registry = tmp_path / "registry.toml"
-    registry.write_text(f'data = []\n[[models]]\nname = "small"\nsource = "org/tiny-bert"\nlicence = "MIT"\nrevision = "{pinned}"\n')
+    registry.write_text(
+        f'data = []\n[[models]]\nname = "small"\nsource = "org/tiny-bert"\nlicence = "MIT"\nrevision = "{pinned}"\n'
+    )
     monkeypatch.setenv("PROBING_REGISTRY", str(registry))
     assert Path(run("fetch", "small").output.split(": ", 1)[1].strip()).name == pinned
     assert not online.hub.asked(r"resolve/.*safetensors") and len(online.hub.asked(r"^GET /large/")) == 1
@@ -73,7 +79,12 @@ def test_a_model_that_lacks_a_part_is_an_error_of_fetch_and_ask(online, run, ber
     words = ("fetch", "org/part") if command == "fetch" else ("ask", "Paris is in [MASK].", "--model", "org/part")
     with pytest.raises(ModelError, match="org/part") as found:
         run(*words)
-    named = {"weights": "tf_model.h5", "shards": "pytorch_model-00002", "tokenizer": "tokenizer", "configuration": "config.json"}[missing]
+    named = {
+        "weights": "tf_model.h5",
+        "shards": "pytorch_model-00002",
+        "tokenizer": "tokenizer",
+        "configuration": "config.json",
+    }[missing]
     assert named in str(found.value)
     if missing == "configuration":
         assert weights_asked(online.hub) == []
@@ -81,8 +92,14 @@ def test_a_model_that_lacks_a_part_is_an_error_of_fetch_and_ask(online, run, ber
 
 @pytest.mark.parametrize("kind", ["gpt2", "longformer", "no-such-type"])
 @pytest.mark.parametrize("command", ["ask", "probe", "fetch", "load"])
-def test_an_architecture_that_cannot_be_probed_is_refused_after_its_configuration_alone(online, run, bert, kind, command):
-    config = json.loads(bert["config.json"]) | {"model_type": kind, "architectures": ["Model"], "attention_window": [2, 2, 2]}
+def test_an_architecture_that_cannot_be_probed_is_refused_after_its_configuration_alone(
+    online, run, bert, kind, command
+):
+    config = json.loads(bert["config.json"]) | {
+        "model_type": kind,
+        "architectures": ["Model"],
+        "attention_window": [2, 2, 2],
+    }
     online.hub.repositories.add("org/strange", bert | {"config.json": json.dumps(config).encode()})
     words = {
         "ask": ("ask", "Paris is in [MASK].", "--model", "org/strange"),
@@ -116,7 +133,9 @@ def test_a_download_that_stays_damaged_is_deleted_and_named_and_a_healthy_hub_he
     files = LAYOUTS[layout](bert)
     online.hub.repositories.add("org/tiny-bert", files)
     online.hub.faults.add("^GET /large/", corrupt=True)
-    with pytest.raises(ModelError, match=r"(model\.safetensors|pytorch_model.*\.bin) of org/tiny-bert has sha256 .*probing fetch"):
+    with pytest.raises(
+        ModelError, match=r"(model\.safetensors|pytorch_model.*\.bin) of org/tiny-bert has sha256 .*probing fetch"
+    ):
         load_encoder("org/tiny-bert", device="cpu")
     online.hub.faults.clear()
     assert load_encoder("org/tiny-bert", device="cpu").hub_id == "org/tiny-bert"

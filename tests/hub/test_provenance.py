@@ -181,7 +181,13 @@ def test_a_fine_tuned_models_note_leads_back_to_the_commit_of_its_base(online, t
     """A base by its short name alone would be looked for among the hub's models without an owner."""
     folder = tmp_path / "mine"
     folder.mkdir()
-    note = {"base": "tiny-bert", "base_folder": "", "base_source": f"org/tiny-bert@{'a' * 40}", "objective": "CoLA", "recipe": {}}
+    note = {
+        "base": "tiny-bert",
+        "base_folder": "",
+        "base_source": f"org/tiny-bert@{'a' * 40}",
+        "objective": "CoLA",
+        "recipe": {},
+    }
     (folder / "finetuning.json").write_text(json.dumps(note))
     origin = base_entry(find_entry(str(folder)))
     assert (origin.name, origin.hub_id, origin.revision) == ("tiny-bert", "org/tiny-bert", "a" * 40)

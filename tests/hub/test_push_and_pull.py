@@ -1,4 +1,6 @@
-"""Sharing through the hub: one commit of the right kind of repository, cards that name the model's commit, licences, and damage."""
+"""Sharing through the hub: one commit of the right kind of repository, cards that name the model's commit, licences,
+and damage.
+"""
 
 import json
 from types import SimpleNamespace
@@ -67,7 +69,20 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(onl
         run("push", "heads", *opened, "--to", "me/heads")
     with pytest.raises(HeadError, match="no full heads"):
         run("push", "heads", *opened, "--to", "me/heads", "--head", "full")
-    run("train-heads", *opened, "--head", "least_squares", "--text", text, "--valid", text, "--positions", 100, "--batch", 64)
+    run(
+        "train-heads",
+        *opened,
+        "--head",
+        "least_squares",
+        "--text",
+        text,
+        "--valid",
+        text,
+        "--positions",
+        100,
+        "--batch",
+        64,
+    )
     run("push", "heads", *opened, "--to", "me/heads", "--licence", "MIT")
     shared = online.hub.repositories.kept["model", "me/heads"]
     said, words = card(shared.files)
@@ -87,7 +102,17 @@ def test_own_facts_in_lamas_layout_under_our_prompts_need_a_licence_too(online, 
     folder.mkdir(parents=True)
     rows = [{"sub_label": "My own secret place", "obj_label": "Paris"}, {"sub_label": "Rocky", "obj_label": "Rome"}]
     (folder / "P19.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run("probe", "--model", "org/tiny-bert", "--facts", tmp_path / "lama", "--head", "logit_lens", "--templates", "default")
+    run(
+        "probe",
+        "--model",
+        "org/tiny-bert",
+        "--facts",
+        tmp_path / "lama",
+        "--head",
+        "logit_lens",
+        "--templates",
+        "default",
+    )
     with pytest.raises(HubError, match=r"trex with the prompts default.*--licence"):
         run("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions")
 
@@ -157,9 +182,13 @@ def test_a_name_of_no_repository_or_of_two_is_named(online, run):
 
 
 def test_a_card_of_runs_names_one_model_and_its_base():
-    two = [{"config": json.dumps({"hub_id": hub_id, "model_revision": "a" * 40})} for hub_id in ("org/one", "other/one")]
+    two = [
+        {"config": json.dumps({"hub_id": hub_id, "model_revision": "a" * 40})} for hub_id in ("org/one", "other/one")
+    ]
     with pytest.raises(HubError, match="org/one, other/one"):
         origin_of_runs("one", two)
-    tuned = origin_of_runs("tuned", [{"config": json.dumps({"model_revision": "local", "base_source": f"org/base@{'b' * 40}"})}])
+    tuned = origin_of_runs(
+        "tuned", [{"config": json.dumps({"model_revision": "local", "base_source": f"org/base@{'b' * 40}"})}]
+    )
     assert (tuned.base_model, tuned.line) == ("org/base", "tuned")
     assert tuned.base_lines == [f"| Base | org/base, revision `{'b' * 40}` |"]

@@ -41,7 +41,9 @@ def test_a_branch_a_tag_and_a_commit_are_asked_and_named_in_the_answer(two, run)
 
 def test_two_revisions_are_two_models_in_results(two, run, tmp_path):
     facts = tmp_path / "mine.jsonl"
-    facts.write_text(json.dumps({"subject": "France", "relation": "capital", "object": "Paris", "prompt": PROMPT}) + "\n")
+    facts.write_text(
+        json.dumps({"subject": "France", "relation": "capital", "object": "Paris", "prompt": PROMPT}) + "\n"
+    )
     for words in ((), ("--revision", "step-100")):
         run("probe", "--model", "org/tiny-bert", "--facts", facts, "--head", "logit_lens", *words)
     rows = [read_table(path, "runs").to_pylist()[0] for path in (tmp_path / "cache" / "runs").glob("runs-*.parquet")]
@@ -53,7 +55,10 @@ def test_the_api_opens_a_revision_and_offline_it_is_found_again(two, online):
     model = probing.load("org/tiny-bert", "logit_lens", revision="step-100", device="cpu")
     assert (model.name, model.encoder.revision, model.encoder.hub_id) == ("tiny-bert@step-100", two[0], "org/tiny-bert")
     online.offline()
-    assert probing.load("org/tiny-bert", "logit_lens", revision="step-100", device="cpu").encoder.weights_id == model.encoder.weights_id
+    assert (
+        probing.load("org/tiny-bert", "logit_lens", revision="step-100", device="cpu").encoder.weights_id
+        == model.encoder.weights_id
+    )
     with pytest.raises(ModelError, match="in memory"):
         probing.load(model.encoder.body, revision="step-100")
     with pytest.raises(OptionError, match="revision"):
@@ -73,10 +78,16 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_that_opens_a_model_takes_a_revision_and_refuses_that_of_a_folder(run, tmp_path, bert, monkeypatch, command):
+def test_every_command_that_opens_a_model_takes_a_revision_and_refuses_that_of_a_folder(
+    run, tmp_path, bert, monkeypatch, command
+):
     """It is refused where the model is found, so that it has come all the way from the command line."""
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    for name, text in (("wikitext-2", "wiki.train.tokens"), ("wikitext-2", "wiki.valid.tokens"), ("wikitext-2-raw", "wiki.test.raw")):
+    for name, text in (
+        ("wikitext-2", "wiki.train.tokens"),
+        ("wikitext-2", "wiki.valid.tokens"),
+        ("wikitext-2-raw", "wiki.test.raw"),
+    ):
         path = tmp_path / "cache" / "downloads" / name / text
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("The sun is red .\n" * 50)

@@ -8,7 +8,9 @@ from probing.core.errors import FactsError
 
 
 def squares(setup):
-    """Writes the square of each shard's number; dies where the setup says so, as often as it says, with half a file written."""
+    """Writes the square of each shard's number; dies where the setup says so, as often as it says, with half a file
+    written.
+    """
     folder = Path(setup["folder"])
 
     def work(arguments, finished):
@@ -85,7 +87,9 @@ def mortal_training(setup):
 
 
 def mortal_edges(setup):
-    """The real worker of ``edges train``; the first process that has kept a training for the second time is killed there."""
+    """The real worker of ``edges train``; the first process that has kept a training for the second time is killed
+    there.
+    """
     import probing.models.edges.training as module
     from probing.workflows.edges.work import open_edges
 

@@ -76,5 +76,7 @@ def test_a_cluster_that_does_not_answer_is_named(job_of_squares):
 
 def test_an_extra_that_is_not_installed_is_named_with_its_command(job_of_squares, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(JobError, match=r"needs Ray, which is not installed; install it with: pip install -e '\.\[ray\]'"):
+    with pytest.raises(
+        JobError, match=r"needs Ray, which is not installed; install it with: pip install -e '\.\[ray\]'"
+    ):
         run_job(job_of_squares(), RayExecutor())

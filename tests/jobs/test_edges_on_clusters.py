@@ -29,7 +29,9 @@ def request(model: Path, tasks, out: Path, **changed) -> EdgesRequest:
 
 
 @pytest.mark.slow
-def test_with_a_worker_killed_while_it_trains_the_tables_are_those_of_one_process(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
+def test_with_a_worker_killed_while_it_trains_the_tables_are_those_of_one_process(
+    cache, tiny_model, tmp_path, monkeypatch
+):  # noqa: F811
     tasks = [task_folder(tmp_path / "words")]
     here = bytes_of(train_edges(request(tiny_model, tasks, tmp_path / "here")))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache-there"))

@@ -16,7 +16,15 @@ def words(cache, tiny_model, tmp_path):  # noqa: F811
     """The command on a few sentences."""
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
-    given = {"--model": tiny_model, "--head": "tied", "--text": text, "--valid": text, "--positions": 300, "--epochs": 2, "--threads": 1}
+    given = {
+        "--model": tiny_model,
+        "--head": "tied",
+        "--text": text,
+        "--valid": text,
+        "--positions": 300,
+        "--epochs": 2,
+        "--threads": 1,
+    }
     return ["train-heads", *(word for pair in given.items() for word in pair)]
 
 
@@ -57,7 +65,9 @@ def test_groups_of_layers_do_not_change_the_heads(run, words, here, tmp_path):
 
 
 @pytest.mark.slow
-def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(run, words, here, tmp_path, monkeypatch):
+def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(
+    run, words, here, tmp_path, monkeypatch
+):
     monkeypatch.setattr("probing.workflows.heads.work.OPENER", "tests.jobs.planted:mortal_training")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))

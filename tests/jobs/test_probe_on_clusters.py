@@ -34,7 +34,9 @@ def here(run, cache, words, tmp_path):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(run, words, here, tmp_path, monkeypatch):
+def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(
+    run, words, here, tmp_path, monkeypatch
+):
     monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
@@ -48,7 +50,9 @@ def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_on
 @pytest.mark.slow
 def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache, words, here, tmp_path):  # noqa: F811
     killed = subprocess.Popen(
-        [sys.executable, "-c", DIES_AFTER_TWO_SHARDS, *map(str, words), "--out", str(tmp_path / "ray")], cwd=ROOT, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", DIES_AFTER_TWO_SHARDS, *map(str, words), "--out", str(tmp_path / "ray")],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
     )
     assert killed.wait(120) == -signal.SIGKILL
     assert not stored(tmp_path / "ray")
@@ -100,7 +104,10 @@ app(sys.argv[1:])
 @pytest.mark.slow
 def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, tmp_path):  # noqa: F811
     command = [sys.executable, "-m", "probing", *map(str, words), "--out", str(tmp_path / "both")]
-    both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(2)]
+    both = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for _ in range(2)
+    ]
     said = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert stored(tmp_path / "both") == here
@@ -110,7 +117,9 @@ def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, t
 
 @pytest.mark.slow
 def test_a_worker_with_another_model_is_refused(run, words, here, tiny_model, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
+    monkeypatch.setattr(
+        "probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version"
+    )
     with pytest.raises(JobError, match="a worker's version: got 0"):
         run(*words, *RAY, "--out", tmp_path / "refused")
     assert not stored(tmp_path / "refused")

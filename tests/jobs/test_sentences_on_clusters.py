@@ -15,7 +15,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.slow
-def test_tasks_handed_to_ray_have_the_tables_of_one_process_also_where_a_worker_dies(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
+def test_tasks_handed_to_ray_have_the_tables_of_one_process_also_where_a_worker_dies(
+    cache, tiny_model, tmp_path, monkeypatch
+):  # noqa: F811
     tasks = [str(write_task(tmp_path / f"{name}.tsv", labelled(240, seed))) for seed, name in enumerate(("one", "two"))]
     tuned = shutil.copytree(tiny_model, tmp_path / "tuned")
     (tmp_path / "snapshot").mkdir()

@@ -1,4 +1,6 @@
-"""What a worker elsewhere is told is enough: every option of a run reaches it, and the bytes are those of the coordinator alone."""
+"""What a worker elsewhere is told is enough: every option of a run reaches it, and the bytes are those of the
+coordinator alone.
+"""
 
 import json
 from pathlib import Path
@@ -11,7 +13,9 @@ from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
 
 
 class Elsewhere:
-    """Does shards as another process would: from JSON alone, with threads that are not the run's until the worker sets them."""
+    """Does shards as another process would: from JSON alone, with threads that are not the run's until the worker sets
+    them.
+    """
 
     name = "elsewhere"
 
@@ -53,12 +57,26 @@ def text(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("options", ["logit_lens --float64", "logit_lens --compact", "logit_lens --top 3", "tied", "tied --seed 1"])
+@pytest.mark.parametrize(
+    "options", ["logit_lens --float64", "logit_lens --compact", "logit_lens --top 3", "tied", "tied --seed 1"]
+)
 def test_probe_tells_its_workers_everything(options, run, cache, tiny_model, facts_file, text, elsewhere, tmp_path):  # noqa: F811
     if options.startswith("tied"):
         small = ("--text", text, "--valid", text, "--positions", 300, "--epochs", 1)
         run("train-heads", "--model", tiny_model, *small, "--head", *options.split())
-    words = ["probe", "--model", tiny_model, "--facts", facts_file, "--shard", 3, "--threads", 1, "--head", *options.split()]
+    words = [
+        "probe",
+        "--model",
+        tiny_model,
+        "--facts",
+        facts_file,
+        "--shard",
+        3,
+        "--threads",
+        1,
+        "--head",
+        *options.split(),
+    ]
     run(*words, "--out", tmp_path / "here")
     there = elsewhere()
     run(*words, "--out", tmp_path / "there")

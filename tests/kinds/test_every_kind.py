@@ -27,7 +27,9 @@ from tests.store.planted import SEVERAL, plant_runs
 EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: lambda folder: plant_runs(folder, SEVERAL),
-    EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),
+    EDGES: lambda folder: plant_edge_runs(
+        folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]
+    ),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
     FORGETTING: lambda folder: plant_forgetting(folder, [COLA]),
@@ -36,7 +38,15 @@ PLANT: dict[str, Callable[[Path], Path]] = {
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
     FACTS: ("predictions", "facts", "runs", "layer_counts", "total_counts", "against_counts"),
-    EDGES: ("edge_labels", "edge_targets", "edge_runs", "edge_scores", "edge_codes", "edge_training", "edge_predictions"),
+    EDGES: (
+        "edge_labels",
+        "edge_targets",
+        "edge_runs",
+        "edge_scores",
+        "edge_codes",
+        "edge_training",
+        "edge_predictions",
+    ),
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables if table.name != "sentence_pairs"),
     CHANGES: ("change_runs", "change_values", "perplexity"),
     FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
@@ -75,15 +85,24 @@ def together(planted: dict[str, Path]) -> Iterator[Database]:
 @pytest.mark.parametrize("table", list(dict.fromkeys(table.name for kind in KINDS.values() for table in kind.tables)))
 def test_queries_see_the_rows_of_the_files(together, rows, table):
     key = list(KEYS[table])
-    expected = {tuple(row.values()) for of_kind in rows.values() if table in of_kind for row in of_kind[table].select(key).to_pylist()}
+    expected = {
+        tuple(row.values())
+        for of_kind in rows.values()
+        if table in of_kind
+        for row in of_kind[table].select(key).to_pylist()
+    }
     found = together.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
     assert sorted(found.itertuples(index=False, name=None)) == sorted(expected)
 
 
 def content(db: Database) -> dict[str, list]:
     """Table or view -> its rows in some order."""
-    names = db.query("SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal")
-    return {name: db.query(f"SELECT * FROM {name} ORDER BY ALL").astype(str).values.tolist() for name in names["table_name"]}
+    names = db.query(
+        "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal"
+    )
+    return {
+        name: db.query(f"SELECT * FROM {name} ORDER BY ALL").astype(str).values.tolist() for name in names["table_name"]
+    }
 
 
 def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(planted, together):
@@ -91,7 +110,9 @@ def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(planted, togethe
         without, found = content(alone), content(together)
     others = {table.name for kind in set(KINDS) - {FACTS} for table in KINDS[kind].tables} | {"runs", "weight_drift"}
     others |= {f"runs_of_{kind}" for kind in set(KINDS) - {FACTS}}
-    assert {"known", "layer_counts", "predictions", "runs_of_facts", "answer_clusters"} < without.keys() - others - {"facts"}
+    assert {"known", "layer_counts", "predictions", "runs_of_facts", "answer_clusters"} < without.keys() - others - {
+        "facts"
+    }
     for table in without.keys() - others - {"facts"}:
         assert without[table] == found[table], table
     # Runs of some other kinds name further facts.
@@ -204,7 +225,16 @@ def test_a_repeated_row_is_named(tmp_path: Path, rows, kind, table):
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
 def test_a_declaration_names_its_own_columns(table: Table):
     names = [column.name for column in table.columns]
-    listed = [table.key, table.per, table.sort, *table.withheld, *table.free, *table.ascending, *table.unions, *table.aligned]
+    listed = [
+        table.key,
+        table.per,
+        table.sort,
+        *table.withheld,
+        *table.free,
+        *table.ascending,
+        *table.unions,
+        *table.aligned,
+    ]
     assert {name for columns in listed for name in columns.split()} <= set(names)
     assert len(set(names)) == len(names) and list(SCHEMAS[table.name].names) == names
 

@@ -1,4 +1,6 @@
-"""A pull asks of every kind of run what `check` asks, before a file is placed: sound files pass, and each damaged one is refused."""
+"""A pull asks of every kind of run what `check` asks, before a file is placed: sound files pass, and each damaged one
+is refused.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +20,16 @@ from probing.workflows.share.results import gather_results
 from tests.kinds.test_every_kind import CHANGES, EDGES, FORGETTING, NEEDED, PLANT, SENTENCES, SERIES, beyond
 from tests.planted_relatives import BASE, COLA
 
-#: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in ``tests/commands/test_hub.py``. Which pairs a
-#: fine-tuned model's run has is decided by its base's, which is not shared with it.
+#: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in
+#: ``tests/commands/test_hub.py``. Which pairs a fine-tuned model's run has is decided by its base's, which is not
+#: shared with it.
 MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name, FORGETTING: COLA.name, SERIES: COLA.name}
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path, SharedManifest]]:
+def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path, SharedManifest]]:
     """A kind, the files of a push of it, and their manifest; nothing is stored here."""
     kind, folder = request.param, tmp_path_factory.mktemp(f"pull-{request.param}")
     shared, model = CAPABILITIES[kind].shared, MODELS[kind]
@@ -40,9 +45,12 @@ def damaged(table: str, rows: pa.Table, needed: bool) -> Iterator[tuple[str, pa.
     yield "a row twice", pa.concat_tables([rows, rows.slice(0, 1)])
     if needed:
         yield "a row is missing", rows.slice(0, len(rows) - 1)
-    # An impossible value is refused when a file is read, whichever column has it; tests/kinds/test_every_kind.py reads one of each.
+    # An impossible value is refused when a file is read, whichever column has it; tests/kinds/test_every_kind.py reads
+    # one of each.
     impossible = [(column, beyond(column)[0]) for column in TABLES[table].columns if beyond(column)][:1]
-    for column, value in impossible + [(one, "much") for one in TABLES[table].columns if one.name in ("left_out", "config")]:
+    for column, value in impossible + [
+        (one, "much") for one in TABLES[table].columns if one.name in ("left_out", "config")
+    ]:
         place = rows.column_names.index(column.name)
         values = pa.array([[value] if pa.types.is_list(column.type) else value] * len(rows), column.type)
         yield f"{column.name} is {value}", rows.set_column(place, rows.schema.field(place), values)
@@ -70,7 +78,9 @@ def planted_share(folder: Path, **changed: list) -> tuple[Path, SharedManifest]:
     rows = read_table(path, "forgetting_shares")
     for name, values in changed.items():
         place = rows.column_names.index(name)
-        rows = rows.set_column(place, rows.schema.field(place), pa.array((values * len(rows))[: len(rows)], pa.string()))
+        rows = rows.set_column(
+            place, rows.schema.field(place), pa.array((values * len(rows))[: len(rows)], pa.string())
+        )
     write_table("forgetting_shares", rows, path)
     return folder / "shared", describe(folder / "shared", "forgetting", COLA.name, "", "planted")
 
@@ -81,7 +91,9 @@ def test_a_long_text_is_refused_before_it_is_read(size, unread, tmp_path, monkey
     folder, _ = planted_share(tmp_path, asked=["a" * size] + ["lost"] * 300)
     monkeypatch.setattr("probing.store.parquet.LONGEST_TEXT", 2000)
     monkeypatch.setattr(pq.ParquetFile, unread, lambda *given, **named: pytest.fail("a text was read"))
-    with pytest.raises(StoreError, match=r"forgetting_shares-\w+\.parquet has a text of [\d,]+ bytes, expected at most 2,000"):
+    with pytest.raises(
+        StoreError, match=r"forgetting_shares-\w+\.parquet has a text of [\d,]+ bytes, expected at most 2,000"
+    ):
         refuse_large(folder.rglob("forgetting_shares-*.parquet"))
 
 
@@ -90,7 +102,10 @@ def test_texts_are_refused_by_their_sum_over_all_files(tmp_path, monkeypatch):
     sizes = [text_size(path) for path in folder.rglob("*.parquet")]
     assert len(sizes) > 3 and min(sizes) > 0
     monkeypatch.setattr("probing.workflows.share.pull_refusals.MAX_TEXT", sum(sizes) - 1)
-    with pytest.raises(HubError, match=f"and the files before it hold {sum(sizes):,} bytes of text, expected at most {sum(sizes) - 1:,}"):
+    with pytest.raises(
+        HubError,
+        match=f"and the files before it hold {sum(sizes):,} bytes of text, expected at most {sum(sizes) - 1:,}",
+    ):
         check_results(folder, manifest, "here")
 
 

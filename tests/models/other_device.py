@@ -1,7 +1,8 @@
-"""A device that is none: its tensors compute on the CPU, say that they are elsewhere, and refuse to meet tensors that are not.
+"""A device that is none: its tensors compute on the CPU, say that they are elsewhere, and refuse to meet tensors that
+are not.
 
-What leaves a tensor behind on the CPU fails here as it would on a GPU. It calls itself ``meta``, for torch would look for the driver of a
-``cuda``; where our code checks a device's kind, it distinguishes the CPU from all others.
+What leaves a tensor behind on the CPU fails here as it would on a GPU. It calls itself ``meta``, for torch would look
+for the driver of a ``cuda``; where our code checks a device's kind, it distinguishes the CPU from all others.
 """
 
 from dataclasses import replace
@@ -63,7 +64,9 @@ def dispatch(call, args, kwargs):
     # A single number may come from the CPU, as a GPU takes it.
     behind = [one for one in tensors if not isinstance(one, Elsewhere) and one.dim()]
     if away and behind and not moves:
-        raise RuntimeError(f"{call}: expected all tensors on one device, found {len(away)} on {ELSEWHERE} and {len(behind)} on cpu")
+        raise RuntimeError(
+            f"{call}: expected all tensors on one device, found {len(away)} on {ELSEWHERE} and {len(behind)} on cpu"
+        )
     to = torch.device(asked) if asked is not None else ELSEWHERE if away else torch.device("cpu")
     if call is torch.ops.aten.copy_.default:
         to = args[0].device
@@ -85,7 +88,9 @@ def dispatch(call, args, kwargs):
 
 
 class OtherDevice(TorchDispatchMode):
-    """Inside, ``ELSEWHERE`` is a device like others. Load models outside: transformers needs torch's own ``meta`` for that."""
+    """Inside, ``ELSEWHERE`` is a device like others. Load models outside: transformers needs torch's own ``meta`` for
+    that.
+    """
 
     def __torch_dispatch__(self, call, types, args=(), kwargs=None):
         return dispatch(call, args, kwargs or {})

@@ -52,14 +52,20 @@ def tuned_copy(bert_copy):
     for name, tensor in weights.items():
         if ".layer." in name:
             tensor += 0.2 * torch.randn(tensor.shape, generator=generator)
-    save_file({n: t for n, t in weights.items() if not n.startswith("cls.")}, bert_copy / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        {n: t for n, t in weights.items() if not n.startswith("cls.")},
+        bert_copy / "model.safetensors",
+        metadata={"format": "pt"},
+    )
     return bert_copy
 
 
 def test_the_map_is_that_of_numpys_least_squares():
     (h, states), (z, target) = some_states(1), some_states(2, hidden=7)
     found = least_squares(sums_of(states, target, CPU), 0.0)
-    solved = np.linalg.lstsq(np.column_stack([h, np.ones(len(h))]).astype(np.float64), z.astype(np.float64), rcond=None)[0]
+    solved = np.linalg.lstsq(
+        np.column_stack([h, np.ones(len(h))]).astype(np.float64), z.astype(np.float64), rcond=None
+    )[0]
     assert np.allclose(found.weight.numpy(), solved[:-1].T, atol=1e-8)
     assert np.allclose(found.bias.numpy(), solved[-1], atol=1e-8)
 
@@ -81,7 +87,9 @@ def test_a_ridge_is_a_share_of_the_mean_diagonal():
     (h, states), (z, target) = some_states(1), some_states(2)
     own = np.column_stack([h, np.ones(len(h))]).astype(np.float64)
     squares = own.T @ own
-    slow = np.linalg.solve(squares + 0.5 * np.trace(squares) / len(squares) * np.eye(len(squares)), own.T @ z.astype(np.float64))
+    slow = np.linalg.solve(
+        squares + 0.5 * np.trace(squares) / len(squares) * np.eye(len(squares)), own.T @ z.astype(np.float64)
+    )
     assert np.allclose(least_squares(sums_of(states, target, CPU), 0.5).weight.numpy(), slow[:-1].T, atol=1e-8)
 
 
@@ -94,7 +102,9 @@ def test_states_without_a_map_are_named():
 def test_a_folded_map_reads_as_the_map_before_the_head(architecture, encoder_of):
     encoder = encoder_of(architecture)
     generator = torch.Generator().manual_seed(1)
-    weight = torch.randn((encoder.hidden, encoder.hidden), generator=generator, dtype=torch.float64) / encoder.hidden**0.5
+    weight = (
+        torch.randn((encoder.hidden, encoder.hidden), generator=generator, dtype=torch.float64) / encoder.hidden**0.5
+    )
     bias = torch.randn(encoder.hidden, generator=generator, dtype=torch.float64)
     states = torch.randn((50, encoder.hidden), generator=generator)
     folded = fresh_copy(encoder.head, "least_squares")
@@ -132,7 +142,10 @@ def test_a_layer_that_is_an_invertible_image_of_the_last_is_read_as_the_last(kin
 
 
 #: Full heads store all that the others do, and tied ones are trained for every architecture by ``test_head_training``.
-MADE = [*((*one, "bert") for one in FOLLOWING[:-1]), *((*FOLLOWING[-1], architecture) for architecture in sorted(PARTS))]
+MADE = [
+    *((*one, "bert") for one in FOLLOWING[:-1]),
+    *((*FOLLOWING[-1], architecture) for architecture in sorted(PARTS)),
+]
 
 
 @pytest.mark.parametrize(("kind", "start", "architecture"), MADE)
@@ -160,7 +173,9 @@ def test_the_last_layer_of_a_base_is_read_by_the_pretrained_head(bert, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["least_squares", "tied"])
-def test_where_the_map_is_worse_than_the_logit_lens_it_is_left_out_and_the_file_says_so(kind, bert, tmp_path, monkeypatch):
+def test_where_the_map_is_worse_than_the_logit_lens_it_is_left_out_and_the_file_says_so(
+    kind, bert, tmp_path, monkeypatch
+):
     losses = itertools.count(1)
     monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: float(next(losses)))
     folder = trained(bert, recipe(kind, start=FROM_LEAST_SQUARES), tmp_path)
@@ -172,7 +187,9 @@ def test_where_the_map_is_worse_than_the_logit_lens_it_is_left_out_and_the_file_
         assert all(torch.equal(tensor, head.state_dict()[name]) for name, tensor in bert.head.state_dict().items())
 
 
-def test_a_fine_tuned_body_is_mapped_to_its_bases_last_layer_and_so_is_its_own_last(bert, tuned_copy, folder_of, tmp_path):
+def test_a_fine_tuned_body_is_mapped_to_its_bases_last_layer_and_so_is_its_own_last(
+    bert, tuned_copy, folder_of, tmp_path
+):
     encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
     folder = trained(encoder, recipe("least_squares", positions=0), tmp_path)
     parts = {}
@@ -190,7 +207,9 @@ def test_a_fine_tuned_body_is_mapped_to_its_bases_last_layer_and_so_is_its_own_l
     dense = load_head(folder, encoder, encoder.depth, "least_squares").dense
     before = bert.head.dense
     assert np.allclose(dense.weight, before.weight.double().numpy() @ solved[:-1].T, atol=1e-4)
-    assert np.allclose(dense.bias, before.weight.double().numpy() @ solved[-1] + before.bias.double().numpy(), atol=1e-4)
+    assert np.allclose(
+        dense.bias, before.weight.double().numpy() @ solved[-1] + before.bias.double().numpy(), atol=1e-4
+    )
 
 
 def test_a_base_with_another_tokenizer_is_refused_in_plain_words(tuned_copy, folder_of, tmp_path):
@@ -239,7 +258,9 @@ def test_a_base_that_changed_since_its_head_was_borrowed_is_refused(tuned_copy, 
 
 
 @pytest.mark.parametrize("source", ["own", "base"])
-def test_maps_of_layer_groups_are_the_bytes_of_all_layers_at_once_and_leave_no_states(source, bert, tuned_copy, folder_of, tmp_path):
+def test_maps_of_layer_groups_are_the_bytes_of_all_layers_at_once_and_leave_no_states(
+    source, bert, tuned_copy, folder_of, tmp_path
+):
     encoder = bert if source == "own" else load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
     arguments = (encoder, TRAIN, VALID, recipe("least_squares"))
     whole = train_heads(*arguments, tmp_path / "whole", StatesCache(tmp_path / "a"))
@@ -253,13 +274,18 @@ def test_a_base_that_has_its_states_already_is_not_run_again(bert, tuned_copy, f
     trained(bert, recipe(epochs=1), tmp_path)
     encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
     computed, real = [], MaskedStates._compute
-    monkeypatch.setattr(MaskedStates, "_compute", lambda states, n: computed.append(states.encoder.weights_id) or real(states, n))
+    monkeypatch.setattr(
+        MaskedStates, "_compute", lambda states, n: computed.append(states.encoder.weights_id) or real(states, n)
+    )
     train_heads(encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "tuned", StatesCache(tmp_path / "cache"))
     assert set(computed) == {encoder.weights_id}
 
 
 def test_a_closed_form_has_no_settings_of_steps_in_its_recipe_and_no_seed():
-    assert recipe("least_squares").canonical() == recipe("least_squares", epochs=9, batch=1, steps=4, patience=2).canonical()
+    assert (
+        recipe("least_squares").canonical()
+        == recipe("least_squares", epochs=9, batch=1, steps=4, patience=2).canonical()
+    )
     assert json.loads(recipe("least_squares").canonical())["ridge"] == 1e-3
     with pytest.raises(HeadError, match="no other seed"):
         recipe("least_squares", seed=1).check()
@@ -277,9 +303,14 @@ def test_a_budget_without_room_for_the_target_is_said_as_it_was_given(tuned_copy
     encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
     budget = states_bytes(1, 100, encoder.hidden)
     with pytest.raises(HeadError) as raised:
-        train_heads(encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "heads", StatesCache(tmp_path / "cache", budget))
+        train_heads(
+            encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "heads", StatesCache(tmp_path / "cache", budget)
+        )
     # 100 and 200 positions of 16 values; none of the first is left.
-    assert "the budget is 0.0 MB (--states-budget), of which the last layer, the target of the maps, takes 0.0 MB" in str(raised.value)
+    assert (
+        "the budget is 0.0 MB (--states-budget), of which the last layer, the target of the maps, takes 0.0 MB"
+        in str(raised.value)
+    )
     assert " 0 positions of one layer fit" in str(raised.value)
 
 
@@ -297,8 +328,12 @@ def test_recipes_of_shipped_heads_keep_their_bytes(repo_root):
 def test_the_start_is_chosen_on_the_first_positions_and_the_better_one_is_validated_on_all(bert, tmp_path):
     every = trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1), tmp_path / "every")
     some = trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1, start_positions=16), tmp_path / "some")
-    for whole, part in zip(validation_losses(every, range(bert.depth)), validation_losses(some, range(bert.depth)), strict=True):
-        assert (whole["start"], whole["best"]) == pytest.approx((part["start"], part["best"]), abs=2e-5), "on all positions"
+    for whole, part in zip(
+        validation_losses(every, range(bert.depth)), validation_losses(some, range(bert.depth)), strict=True
+    ):
+        assert (whole["start"], whole["best"]) == pytest.approx((part["start"], part["best"]), abs=2e-5), (
+            "on all positions"
+        )
         assert part["positions"] == 16 and "positions" not in whole
         assert (part["logit_lens"], part["map"]) != (whole["logit_lens"], whole["map"])
     assert "positions" not in validation_losses(some, [bert.depth])[0], "the last layer has nothing to choose"
@@ -307,11 +342,18 @@ def test_the_start_is_chosen_on_the_first_positions_and_the_better_one_is_valida
 def test_fewer_positions_are_read_where_the_start_is_chosen_on_some(bert, tmp_path, monkeypatch):
     read = []
     original = LayerStates.at
-    monkeypatch.setattr(LayerStates, "at", lambda self, positions: read.append(len(positions)) or original(self, positions))
+    monkeypatch.setattr(
+        LayerStates, "at", lambda self, positions: read.append(len(positions)) or original(self, positions)
+    )
     counted = []
     for some in (0, 16):
         read.clear()
-        trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1, start_positions=some), tmp_path / str(some), layers=[1])
+        trained(
+            bert,
+            recipe("tied", start=FROM_LEAST_SQUARES, epochs=1, start_positions=some),
+            tmp_path / str(some),
+            layers=[1],
+        )
         counted.append(sum(read))
     assert counted[0] - counted[1] == 50 - 16
 
@@ -319,5 +361,8 @@ def test_fewer_positions_are_read_where_the_start_is_chosen_on_some(bert, tmp_pa
 def test_a_closed_form_is_compared_on_all_positions_and_no_other_head_keeps_how_many_chose():
     assert recipe("least_squares", start_positions=16).canonical() == recipe("least_squares").canonical()
     assert recipe("tied", start_positions=16).canonical() == recipe("tied").canonical()
-    assert recipe("tied", start=FROM_LEAST_SQUARES, start_positions=16).canonical() != recipe("tied", start=FROM_LEAST_SQUARES).canonical()
+    assert (
+        recipe("tied", start=FROM_LEAST_SQUARES, start_positions=16).canonical()
+        != recipe("tied", start=FROM_LEAST_SQUARES).canonical()
+    )
     assert "start_positions" not in recipe("tied", start=FROM_LEAST_SQUARES).canonical()

@@ -1,6 +1,15 @@
 import pytest
 
-from probing.core.facts.fact import NOT_ONE_MASK, OTHER_PROMPT, SEVERAL_TOKENS, SUBJECT_UNKNOWN, TOO_LONG, UNKNOWN, Fact, select
+from probing.core.facts.fact import (
+    NOT_ONE_MASK,
+    OTHER_PROMPT,
+    SEVERAL_TOKENS,
+    SUBJECT_UNKNOWN,
+    TOO_LONG,
+    UNKNOWN,
+    Fact,
+    select,
+)
 from probing.models.encoders.answer_tokens import answer_ids, askable, one_token_ids
 
 
@@ -52,7 +61,9 @@ def test_a_split_word_is_several_tokens(bert):
     assert token(bert, "It is [MASK].", "red green") == SEVERAL_TOKENS
 
 
-@pytest.mark.parametrize(("prompt", "word"), [("It is in [MASK]is.", "Par"), ("It is in Par[MASK].", "is"), ("It is in P[MASK]s.", "ari")])
+@pytest.mark.parametrize(
+    ("prompt", "word"), [("It is in [MASK]is.", "Par"), ("It is in Par[MASK].", "is"), ("It is in P[MASK]s.", "ari")]
+)
 def test_a_word_that_melts_into_its_neighbours_is_several_tokens(prompt, word, bert):
     assert token(bert, prompt, word) == SEVERAL_TOKENS
 
@@ -70,14 +81,19 @@ def test_an_answer_after_which_the_sentence_is_cut_otherwise_is_left_out(bert):
 @pytest.mark.parametrize("subject", ["☃", "the ☃", "", "snowman", "\u200b"])
 def test_a_fact_about_what_is_unknown_is_left_out_and_counted(subject, bert):
     prompt = "It is in \u200b [MASK]" if subject == "\u200b" else "The ☃ is in [MASK]."
-    facts = [Fact("own", "r", subject, "Paris", prompt, prompt), Fact("own", "r", "Rocky", "Paris", "Rocky [MASK]", "Rocky [MASK]")]
+    facts = [
+        Fact("own", "r", subject, "Paris", prompt, prompt),
+        Fact("own", "r", "Rocky", "Paris", "Rocky [MASK]", "Rocky [MASK]"),
+    ]
     kept, ids = askable(select("own", facts), bert)
     assert kept.left_out == {SUBJECT_UNKNOWN: 1} and kept.dropped == ((facts[0], SUBJECT_UNKNOWN),)
     assert kept.n_read == len(kept.facts) + sum(kept.left_out.values()) == 2 and len(ids) == 1
 
 
 def test_an_unknown_piece_elsewhere_than_in_the_subject_does_no_harm(bert):
-    assert answer_ids([Fact("own", "r", "Rocky", "Paris", "t", "Rocky is ☃ in [MASK].")], bert) == [bert.tokenizer.vocab["paris"]]
+    assert answer_ids([Fact("own", "r", "Rocky", "Paris", "t", "Rocky is ☃ in [MASK].")], bert) == [
+        bert.tokenizer.vocab["paris"]
+    ]
     assert token(bert, "☃ s is in [MASK].", "Bolton") == SEVERAL_TOKENS, "what is wrong with the object is said first"
 
 

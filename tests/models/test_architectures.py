@@ -1,4 +1,6 @@
-"""Every architecture with a known head answers as transformers does at every layer; others are refused by their configuration alone."""
+"""Every architecture with a known head answers as transformers does at every layer; others are refused by their
+configuration alone.
+"""
 
 import json
 import random
@@ -20,13 +22,23 @@ from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK] and it is red."
 #: Architectures that count positions from the one after the padding id.
-FROM_PADDING = ("camembert", "data2vec-text", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl")
+FROM_PADDING = (
+    "camembert",
+    "data2vec-text",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+)
 #: The tokens of the released ESM models, in their order.
 AMINO_ACIDS = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
 
 
 def transformers_probabilities(folder, row, position, layer, **settings) -> list[float]:
-    """What the model of transformers itself predicts if its body ended with this layer's hidden state; nothing of ours is used."""
+    """What the model of transformers itself predicts if its body ended with this layer's hidden state; nothing of ours
+    is used.
+    """
     model = AutoModelForMaskedLM.from_pretrained(folder, **settings).eval()
     body = getattr(model, model.base_model_prefix)
 
@@ -61,7 +73,9 @@ def assert_parity(folder, encoder, **settings):
         )
 
 
-def test_every_layer_answers_as_transformers_own_head_on_it_and_the_last_as_fill_mask(architecture, folder_of, encoder_of):
+def test_every_layer_answers_as_transformers_own_head_on_it_and_the_last_as_fill_mask(
+    architecture, folder_of, encoder_of
+):
     assert_parity(folder_of(architecture), encoder_of(architecture))
 
 
@@ -90,19 +104,25 @@ def test_both_layouts_of_debertas_head_are_read(architecture, legacy, tmp_path):
 
 @pytest.mark.parametrize("architecture", ["deberta", "deberta-v2"])
 def test_a_deberta_checkpoint_older_than_the_setting_is_read_by_the_head_that_it_holds(architecture, tmp_path):
-    """The released checkpoints: a head under its own names, a table of positions for a decoder of the authors, no ``legacy``."""
+    """The released checkpoints: a head under its own names, a table of positions for a decoder of the authors, no
+    ``legacy``.
+    """
     folder = tiny_models.save(architecture, tmp_path / "deberta", legacy=False)
     config = json.loads((folder / "config.json").read_text())
     del config["legacy"]
     (folder / "config.json").write_text(json.dumps(config))
-    weights = load_file(folder / "model.safetensors") | {"deberta.embeddings.position_embeddings.weight": torch.ones(48, 16)}
+    weights = load_file(folder / "model.safetensors") | {
+        "deberta.embeddings.position_embeddings.weight": torch.ones(48, 16)
+    }
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     assert AutoConfig.from_pretrained(folder).legacy
     assert_parity(folder, load_encoder(folder, device="cpu"), legacy=False)
 
 
 def test_another_spare_table_of_embeddings_is_still_refused(bert_copy):
-    weights = load_file(bert_copy / "model.safetensors") | {"bert.embeddings.second_embeddings.weight": torch.ones(48, 16)}
+    weights = load_file(bert_copy / "model.safetensors") | {
+        "bert.embeddings.second_embeddings.weight": torch.ones(48, 16)
+    }
     save_file(weights, bert_copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="second_embeddings"):
         load_encoder(bert_copy, device="cpu")
@@ -126,7 +146,10 @@ def test_esms_tokenizer_with_offsets_cuts_every_sequence_as_its_own_does(esm):
     _, encoder, own = esm
     assert not own.is_fast and encoder.tokenizer.is_fast
     dice = random.Random(0)
-    for alphabet in (["<mask>", *"LAGVSERTIDPKQ.-"], ["<mask>", "<unk>", "<null_1>", " ", "  ", "\n", "é", "☃", "Paris", *"LAxyz.-"]):
+    for alphabet in (
+        ["<mask>", *"LAGVSERTIDPKQ.-"],
+        ["<mask>", "<unk>", "<null_1>", " ", "  ", "\n", "é", "☃", "Paris", *"LAxyz.-"],
+    ):
         for _ in range(60):
             text = "".join(dice.choices(alphabet, k=dice.randint(0, 20)))
             assert encoder.tokenizer(text)["input_ids"] == own(text)["input_ids"], text
@@ -138,7 +161,9 @@ def test_a_masked_residue_of_a_protein_is_one_token_and_is_filled_as_fill_mask_d
     folder, encoder, own = esm
     sequence = "MKT[MASK]LLVAGG"
     answer = load_live(encoder, "logit_lens", None).ask(sequence, top=3, watch=("A",))
-    assert answer.pieces == ("<cls>", *"MKT", "<mask>", *"LLVAGG", "<eos>") and answer.layers[-1].watched[0].token == "A"
+    assert (
+        answer.pieces == ("<cls>", *"MKT", "<mask>", *"LLVAGG", "<eos>") and answer.layers[-1].watched[0].token == "A"
+    )
     filled = pipeline("fill-mask", model=str(folder), device="cpu", top_k=3)(sequence.replace("[MASK]", "<mask>"))
     assert [(token.id, token.probability) for token in answer.layers[-1].tokens] == [
         (one["token"], pytest.approx(one["score"], abs=1e-6)) for one in filled
@@ -148,11 +173,15 @@ def test_a_masked_residue_of_a_protein_is_one_token_and_is_filled_as_fill_mask_d
 
 def test_an_esm_without_the_weights_of_its_contact_prediction_is_complete(folder_of, encoder_of, tmp_path):
     model, tokenizer = tiny_models.build("esm")
-    model.save_pretrained(tmp_path, state_dict={name: value for name, value in model.state_dict().items() if "contact_head" not in name})
+    model.save_pretrained(
+        tmp_path, state_dict={name: value for name, value in model.state_dict().items() if "contact_head" not in name}
+    )
     tokenizer.save_pretrained(tmp_path)
     row = [encoder_of("esm").tokenizer("It is red")["input_ids"]]
     found = all_hidden_states(row, load_encoder(tmp_path, device="cpu"))
-    assert all(torch.equal(one, other) for one, other in zip(found, all_hidden_states(row, encoder_of("esm")), strict=True))
+    assert all(
+        torch.equal(one, other) for one, other in zip(found, all_hidden_states(row, encoder_of("esm")), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +197,11 @@ def test_an_architecture_is_refused_by_its_configuration_alone(config, named, tm
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError) as refused:
         load_encoder(tmp_path, device="cpu")
-    assert named in str(refused.value) and config["model_type"] in str(refused.value).lower() and not isinstance(refused.value, NoOwnHead)
+    assert (
+        named in str(refused.value)
+        and config["model_type"] in str(refused.value).lower()
+        and not isinstance(refused.value, NoOwnHead)
+    )
 
 
 def test_the_drift_of_the_embeddings_counts_no_positions_that_attention_adds(encoder_of):

@@ -82,21 +82,63 @@ def index(content: object) -> Callable[[Path], None]:
     return damage
 
 
-SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings")
-STRANGE = {"-1": -1, "0": 0, "text": "many", "list": [3], "object": {"a": 1}, "null": None, "half": 2.5, "huge": 10**9, "true": True}
+SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+)
+STRANGE = {
+    "-1": -1,
+    "0": 0,
+    "text": "many",
+    "list": [3],
+    "object": {"a": 1},
+    "null": None,
+    "half": 2.5,
+    "huge": 10**9,
+    "true": True,
+}
 
 BROKEN: dict[str, Callable[[Path], None]] = {
-    **{f"config: {name} is {what}": set_in(CONFIG, **{name: value}) for name in SIZES for what, value in STRANGE.items()},
+    **{
+        f"config: {name} is {what}": set_in(CONFIG, **{name: value})
+        for name in SIZES
+        for what, value in STRANGE.items()
+    },
     **{
         f"config: {name} is {value!r}": set_in(CONFIG, **{name: value})
         for name, value in [
-            ("model_type", "no-such-thing"), ("model_type", 3), ("model_type", None), ("model_type", ["bert"]), ("model_type", ...),
-            ("model_type", "gpt2"), ("model_type", "t5"), ("model_type", "roberta"), ("hidden_act", "no-such-thing"), ("hidden_act", 7),
-            ("hidden_act", []), ("layer_norm_eps", "small"), ("layer_norm_eps", None), ("layer_norm_eps", [1]), ("type_vocab_size", -3),
-            ("type_vocab_size", "two"), ("pad_token_id", 10**6), ("pad_token_id", "zero"), ("chunk_size_feed_forward", 7),
-            ("chunk_size_feed_forward", "x"), ("quantization_config", {"quant_method": "bitsandbytes", "load_in_8bit": True}),
-            ("quantization_config", {"quant_method": "gptq", "bits": 4}), ("quantization_config", "int8"),
-            ("hidden_dropout_prob", "a"), ("hidden_dropout_prob", 7), ("initializer_range", "a"), ("dtype", "float99"), ("id2label", 3),
+            ("model_type", "no-such-thing"),
+            ("model_type", 3),
+            ("model_type", None),
+            ("model_type", ["bert"]),
+            ("model_type", ...),
+            ("model_type", "gpt2"),
+            ("model_type", "t5"),
+            ("model_type", "roberta"),
+            ("hidden_act", "no-such-thing"),
+            ("hidden_act", 7),
+            ("hidden_act", []),
+            ("layer_norm_eps", "small"),
+            ("layer_norm_eps", None),
+            ("layer_norm_eps", [1]),
+            ("type_vocab_size", -3),
+            ("type_vocab_size", "two"),
+            ("pad_token_id", 10**6),
+            ("pad_token_id", "zero"),
+            ("chunk_size_feed_forward", 7),
+            ("chunk_size_feed_forward", "x"),
+            ("quantization_config", {"quant_method": "bitsandbytes", "load_in_8bit": True}),
+            ("quantization_config", {"quant_method": "gptq", "bits": 4}),
+            ("quantization_config", "int8"),
+            ("hidden_dropout_prob", "a"),
+            ("hidden_dropout_prob", 7),
+            ("initializer_range", "a"),
+            ("dtype", "float99"),
+            ("id2label", 3),
             ("is_decoder", "perhaps"),
         ]
     },
@@ -104,15 +146,29 @@ BROKEN: dict[str, Callable[[Path], None]] = {
         f"{file} is {what}": write(file, content)
         for file in (CONFIG, WEIGHTS, TOKENIZER, MORE)
         for what, content in {
-            "empty": "", "a list": "[]", "a number": "3", "null": "null", "text": '"text"', "no JSON": "{", "binary": b"\xff\xfe\x00\x01",
-            "an empty object": "{}", "nested deeply": "[" * 100_000,
+            "empty": "",
+            "a list": "[]",
+            "a number": "3",
+            "null": "null",
+            "text": '"text"',
+            "no JSON": "{",
+            "binary": b"\xff\xfe\x00\x01",
+            "an empty object": "{}",
+            "nested deeply": "[" * 100_000,
         }.items()
         # Without settings a tokenizer is the usual one of its kind.
         if (file, what) != (MORE, "an empty object")
     },
-    **{f"{file} cut to {keep}": cut(file, keep) for file in (CONFIG, WEIGHTS, TOKENIZER, MORE) for keep in (0.01, 0.3, 0.7, 0.99)},
+    **{
+        f"{file} cut to {keep}": cut(file, keep)
+        for file in (CONFIG, WEIGHTS, TOKENIZER, MORE)
+        for keep in (0.01, 0.3, 0.7, 0.99)
+    },
     **{f"{WEIGHTS} with other bytes at {place}": flip(WEIGHTS, place) for place in (0.0, 0.001, 0.02, 0.05)},
-    **{f"{file} is not there": lambda folder, file=file: (folder / file).unlink() for file in (CONFIG, WEIGHTS, TOKENIZER)},
+    **{
+        f"{file} is not there": lambda folder, file=file: (folder / file).unlink()
+        for file in (CONFIG, WEIGHTS, TOKENIZER)
+    },
     **{
         f"{file} is a folder": lambda folder, file=file: ((folder / file).unlink(), (folder / file).mkdir())
         for file in (CONFIG, WEIGHTS, TOKENIZER)
@@ -120,24 +176,44 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     **{
         f"tokenizer: {name} is {value!r}": model_of_tokenizer(**{name: value})
         for name, value in [
-            ("vocab", {}), ("vocab", []), ("vocab", {"a": -1}), ("vocab", {"a": "b"}), ("vocab", {"a": 2**40}), ("type", "NoSuchModel"),
-            ("type", 3), ("unk_token", None), ("max_input_chars_per_word", -1),
+            ("vocab", {}),
+            ("vocab", []),
+            ("vocab", {"a": -1}),
+            ("vocab", {"a": "b"}),
+            ("vocab", {"a": 2**40}),
+            ("type", "NoSuchModel"),
+            ("type", 3),
+            ("unk_token", None),
+            ("max_input_chars_per_word", -1),
         ]
     },
     **{
         f"tokenizer settings: {name} is {value!r}": set_in(MORE, **{name: value})
         for name, value in [
-            ("tokenizer_class", 3), ("mask_token", None), ("mask_token", 5), ("mask_token", []),
-            ("mask_token", "[NOT-THERE]"), ("model_max_length", "long"), ("model_max_length", -1),
-            ("model_max_length", 2), ("added_tokens_decoder", []), ("added_tokens_decoder", {"a": {}}), ("pad_token", {"a": 1}),
+            ("tokenizer_class", 3),
+            ("mask_token", None),
+            ("mask_token", 5),
+            ("mask_token", []),
+            ("mask_token", "[NOT-THERE]"),
+            ("model_max_length", "long"),
+            ("model_max_length", -1),
+            ("model_max_length", 2),
+            ("added_tokens_decoder", []),
+            ("added_tokens_decoder", {"a": {}}),
+            ("pad_token", {"a": 1}),
             ("extra_special_tokens", 3),
         ]
     },
     **{
         f"tokenizer.json: {name} is {value!r}": set_in(TOKENIZER, **{name: value})
         for name, value in [
-            ("model", ...), ("model", []), ("added_tokens", 3), ("normalizer", "lower"),
-            ("pre_tokenizer", {"type": "NoSuchThing"}), ("post_processor", {"type": "BertProcessing"}), ("version", "99"),
+            ("model", ...),
+            ("model", []),
+            ("added_tokens", 3),
+            ("normalizer", "lower"),
+            ("pre_tokenizer", {"type": "NoSuchThing"}),
+            ("post_processor", {"type": "BertProcessing"}),
+            ("version", "99"),
         ]
     },
     "weights are not numbers": weights(lambda tensor: tensor * torch.nan),
@@ -150,13 +226,17 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "weights are complex": weights(lambda tensor: tensor.to(torch.complex64)),
     "a pickle that is cut": in_bin(b"\x80\x02}q\x00"),
     "a pickle that is empty": in_bin(b""),
-    "a pickle of another program": in_bin(b"\x80\x04\x95\x15\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94."),
-    "an index of shards that are not there": index({"metadata": {}, "weight_map": {"bert.x": "model-00009-of-00009.safetensors"}}),
+    "a pickle of another program": in_bin(
+        b"\x80\x04\x95\x15\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94."
+    ),
+    "an index of shards that are not there": index(
+        {"metadata": {}, "weight_map": {"bert.x": "model-00009-of-00009.safetensors"}}
+    ),
     "an index without a map": index({"metadata": {}}),
     "an index that is a list": index([1]),
     "an index whose map is a list": index({"weight_map": [1]}),
     "a difference that is empty": write("difference.safetensors", b""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", BROKEN)

@@ -1,4 +1,6 @@
-"""Checkpoints as users have them: whose head reads them, which base belongs to them, and what is read wrongly without a word."""
+"""Checkpoints as users have them: whose head reads them, which base belongs to them, and what is read wrongly without a
+word.
+"""
 
 import json
 import re
@@ -44,13 +46,20 @@ def read(encoder):
     at = row["input_ids"][0].tolist().index(encoder.tokenizer.mask_token_id)
     with torch.inference_mode():
         states = encoder.body(input_ids=row["input_ids"], output_hidden_states=True).hidden_states
-        return torch.stack([encoder.head(state[0, at]).softmax(0) for state in states]), row["input_ids"][0].tolist(), at
+        return (
+            torch.stack([encoder.head(state[0, at]).softmax(0) for state in states]),
+            row["input_ids"][0].tolist(),
+            at,
+        )
 
 
 def plain(model, base, row, at, rows=None):
     """The same by transformers alone: the base with the model's body; ``rows`` of its vocabulary."""
     whole = AutoModelForMaskedLM.from_pretrained(base).eval()
-    head = {"modernbert": lambda state: whole.decoder(whole.head(state)), "bert": whole.cls if hasattr(whole, "cls") else None}
+    head = {
+        "modernbert": lambda state: whole.decoder(whole.head(state)),
+        "bert": whole.cls if hasattr(whole, "cls") else None,
+    }
     with torch.inference_mode():
         states = model.base_model(input_ids=torch.tensor([row]), output_hidden_states=True).hidden_states
         return torch.stack([head[whole.config.model_type](state[0, at])[:rows].softmax(0) for state in states])
@@ -62,12 +71,16 @@ def edit(folder, file="config.json", **changes):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["SequenceClassification", "TokenClassification", "QuestionAnswering", "MultipleChoice"])
+@pytest.mark.parametrize(
+    "kind", ["SequenceClassification", "TokenClassification", "QuestionAnswering", "MultipleChoice"]
+)
 def test_a_modernbert_classifier_is_read_by_its_bases_head_at_every_layer(kind, folder_of, tmp_path):
     base = folder_of("modernbert")
     model = tuned(tmp_path / "tuned", base, kind)
     found = check_model_folder(tmp_path / "tuned")
-    assert "name its base" in found.why_no_head and unlike(found.shape(), check_model_folder(base).shape(), "base") == ""
+    assert (
+        "name its base" in found.why_no_head and unlike(found.shape(), check_model_folder(base).shape(), "base") == ""
+    )
     with pytest.raises(NoOwnHead, match="name its base model"):
         load_encoder(tmp_path / "tuned", device="cpu")
     encoder = load_encoder(tmp_path / "tuned", base=BaseSource(base), device="cpu")
@@ -112,7 +125,9 @@ def test_a_base_with_other_tokens_is_refused_by_folder_page_and_memory(bert_copy
     tokens["paris"], tokens["berlin"] = tokens["berlin"], tokens["paris"]
     (bert_copy / "tokenizer.json").write_text(json.dumps(tokenizer))
     words = "2 of 144 ids belong to other tokens: 5 is 'paris' against 'berlin', 6 is 'berlin' against 'paris'"
-    assert words in unlike(check_model_folder(tmp_path / "tuned").shape(), check_model_folder(bert_copy).shape(), "copy")
+    assert words in unlike(
+        check_model_folder(tmp_path / "tuned").shape(), check_model_folder(bert_copy).shape(), "copy"
+    )
     with pytest.raises(HeadError, match=words):
         load_encoder(tmp_path / "tuned", base=BaseSource(bert_copy), device="cpu")
     with pytest.raises(HeadError, match=words):
@@ -124,7 +139,10 @@ def test_a_base_with_other_tokens_is_refused_by_folder_page_and_memory(bert_copy
     [
         ({"kind": "ernie"}, "architecture ernie against bert"),
         ({"depth": 4}, "number of layers 4 against 3; name the model that it was fine-tuned from"),
-        ({"depth": 2}, "number of layers 2 against 3; name .*, or, for a student of base, put that model's head into it"),
+        (
+            {"depth": 2},
+            "number of layers 2 against 3; name .*, or, for a student of base, put that model's head into it",
+        ),
         ({"hidden": 8}, "width 8 against 16"),
         ({"tokens": None, "rows": 4}, "size of the vocabulary 4 against 3"),
         ({"tokens": ("a", "x", "c")}, "1 of 3 ids belong to other tokens: 1 is 'x' against 'b'"),
@@ -141,7 +159,9 @@ def test_what_a_base_has_in_common_with_its_model(changes, words):
 
 
 @pytest.mark.parametrize("memory", [False, True])
-def test_added_tokens_have_no_place_in_the_bases_head_and_the_others_have_its_numbers(memory, folder_of, tmp_path, caplog):
+def test_added_tokens_have_no_place_in_the_bases_head_and_the_others_have_its_numbers(
+    memory, folder_of, tmp_path, caplog
+):
     base, folder = folder_of("bert"), tmp_path / "tuned"
     size = AutoConfig.from_pretrained(base).vocab_size
     model = tuned(folder, base, "TokenClassification", vocab_size=size + 8)
@@ -172,8 +192,14 @@ def test_tokens_that_only_the_base_has_are_no_answers(bert_copy, folder_of, tmp_
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"vocab_size": 150}, r"word_embeddings.weight of size 144 x 16, its config.json says 150 x 16.*resized in one place only"),
-        ({"intermediate_size": 40}, r"intermediate.dense.bias of size 32, its config.json says 40.*another model's config"),
+        (
+            {"vocab_size": 150},
+            r"word_embeddings.weight of size 144 x 16, its config.json says 150 x 16.*resized in one place only",
+        ),
+        (
+            {"intermediate_size": 40},
+            r"intermediate.dense.bias of size 32, its config.json says 40.*another model's config",
+        ),
     ],
 )
 def test_a_configuration_that_is_not_the_weights_is_said_in_own_words(changed, words, bert_copy):
@@ -209,19 +235,27 @@ def test_code_of_its_own_is_said_where_all_weights_fit_and_refused_where_not(ber
 
 
 def test_no_library_advises_to_switch_a_check_off():
-    advice = "\x1b[1mCannot read it. Re-running `torch.load` with `weights_only` set to `False` will succeed, with arbitrary code. Done."
+    advice = (
+        "\x1b[1mCannot read it. Re-running `torch.load` with `weights_only` set to `False` will succeed, with arbitrary"
+        " code. Done."
+    )
     with pytest.raises(ModelError, match=r"cannot load 'mine' as a masked-LM encoder: Cannot read it\. Done\. \("):
         with broken_files_named("mine"):
             raise ValueError(advice)
 
 
 class Adapted(nn.Module):
-    """A linear map with an unmerged adapter of low rank, in the layout of PEFT: its weight and bias are the inner map's."""
+    """A linear map with an unmerged adapter of low rank, in the layout of PEFT: its weight and bias are the inner
+    map's.
+    """
 
     def __init__(self, inner):
         super().__init__()
         self.base_layer, self.dropout = inner, nn.Dropout(0.5)
-        self.lora_A, self.lora_B = nn.Linear(inner.in_features, 2, bias=False), nn.Linear(2, inner.out_features, bias=False)
+        self.lora_A, self.lora_B = (
+            nn.Linear(inner.in_features, 2, bias=False),
+            nn.Linear(2, inner.out_features, bias=False),
+        )
 
     weight = property(lambda self: self.base_layer.weight)
     bias = property(lambda self: self.base_layer.bias)
@@ -243,10 +277,16 @@ def test_an_adapter_on_the_vocabulary_matrix_is_part_of_what_is_read(training):
 
 @pytest.mark.parametrize(
     ("kind", "setting"),
-    [("modernbert", {"classifier_activation": "relu"}), ("modernbert", {"classifier_bias": True}), ("esm", {"token_dropout": True})],
+    [
+        ("modernbert", {"classifier_activation": "relu"}),
+        ("modernbert", {"classifier_bias": True}),
+        ("esm", {"token_dropout": True}),
+    ],
 )
 def test_every_setting_that_body_or_head_reads_counts(kind, setting):
-    assert configuration_digest(AutoConfig.for_model(kind, **setting)) != configuration_digest(AutoConfig.for_model(kind))
+    assert configuration_digest(AutoConfig.for_model(kind, **setting)) != configuration_digest(
+        AutoConfig.for_model(kind)
+    )
     unread = AutoConfig.for_model("bert", classifier_activation="relu")
     assert configuration_digest(unread) == configuration_digest(AutoConfig.for_model("bert"))
 
@@ -254,7 +294,11 @@ def test_every_setting_that_body_or_head_reads_counts(kind, setting):
 @pytest.mark.parametrize(
     ("words", "lower", "warned"),
     [
-        (["Paris", "Berlin", "paris"], True, "2 words, such as Paris, that its tokenizer changes.*do_lower_case.: false"),
+        (
+            ["Paris", "Berlin", "paris"],
+            True,
+            "2 words, such as Paris, that its tokenizer changes.*do_lower_case.: false",
+        ),
         (["café", "años"], True, "2 words, such as café, that its tokenizer changes .*accents.*strip_accents.: false"),
         (["paris", "berlin"], False, "no word with capitals, which its tokenizer keeps.*do_lower_case.: true"),
         (["paris", "[unused1]", "ℝ"], True, ""),
@@ -269,7 +313,9 @@ def test_words_that_a_tokenizer_can_never_produce_are_warned_of(words, lower, wa
     BertTokenizer(vocab={token: n for n, token in enumerate(tokens)}, do_lower_case=lower).save_pretrained(bert_copy)
     notes = load_encoder(bert_copy, device="cpu").notes
     assert len(notes) == bool(warned) and all(re.search(warned, note) and note in caplog.text for note in notes)
-    assert len(check_model_folder(bert_copy).notes) == bool(warned) or "accents" in warned, "the page knows before a run"
+    assert len(check_model_folder(bert_copy).notes) == bool(warned) or "accents" in warned, (
+        "the page knows before a run"
+    )
 
 
 @pytest.mark.parametrize("kept", ["cls.predictions.bias", "cls.predictions.decoder.bias"])

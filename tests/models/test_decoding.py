@@ -77,7 +77,9 @@ def test_read_out_agrees_with_slow_plain_python(monkeypatch):
         assert read.top_ids[n].tolist() == slow_best(row, 5)
         wanted = [slow_log_probability(row, token) for token in slow_best(row, 5)]
         assert read.top_logp[n].tolist() == pytest.approx(wanted, abs=1e-5)
-    assert read.swapped_rank.tolist() == [slow_rank(scores[n].tolist(), token) for n, tokens in enumerate(guests) for token in tokens]
+    assert read.swapped_rank.tolist() == [
+        slow_rank(scores[n].tolist(), token) for n, tokens in enumerate(guests) for token in tokens
+    ]
     assert read.gold_rank.dtype == read.swapped_rank.dtype == read.answer_rank.dtype == read.top_ids.dtype == np.uint32
     assert read.gold_logp.dtype == read.top_logp.dtype == np.float32
 

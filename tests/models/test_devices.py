@@ -1,4 +1,6 @@
-"""Nothing is left behind on the CPU where a model is on another device; shown on a device that only pretends to be one."""
+"""Nothing is left behind on the CPU where a model is on another device; shown on a device that only pretends to be
+one.
+"""
 
 import itertools
 from contextlib import ExitStack
@@ -32,7 +34,8 @@ def elsewhere(folder_of, encoder_of, monkeypatch):
         def load(name):
             encoder_of(name)  # The one on the CPU, to compare with, is kept ready too.
             encoder = load_encoder(folder_of(name), device="cpu")
-            # Tensors that wrap others cannot tell views apart in inference mode; without gradients the operations are the same.
+            # Tensors that wrap others cannot tell views apart in inference mode; without gradients the operations are
+            # the same.
             monkeypatch.setattr(torch, "inference_mode", torch.no_grad)
             # Numbers of Python's go to a device inside torch, unseen; here they are made on the CPU and then moved.
             monkeypatch.setattr(torch, "tensor", lambda numbers, device="cpu", **more: make(numbers, **more).to(device))
@@ -66,7 +69,9 @@ def test_hidden_states_are_computed_where_the_model_is(architecture, elsewhere, 
     assert all(isinstance(state, Elsewhere) for state in all_hidden_states(rows, encoder))
     at = hidden_states.mask_positions(rows, encoder)
     np.testing.assert_allclose(
-        hidden_states.states_at(rows, at, encoder), hidden_states.states_at(rows, at, encoder_of(architecture)), atol=1e-5
+        hidden_states.states_at(rows, at, encoder),
+        hidden_states.states_at(rows, at, encoder_of(architecture)),
+        atol=1e-5,
     )
 
 
@@ -83,7 +88,10 @@ def test_a_run_is_probed_where_the_model_is(architecture, elsewhere, encoder_of,
 
 def test_a_sentence_is_answered_where_the_model_is(architecture, elsewhere, encoder_of):
     encoder = elsewhere(architecture)
-    theirs, ours = (LiveModel(one, heads_of(one), "full").ask(PROMPT, 5, ("philadelphia",)) for one in (encoder, encoder_of(architecture)))
+    theirs, ours = (
+        LiveModel(one, heads_of(one), "full").ask(PROMPT, 5, ("philadelphia",))
+        for one in (encoder, encoder_of(architecture))
+    )
     assert theirs.device == str(ELSEWHERE)
     for one, other in zip(theirs.layers, ours.layers, strict=True):
         assert [token.id for token in one.tokens] == [token.id for token in other.tokens]

@@ -148,7 +148,9 @@ def test_a_body_with_another_bases_head_has_another_identity(bert_copy, folder_o
     weights["cls.predictions.bias"][0] += 1
     save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    identities = {load_encoder(bert_copy, base=BaseSource(base), device="cpu").weights_id for base in (folder_of("bert"), other)}
+    identities = {
+        load_encoder(bert_copy, base=BaseSource(base), device="cpu").weights_id for base in (folder_of("bert"), other)
+    }
     assert len(identities) == 2
 
 

@@ -32,7 +32,9 @@ from probing.models.sources.delta_weights import FILE, apply_difference, paramet
 from probing.models.sources.weights import weights_id_of
 from tests.core.task_files import write_msmarco
 
-RECIPE = FinetuneRecipe(objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32)
+RECIPE = FinetuneRecipe(
+    objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32
+)
 TEXTS = [f"the capital of france is paris {n} and rocky was born in boston" for n in range(30)]
 
 
@@ -81,7 +83,9 @@ def test_joined_text_is_cut_into_blocks_and_nothing_is_lost(tokenizer):
     assert all(len(row.ids) == 16 for row in rows[:-1])
     stream = [i for text in TEXTS for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
     assert [i for row in rows for i in row.ids[1:-1]] == stream
-    assert {row.ids[0] for row in rows} == {tokenizer.cls_token_id} and {row.ids[-1] for row in rows} == {tokenizer.sep_token_id}
+    assert {row.ids[0] for row in rows} == {tokenizer.cls_token_id} and {row.ids[-1] for row in rows} == {
+        tokenizer.sep_token_id
+    }
 
 
 def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
@@ -89,8 +93,13 @@ def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
     (row,) = examples.tag_rows([sentence], tokenizer, ["B-LOC", "B-PER", "O"], 32)
     pieces = tokenizer.convert_ids_to_tokens(row.ids)
     assert [(p, label) for p, label in zip(pieces, row.labels, strict=True)] == [
-        ("[CLS]", -100), ("rocky", 1), ("z", 2), ("##z", -100), ("paris", 0), ("[SEP]", -100)
-    ]  # fmt: skip
+        ("[CLS]", -100),
+        ("rocky", 1),
+        ("z", 2),
+        ("##z", -100),
+        ("paris", 0),
+        ("[SEP]", -100),
+    ]
 
 
 def test_windows_hold_the_answer_or_point_at_the_first_token(tokenizer):
@@ -144,7 +153,9 @@ def test_the_head_of_a_task_is_on_the_bases_body_or_refused_by_name(architecture
 def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     whole = mlm(folder_of)
-    history = finetune(whole, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path / "whole", "cpu", save_every=2).history
+    history = finetune(
+        whole, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path / "whole", "cpu", save_every=2
+    ).history
     assert history[-1]["step"] == 6
     resumed = mlm(folder_of)
     middle = tmp_path / "middle"
@@ -173,7 +184,10 @@ def _stop_after(folder_of, tokenizer, rows, folder, step):
 
 
 def test_a_model_in_training_is_looked_at_after_each_pass_and_is_none_the_worse(folder_of, tokenizer, tmp_path):
-    rows, recipe = examples.text_rows(TEXTS, tokenizer, 32, joined=False), RECIPE.model_copy(update={"steps": 10, "dropout": 0.1})
+    rows, recipe = (
+        examples.text_rows(TEXTS, tokenizer, 32, joined=False),
+        RECIPE.model_copy(update={"steps": 10, "dropout": 0.1}),
+    )
     data = PlannedSteps(rows, recipe, tokenizer, "mlm")
     # A pass has 30 rows, 4 a step.
     assert data.looks == {0: 0.0, 8: 1.0, 10: 1.25}
@@ -220,7 +234,9 @@ def test_the_rate_falls_or_stays_after_the_warm_up(schedule, last, folder_of, to
 
 def test_checkpoints_of_another_recipe_are_refused(folder_of, tokenizer, tmp_path):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
-    finetune(mlm(folder_of), PlannedSteps(rows, RECIPE.model_copy(update={"steps": 1}), tokenizer, "mlm"), tmp_path, "cpu")
+    finetune(
+        mlm(folder_of), PlannedSteps(rows, RECIPE.model_copy(update={"steps": 1}), tokenizer, "mlm"), tmp_path, "cpu"
+    )
     with pytest.raises(ModelError, match="another recipe"):
         finetune(mlm(folder_of), PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path, "cpu")
     with pytest.raises(ModelError, match="nothing to fine-tune on"):
@@ -254,7 +270,12 @@ def test_products_in_bfloat16_leave_weights_in_float32(folder_of, tokenizer, tmp
 def test_frozen_word_embeddings_stay_as_they_are(folder_of, tokenizer, tmp_path):
     rows, model = examples.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
     before = weights(model)
-    finetune(model, PlannedSteps(rows, RECIPE.model_copy(update={"freeze_embeddings": True}), tokenizer, "mlm"), tmp_path, "cpu")
+    finetune(
+        model,
+        PlannedSteps(rows, RECIPE.model_copy(update={"freeze_embeddings": True}), tokenizer, "mlm"),
+        tmp_path,
+        "cpu",
+    )
     changed = {name for name, value in weights(model).items() if not torch.equal(value, before[name])}
     assert "bert.embeddings.word_embeddings.weight" not in changed
     assert any("layer.2" in name for name in changed)
@@ -299,7 +320,10 @@ def test_a_difference_in_four_bits_is_within_a_step_of_each_rows_largest_change(
 def test_four_bits_take_less_than_half_of_eight(tmp_path):
     torch.manual_seed(0)
     before = {"weight": torch.zeros(300, 200)}
-    sizes = [save_difference(before, {"weight": torch.randn(300, 200)}, "w", tmp_path, bits).stat().st_size for bits in (8, 4)]
+    sizes = [
+        save_difference(before, {"weight": torch.randn(300, 200)}, "w", tmp_path, bits).stat().st_size
+        for bits in (8, 4)
+    ]
     assert sizes[1] < 0.47 * sizes[0]
 
 
@@ -327,7 +351,9 @@ def test_a_difference_from_another_base_or_torn_is_named(folder_of, tmp_path):
 
 def stored(folder_of, folder):
     """A folder with the difference of the changed model."""
-    save_difference(weights(mlm(folder_of)), weights(changed_model(folder_of)), weights_id_of(folder_of("bert")), folder)
+    save_difference(
+        weights(mlm(folder_of)), weights(changed_model(folder_of)), weights_id_of(folder_of("bert")), folder
+    )
     mlm(folder_of).config.save_pretrained(folder)
     return folder
 
@@ -338,7 +364,9 @@ def test_a_difference_loads_as_an_encoder_with_its_bases_head(folder_of, tmp_pat
     base = load_encoder(folder_of("bert"), device="cpu")
     assert found.base == "tiny-bert" and found.name == "tuned" and found.weights_id != base.weights_id
     assert all(torch.equal(a, b) for a, b in zip(found.head.parameters(), base.head.parameters(), strict=True))
-    assert not torch.equal(found.body.encoder.layer[1].output.dense.weight, base.body.encoder.layer[1].output.dense.weight)
+    assert not torch.equal(
+        found.body.encoder.layer[1].output.dense.weight, base.body.encoder.layer[1].output.dense.weight
+    )
     assert torch.equal(found.body.encoder.layer[0].output.dense.weight, base.body.encoder.layer[0].output.dense.weight)
     with pytest.raises(ModelError, match="--base"):
         load_encoder(folder, device="cpu")
@@ -351,7 +379,15 @@ def test_a_difference_holds_the_change_of_the_word_embeddings_wherever_they_are_
     before, tuned = AutoModelForMaskedLM.from_pretrained(folder), head.from_pretrained(folder)
     with torch.no_grad():
         tuned.get_input_embeddings().weight[7] += 1
-    ready = Prepared(Training(tuned, "tags", [], [], "", list), before, load_encoder(folder).tokenizer, "", weights_id_of(folder), "", 24)
+    ready = Prepared(
+        Training(tuned, "tags", [], [], "", list),
+        before,
+        load_encoder(folder).tokenizer,
+        "",
+        weights_id_of(folder),
+        "",
+        24,
+    )
     ready.save(tmp_path, 8)
     found = load_encoder(tmp_path, base=BaseSource(folder), device="cpu").body.get_input_embeddings().weight
     assert torch.allclose(found, tuned.get_input_embeddings().weight, atol=1e-6)
@@ -376,7 +412,9 @@ def test_drift_is_the_relative_change_of_each_layer(folder_of):
     names = [name for name in base if "layer.1." in name]
     change = sum((tuned[n] - base[n]).double().square().sum() for n in names) ** 0.5
     size = sum(base[n].double().square().sum() for n in names) ** 0.5
-    assert rows[2]["drift"] == pytest.approx(float(change / size)) and rows[2]["parameters"] == sum(base[n].numel() for n in names)
+    assert rows[2]["drift"] == pytest.approx(float(change / size)) and rows[2]["parameters"] == sum(
+        base[n].numel() for n in names
+    )
 
 
 @pytest.mark.parametrize(
@@ -449,7 +487,10 @@ def test_a_sentence_is_labelled_from_its_first_token_or_the_mean_of_all_whatever
         for n, row in enumerate(rows):
             states = model.body(input_ids=torch.tensor([row.ids])).last_hidden_state[0]
             vector = states[0] if pooling == "first" else states.sum(0) / len(row.ids)
-            slow = model.classifier.weight @ torch.tanh(model.dense.weight @ vector + model.dense.bias) + model.classifier.bias
+            slow = (
+                model.classifier.weight @ torch.tanh(model.dense.weight @ vector + model.dense.bias)
+                + model.classifier.bias
+            )
             assert torch.allclose(together[n], slow, atol=1e-5)
         names = {name for name, _ in model.named_parameters()} - {
             f"{part}.{kind}" for part in ("dense", "classifier") for kind in ("weight", "bias")
@@ -466,7 +507,9 @@ def test_scores_of_labels_are_beside_the_commonest_label_and_no_correlation(fold
     matthews, accuracy = evaluation.score_classes(model, tokenizer, rows, 1, correlation=True)
     assert (accuracy.metric, accuracy.value, accuracy.chance, accuracy.n) == ("task accuracy", 6 / 9, 6 / 9, 9)
     assert (matthews.metric, matthews.value, matthews.chance) == ("Matthews correlation", 0.0, 0.0)
-    assert [score.metric for score in evaluation.score_classes(model, tokenizer, rows, 1, correlation=False)] == ["task accuracy"]
+    assert [score.metric for score in evaluation.score_classes(model, tokenizer, rows, 1, correlation=False)] == [
+        "task accuracy"
+    ]
 
 
 def test_every_dropout_of_a_body_is_set_and_no_other_setting(folder_of):
@@ -523,8 +566,12 @@ def test_shuffled_labels_are_as_frequent_and_say_nothing_about_the_input(tokeniz
         [TaggedSentence(("rocky", "zz", "paris"), ("B-PER", "O", "B-LOC"))] * 40, tokenizer, ["B-LOC", "B-PER", "O"], 32
     )
     drawn = examples.shuffled_labels(tags, "tags", 1)
-    assert sorted(label for row in drawn for label in row.labels) == sorted(label for row in tags for label in row.labels)
-    assert all([a == -100 for a in row.labels] == [b == -100 for b in was.labels] for row, was in zip(drawn, tags, strict=True))
+    assert sorted(label for row in drawn for label in row.labels) == sorted(
+        label for row in tags for label in row.labels
+    )
+    assert all(
+        [a == -100 for a in row.labels] == [b == -100 for b in was.labels] for row, was in zip(drawn, tags, strict=True)
+    )
     assert len({row.labels for row in drawn}) > 3
 
     context = "it is a city . " * 6 + "the capital of france is paris . " + "it is red . " * 4
@@ -549,7 +596,9 @@ def test_words_are_scored_next_to_the_commonest_tag_and_that_of_each_form(folder
     with torch.no_grad():
         model.classifier.weight.zero_()
         model.classifier.bias.copy_(torch.tensor([1.0, 0.0]))
-    by_name = {one.chance_name: one for one in evaluation.score_words(model, tokenizer, test, ["NOUN", "VERB"], 32, train)}
+    by_name = {
+        one.chance_name: one for one in evaluation.score_words(model, tokenizer, test, ["NOUN", "VERB"], 32, train)
+    }
     assert all(one.value == pytest.approx(2 / 3) and one.n == 3 for one in by_name.values())
     # VERB is the commonest tag (4 of 7); by form: rocky NOUN, red unknown and so VERB, paris VERB.
     assert by_name["majority label"].chance == pytest.approx(1 / 3)
@@ -561,10 +610,27 @@ def test_a_training_that_was_stopped_keeps_the_best_look_and_its_patience(folder
     recipe = RECIPE.model_copy(update={"steps": 8, "looks": 4, "patience": 2})
     scores = iter((0.2, 0.5, 0.4, 0.3))
     model = mlm(folder_of)
-    done = finetune(model, PlannedSteps(rows, recipe, tokenizer, "mlm"), tmp_path / "all", "cpu", development_score=lambda: next(scores))
-    assert [(one["step"], one["score"]) for one in done.looks] == [(2, 0.2), (4, 0.5), (6, 0.4), (8, 0.3)] and done.kept_step == 4
+    done = finetune(
+        model,
+        PlannedSteps(rows, recipe, tokenizer, "mlm"),
+        tmp_path / "all",
+        "cpu",
+        development_score=lambda: next(scores),
+    )
+    assert [(one["step"], one["score"]) for one in done.looks] == [
+        (2, 0.2),
+        (4, 0.5),
+        (6, 0.4),
+        (8, 0.3),
+    ] and done.kept_step == 4
     kept = mlm(folder_of)
     ended = iter((0.1, 0.5, 0.4, 0.3, 0.2, 0.1))
     longer = RECIPE.model_copy(update={"steps": 12, "looks": 6, "patience": 2})
-    early = finetune(kept, PlannedSteps(rows, longer, tokenizer, "mlm"), tmp_path / "early", "cpu", development_score=lambda: next(ended))
+    early = finetune(
+        kept,
+        PlannedSteps(rows, longer, tokenizer, "mlm"),
+        tmp_path / "early",
+        "cpu",
+        development_score=lambda: next(ended),
+    )
     assert (early.steps, early.kept_step) == (8, 4)

@@ -23,7 +23,9 @@ from probing.models.heads.files import (
 
 def identity(encoder, layer, kind):
     losses = "[[0, 2.5], [10, 1.5], [20, 1.75]]"
-    return HeadIdentity(encoder.name, encoder.weights_id, layer, kind, '{"kind":"x"}', losses, configuration=encoder.configuration)
+    return HeadIdentity(
+        encoder.name, encoder.weights_id, layer, kind, '{"kind":"x"}', losses, configuration=encoder.configuration
+    )
 
 
 def rewrite(path, tensors):
@@ -141,7 +143,9 @@ def test_a_truncated_head_is_named(keep, saved, bert):
 
 def test_a_foreign_safetensors_file_is_named(saved, bert):
     save_file({"weight": torch.zeros(2)}, head_path(saved, 0))
-    with pytest.raises(HeadError, match=r"layer-00\.safetensors has no identity of a head .* not written by this project"):
+    with pytest.raises(
+        HeadError, match=r"layer-00\.safetensors has no identity of a head .* not written by this project"
+    ):
         load_heads(saved, bert, "tied")
 
 

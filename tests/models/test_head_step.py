@@ -31,7 +31,13 @@ def test_options_that_came_later_are_left_out_of_the_recipe_at_their_default():
     shipped = json.loads(recipe().canonical())
     assert not set(shipped) & set(LATER)
     assert set(shipped) | set(LATER) == set(HeadRecipe.model_fields)
-    later = {"pieces_per_block": 512, "blocks_per_step": 4, "precision": "bfloat16", "states_dtype": "float16", "steps": 9}
+    later = {
+        "pieces_per_block": 512,
+        "blocks_per_step": 4,
+        "precision": "bfloat16",
+        "states_dtype": "float16",
+        "steps": 9,
+    }
     for name, value in later.items():
         stored = {"pieces_per_block": "pieces_a_block", "blocks_per_step": "blocks_a_step"}.get(name, name)
         made = recipe(**{name: value})
@@ -47,7 +53,18 @@ def test_unknown_settings_are_named():
 
 def test_the_rate_goes_up_in_a_line_and_down_to_nothing():
     wanted = recipe(learning_rate=1.0, warm_up=0.2)
-    assert [round(wanted.rate(step, 10), 3) for step in range(10)] == [0.5, 1.0, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
+    assert [round(wanted.rate(step, 10), 3) for step in range(10)] == [
+        0.5,
+        1.0,
+        1.0,
+        0.875,
+        0.75,
+        0.625,
+        0.5,
+        0.375,
+        0.25,
+        0.125,
+    ]
 
 
 def test_a_recipe_of_version_2_has_the_rates_of_transformers():
@@ -88,7 +105,9 @@ def test_an_epoch_visits_every_position_once_in_an_order_of_its_own(settings, be
 
 @pytest.mark.parametrize("kind", ["full", "tied"])
 def test_steps_are_those_of_the_straightforward_procedure(kind, bert, folder_of, tmp_path):
-    """The whole model on whole blocks, logits at every position, loss on the masked ones, torch's own backward and AdamW."""
+    """The whole model on whole blocks, logits at every position, loss on the masked ones, torch's own backward and
+    AdamW.
+    """
     wanted, layer = recipe(kind, **IN_BLOCKS), 2
     states = masked_states(bert, TRAIN, wanted, wanted.positions, 0, tmp_path)
     text, at_layer = states.text, states.layer(layer)
@@ -145,10 +164,15 @@ def one_bit(place):
     return lambda content: content[:-place] + bytes([content[-place] ^ 1]) + content[len(content) - place + 1 :]
 
 
-@pytest.mark.parametrize("damage", [lambda content: content[:-300], lambda _: b"", one_bit(8), one_bit(800), one_bit(8000)])
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-300], lambda _: b"", one_bit(8), one_bit(800), one_bit(8000)]
+)
 def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkeypatch):
     wanted = recipe("full")
-    data = [masked_states(bert, text, wanted, n, seed, tmp_path / "cache") for text, n, seed in ((TRAIN, 200, 0), (VALID, 50, 1))]
+    data = [
+        masked_states(bert, text, wanted, n, seed, tmp_path / "cache")
+        for text, n, seed in ((TRAIN, 200, 0), (VALID, 50, 1))
+    ]
     whole = train_head(bert, 0, wanted, *data, tmp_path / "whole", torch.float32)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("probing.models.heads.training.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -161,7 +185,8 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkey
 
 def _train_in_a_process(model, folder, cache):
     torch.set_num_threads(1)
-    # As in tests/conftest.py, which a process does not read: each of its checkpoints would wait for all that other tests write.
+    # As in tests/conftest.py, which a process does not read: each of its checkpoints would wait for all that other
+    # tests write.
     os.fsync = lambda handle: None
     train_heads(load_encoder(model, device="cpu"), TRAIN, VALID, recipe("full"), folder, StatesCache(cache))
 
@@ -180,7 +205,9 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
     for process in both:
         process.join(120)
     assert [process.exitcode for process in both] == [0, 0]
-    assert [head_path(tmp_path / "both", layer).read_bytes() for layer in range(4)] == [path.read_bytes() for path in alone]
+    assert [head_path(tmp_path / "both", layer).read_bytes() for layer in range(4)] == [
+        path.read_bytes() for path in alone
+    ]
     left = {path.name for path in (tmp_path / "both").iterdir()} - {path.name for path in alone}
     assert left == {f"seconds-{layer:02d}.json" for layer in range(4)}, "nothing partial is left"
 
@@ -188,7 +215,9 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
 def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):
     paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache"))
     shutil.rmtree(tmp_path / "cache")
-    monkeypatch.setattr("probing.models.heads.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(
+        "probing.models.heads.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again")
+    )
     assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache")) == paths
     assert not (tmp_path / "cache").exists()
     paths[1].unlink()

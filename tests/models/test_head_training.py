@@ -54,14 +54,19 @@ def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
     layer = valid.layer(1)
     ours = HeadStep(bert, recipe(), steps=1, max_positions=7).validation_loss(layer)
     logits = bert.head(torch.from_numpy(layer.at(np.arange(len(layer))))).tolist()
-    slow = [math.log(sum(math.exp(score) for score in row)) - row[label] for row, label in zip(logits, layer.labels.tolist(), strict=True)]
+    slow = [
+        math.log(sum(math.exp(score) for score in row)) - row[label]
+        for row, label in zip(logits, layer.labels.tolist(), strict=True)
+    ]
     assert ours == pytest.approx(sum(slow) / len(slow), abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["tied", "full"])
 def test_the_loss_goes_down_on_a_text_with_a_rule(kind, bert, tmp_path):
     folder = tmp_path / kind
-    paths = train_heads(bert, TRAIN, VALID, recipe(kind, epochs=8, learning_rate=0.03), folder, StatesCache(tmp_path / "cache"))
+    paths = train_heads(
+        bert, TRAIN, VALID, recipe(kind, epochs=8, learning_rate=0.03), folder, StatesCache(tmp_path / "cache")
+    )
     assert [path.name for path in paths] == [f"layer-{n:02d}.safetensors" for n in range(bert.layers)]
     for row in validation_losses(folder, range(bert.layers)):
         assert row["best"] < 0.7 * row["start"]
@@ -105,7 +110,9 @@ def test_the_start_is_kept_where_training_only_harms(rate, bert, states, tmp_pat
 def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeypatch):
     losses = iter([3.0, 2.0, 1.0, 2.5])
     kept = []
-    monkeypatch.setattr(HeadStep, "validation_loss", lambda step, _: kept.append(step.head.dense.weight.clone()) or next(losses))
+    monkeypatch.setattr(
+        HeadStep, "validation_loss", lambda step, _: kept.append(step.head.dense.weight.clone()) or next(losses)
+    )
     wanted = recipe(epochs=3)
     train_head(bert, 0, wanted, *states(wanted), tmp_path / "tied", torch.float32)
     assert torch.equal(load_head(tmp_path / "tied", bert, 0, "tied").dense.weight, kept[2])
@@ -124,7 +131,9 @@ def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeyp
         ("tied", 300.0, 1, {"start": "least-squares", "steps": 20, "validate_every": 4, "patience": 5}),
     ],
 )
-def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, again, more, bert, states, tmp_path, monkeypatch):
+def test_killed_and_called_again_the_head_has_the_same_bytes(
+    kind, seconds, again, more, bert, states, tmp_path, monkeypatch
+):
     wanted, taken = recipe(kind, epochs=3, **more), []
     train, valid = states(wanted)
     target = train.layer(bert.depth) if wanted.follows else None
@@ -148,7 +157,9 @@ def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, agai
     assert resumed.read_bytes() == whole.read_bytes()
     # Without checkpoints inside the epoch its first two steps are taken again, with one after every step none is.
     assert len(taken) - len(set(taken)) == again
-    assert sorted(path.name for path in resumed.parent.iterdir()) == [resumed.name, "seconds-01.json"], "nothing partial is left"
+    assert sorted(path.name for path in resumed.parent.iterdir()) == [resumed.name, "seconds-01.json"], (
+        "nothing partial is left"
+    )
     seconds_of = [read_seconds(folder, 1, wanted.canonical()) for folder in (tmp_path / "whole", tmp_path / "resumed")]
     assert all(0 < one < 600 for one in seconds_of) and read_seconds(tmp_path / "whole", 1, "another recipe") is None
 
@@ -225,7 +236,9 @@ def test_a_checkpoint_that_outlived_its_head_is_deleted_by_the_next_call(bert, t
     for layer in (0, 2):
         training.checkpoint_path(folder, layer).write_bytes(b"killed before it was deleted")
     train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), layers=[0, 1])
-    assert [path.name for path in folder.glob("*.partial.sealed")] == ["layer-02.partial.sealed"], "layer 2 is not finished"
+    assert [path.name for path in folder.glob("*.partial.sealed")] == ["layer-02.partial.sealed"], (
+        "layer 2 is not finished"
+    )
 
 
 def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):
@@ -243,7 +256,9 @@ def test_a_head_stored_in_another_format_is_named_and_not_taken_for_the_asked_on
 
 def test_seeds_give_different_heads_and_equal_seeds_equal_ones(bert, states, tmp_path):
     data = states(recipe())
-    found = [train_head(bert, 0, recipe(seed=s), *data, tmp_path / str(n), torch.float32) for n, s in enumerate((0, 0, 1))]
+    found = [
+        train_head(bert, 0, recipe(seed=s), *data, tmp_path / str(n), torch.float32) for n, s in enumerate((0, 0, 1))
+    ]
     weights = [load_head(path.parent, bert, 0, "tied").dense.weight for path in found]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
@@ -255,7 +270,9 @@ def test_a_random_start_forgets_the_pretrained_head(bert):
     assert not torch.equal(head.dense.weight, bert.head.dense.weight)
     assert not torch.equal(head.vocabulary.weight, bert.head.vocabulary.weight)
     assert torch.equal(head.dense.weight, again.dense.weight)
-    with pytest.raises(HeadError, match="got 'warm' as a head's start, expected one of 'pre-trained', 'least-squares', 'random'"):
+    with pytest.raises(
+        HeadError, match="got 'warm' as a head's start, expected one of 'pre-trained', 'least-squares', 'random'"
+    ):
         start_of(bert, recipe(start="warm"))
 
 

@@ -33,7 +33,9 @@ def digest(folder) -> str:
 def save_heads(encoder, folder, configuration):
     """A tied head of every layer, as ``train-heads`` writes them."""
     for layer in range(encoder.layers):
-        identity = HeadIdentity(encoder.name, encoder.weights_id, layer, "tied", "{}", "[[0, 2.5]]", configuration=configuration)
+        identity = HeadIdentity(
+            encoder.name, encoder.weights_id, layer, "tied", "{}", "[[0, 2.5]]", configuration=configuration
+        )
         save_head(fresh_copy(encoder.head, "tied"), identity, folder)
 
 
@@ -53,18 +55,26 @@ def test_a_setting_that_changes_the_computation_changes_the_digest(change, bert_
 
 
 def test_another_activation_with_the_same_weights_is_another_configuration_of_the_same_identity(bert_copy, folder_of):
-    own, other = load_encoder(folder_of("bert"), device="cpu"), load_encoder(set_config(bert_copy, hidden_act="relu"), device="cpu")
+    own, other = (
+        load_encoder(folder_of("bert"), device="cpu"),
+        load_encoder(set_config(bert_copy, hidden_act="relu"), device="cpu"),
+    )
     assert own.weights_id == other.weights_id and own.configuration != other.configuration
 
 
-def test_another_tokenizer_with_the_same_weights_is_another_configuration_even_where_no_answer_is_another_token(bert_copy, folder_of):
+def test_another_tokenizer_with_the_same_weights_is_another_configuration_even_where_no_answer_is_another_token(
+    bert_copy, folder_of
+):
     path = bert_copy / "tokenizer.json"
     said = json.loads(path.read_text())
     tokens = said["model"]["vocab"]
     first, second = list(tokens)[-2:]
     tokens[first], tokens[second] = tokens[second], tokens[first]
     path.write_text(json.dumps(said))
-    assert load_encoder(bert_copy, device="cpu").configuration != load_encoder(folder_of("bert"), device="cpu").configuration
+    assert (
+        load_encoder(bert_copy, device="cpu").configuration
+        != load_encoder(folder_of("bert"), device="cpu").configuration
+    )
 
 
 def test_names_labels_dropout_and_defaults_written_out_change_no_digest(architecture, folder_of, tmp_path):
@@ -95,7 +105,10 @@ def test_the_configuration_of_a_borrowed_head_counts(bert_copy, folder_of, tmp_p
 
     other = set_config(shutil.copytree(bert_copy, tmp_path / "other"), hidden_act="relu")
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    found = {load_encoder(bert_copy, base=BaseSource(base), device="cpu").configuration for base in (folder_of("bert"), other)}
+    found = {
+        load_encoder(bert_copy, base=BaseSource(base), device="cpu").configuration
+        for base in (folder_of("bert"), other)
+    }
     assert len(found) == 2
 
 
@@ -106,7 +119,9 @@ def test_a_configuration_with_fewer_layers_than_the_weights_is_refused_by_name(a
     layers = "n_layers" if "n_layers" in config else "num_hidden_layers"
     kinds = {"layer_types": config["layer_types"][:2]} if "layer_types" in config else {}
     set_config(folder, **{layers: 2}, **kinds)
-    with pytest.raises(ModelError, match=r"has \d+ weights of its body that its config.json does not define, such as .*layers?\.2\."):
+    with pytest.raises(
+        ModelError, match=r"has \d+ weights of its body that its config.json does not define, such as .*layers?\.2\."
+    ):
         load_encoder(folder, device="cpu")
 
 
@@ -115,7 +130,9 @@ def test_weights_of_poolers_and_other_heads_are_no_part_of_the_body(bert_copy):
 
     more = {"bert.pooler.dense.weight": torch.zeros(16, 16), "qa_outputs.weight": torch.zeros(2, 16)}
     more |= {"cls.seq_relationship.weight": torch.zeros(2, 16), "bert.embeddings.position_ids": torch.arange(48)[None]}
-    save_file(load_file(bert_copy / "model.safetensors") | more, bert_copy / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        load_file(bert_copy / "model.safetensors") | more, bert_copy / "model.safetensors", metadata={"format": "pt"}
+    )
     assert load_encoder(bert_copy, device="cpu").depth == 3
 
 
@@ -123,18 +140,24 @@ def test_heads_say_their_configuration_and_are_refused_for_another(bert_copy, be
     cache = tmp_path / "cache"
     folder = trained_heads_folder(bert, "tied", 0, cache)
     save_heads(bert, folder, bert.configuration)
-    assert heads_folder(bert.name, bert, "tied", cache) == folder and len(load_heads(folder, bert, "tied")) == bert.layers
+    assert (
+        heads_folder(bert.name, bert, "tied", cache) == folder and len(load_heads(folder, bert, "tied")) == bert.layers
+    )
     other = load_encoder(set_config(bert_copy, hidden_act="relu"), device="cpu")
     found = heads_folder(str(bert_copy), other, "tied", cache)
     with pytest.raises(
-        HeadError, match=rf"belongs to configuration {bert.configuration[:12]}.*expected {other.configuration[:12]}.*train-heads"
+        HeadError,
+        match=rf"belongs to configuration {bert.configuration[:12]}.*expected {other.configuration[:12]}.*train-heads",
     ):
         load_heads(found, other, "tied")
     # Those of the other configuration lie apart, and both are found from then on.
     apart = trained_heads_folder(other, "tied", 0, cache)
     assert apart != folder
     save_heads(other, apart, other.configuration)
-    assert heads_folder(str(bert_copy), other, "tied", cache) == apart and len(load_heads(apart, other, "tied")) == other.layers
+    assert (
+        heads_folder(str(bert_copy), other, "tied", cache) == apart
+        and len(load_heads(apart, other, "tied")) == other.layers
+    )
     assert heads_folder(bert.name, bert, "tied", cache) == folder == trained_heads_folder(bert, "tied", 0, cache)
 
 
@@ -205,7 +228,10 @@ def test_half_a_character_is_refused_as_prompt_and_as_word_to_follow(bert):
 
 
 def test_every_architecture_has_a_digest_of_its_own(folder_of):
-    assert len({digest(folder_of(name)) for name in ("bert", "roberta", "albert", "distilbert", "electra", "modernbert")}) == 6
+    assert (
+        len({digest(folder_of(name)) for name in ("bert", "roberta", "albert", "distilbert", "electra", "modernbert")})
+        == 6
+    )
 
 
 def test_the_folder_of_a_model_is_not_replaced_by_a_cached_model_of_the_same_name(folder_of, tmp_path, monkeypatch):

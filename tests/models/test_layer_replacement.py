@@ -71,7 +71,9 @@ def test_only_the_named_layers_change_and_no_weight_is_copied(pair):
     weights = [[p.data_ptr() for p in layers_of(e.body).parameters()] for e in (mixed, tuned, base)]
     split = len(weights[0]) - len(list(layers_of(base.body)[-1].parameters()))
     assert weights[0] == weights[1][:split] + weights[2][split:]
-    assert [p.data_ptr() for p in mixed.body.embeddings.parameters()] == [p.data_ptr() for p in tuned.body.embeddings.parameters()]
+    assert [p.data_ptr() for p in mixed.body.embeddings.parameters()] == [
+        p.data_ptr() for p in tuned.body.embeddings.parameters()
+    ]
     first = [p.data_ptr() for p in layers_of(replace_layers(tuned, base, 1, "first").body)[0].parameters()]
     assert first == weights[2][: len(first)]
 
@@ -123,7 +125,9 @@ def test_another_architecture_or_size_is_refused(encoder_of, tmp_path):
         replaced_states([1, 2], encoder_of("bert"), load_encoder(tmp_path / "short", device="cpu"))
 
 
-@pytest.mark.parametrize(("n", "where", "expected"), [(-1, "last", "0 to 3"), (4, "first", "0 to 3"), (1, "middle", "last or first")])
+@pytest.mark.parametrize(
+    ("n", "where", "expected"), [(-1, "last", "0 to 3"), (4, "first", "0 to 3"), (1, "middle", "last or first")]
+)
 def test_numbers_and_places_out_of_range_are_named(bert, n, where, expected):
     with pytest.raises(ValueError, match=expected):
         replace_layers(bert, bert, n, where)

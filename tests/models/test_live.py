@@ -46,7 +46,9 @@ def test_every_layer_answers_as_a_slow_version_does(live):
         assert [token.id for token in layer.tokens] == best
         assert [token.token for token in layer.tokens] == [tokenizer.convert_ids_to_tokens(n) for n in best]
         assert [token.probability for token in layer.tokens] == pytest.approx([chances[n] for n in best], abs=1e-5)
-        assert [token.log_probability for token in layer.tokens] == pytest.approx([math.log(chances[n]) for n in best], abs=1e-3)
+        assert [token.log_probability for token in layer.tokens] == pytest.approx(
+            [math.log(chances[n]) for n in best], abs=1e-3
+        )
         assert layer.entropy == pytest.approx(-sum(p * math.log(p) for p in chances if p > 0), abs=1e-4)
         for watched, word in zip(layer.watched, ("philadelphia", "boston"), strict=True):
             own = tokenizer.convert_tokens_to_ids(word)
@@ -66,7 +68,9 @@ def test_a_gap_in_another_spelling_is_the_same_question(architecture, encoder_of
 def test_the_best_tokens_probability_is_known_at_every_layer(live):
     answer = live.ask(PROMPT, top=len(live.encoder.tokenizer))
     best = answer.layers[-1].tokens[0]
-    assert answer.of_best == tuple(next(t.probability for t in layer.tokens if t.id == best.id) for layer in answer.layers)
+    assert answer.of_best == tuple(
+        next(t.probability for t in layer.tokens if t.id == best.id) for layer in answer.layers
+    )
     assert answer.vocabulary == len(answer.layers[0].tokens)
 
 
@@ -78,7 +82,9 @@ def test_probabilities_of_the_whole_vocabulary_sum_to_one(live):
         assert 0 <= layer.entropy <= math.log(len(layer.tokens))
 
 
-def test_the_last_layer_is_that_of_transformers_for_the_filled_sentence_with_the_mask_put_in(architecture, folder_of, encoder_of):
+def test_the_last_layer_is_that_of_transformers_for_the_filled_sentence_with_the_mask_put_in(
+    architecture, folder_of, encoder_of
+):
     encoder = encoder_of(architecture)
     answer = load_live(encoder, "logit_lens", None).ask(PROMPT, top=5, watch=["Philadelphia"])
     model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture)).eval()
@@ -90,7 +96,9 @@ def test_the_last_layer_is_that_of_transformers_for_the_filled_sentence_with_the
         wanted = model(input_ids=torch.tensor([row])).logits[0, answer.mask_position].softmax(0)
     assert word.rank == 1 + int((wanted > wanted[word.id]).sum())
     assert [token.id for token in answer.layers[-1].tokens] == wanted.topk(5).indices.tolist()
-    assert [token.probability for token in answer.layers[-1].tokens] == pytest.approx(wanted.topk(5).values.tolist(), abs=1e-5)
+    assert [token.probability for token in answer.layers[-1].tokens] == pytest.approx(
+        wanted.topk(5).values.tolist(), abs=1e-5
+    )
     assert len(answer.layers) == encoder.layers
 
 
@@ -178,13 +186,19 @@ def test_a_watched_word_is_the_token_that_it_becomes_at_the_mask_that_is_asked(e
     assert live.watched_id(word, prompt, gap) == wanted
     watched = live.ask(prompt, watch=[word], mask_index=gap).layers[1].watched[0]
     assert watched.id == wanted
-    assert [one.id for one in (answer.layers[0].watched[0] for answer in live.fill_left_to_right(prompt, watch=[word])[1])][gap] == wanted
+    assert [
+        one.id for one in (answer.layers[0].watched[0] for answer in live.fill_left_to_right(prompt, watch=[word])[1])
+    ][gap] == wanted
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "albert", "modernbert"])
 def test_a_followed_answer_has_the_rank_that_probe_stores(name, encoder_of):
     live = load_live(encoder_of(name), "logit_lens", None)
-    for prompt, word in (("[MASK] is the capital of it.", "one"), ("It was born in [MASK].", "Berlin"), ("([MASK]) is it.", "a")):
+    for prompt, word in (
+        ("[MASK] is the capital of it.", "one"),
+        ("It was born in [MASK].", "Berlin"),
+        ("([MASK]) is it.", "a"),
+    ):
         token = answer_ids([Fact("own", "r", "s", word, prompt, prompt)], live.encoder)[0]
         if isinstance(token, int):
             assert live.ask(prompt, watch=[word]).layers[0].watched[0].id == token
@@ -221,7 +235,9 @@ def test_a_token_that_cannot_stand_there_as_a_word_is_followed_with_a_note(encod
     assert answer.notes == ("aris is not one token as a word here; the token aris of the vocabulary is followed.",)
 
 
-@pytest.mark.parametrize(("prompt", "word"), [("It is ber[MASK].", "in"), ("It is [MASK]rlin.", "be"), ("It is on[MASK].", "e")])
+@pytest.mark.parametrize(
+    ("prompt", "word"), [("It is ber[MASK].", "in"), ("It is [MASK]rlin.", "be"), ("It is on[MASK].", "e")]
+)
 def test_a_word_that_merges_with_letters_beside_the_gap_is_not_taken_for_another_token(prompt, word, live):
     with pytest.raises(UnknownWord):
         live.ask(prompt, watch=[word])
@@ -324,7 +340,10 @@ def test_heads_that_are_not_there_are_a_head_error(bert, tmp_path):
 
 def test_every_token_is_predicted_as_a_slow_version_does_and_the_gap_as_a_question_about_it(live):
     got, asked = live.every_token(PROMPT, top=5), live.ask(PROMPT, top=5)
-    assert got.pieces == asked.pieces and got.ids.shape == (live.encoder.layers, len(asked.pieces), 5) == got.probabilities.shape
+    assert (
+        got.pieces == asked.pieces
+        and got.ids.shape == (live.encoder.layers, len(asked.pieces), 5) == got.probabilities.shape
+    )
     assert list(got.own) == live.encoder.tokenizer(PROMPT)["input_ids"]
     for layer in range(live.encoder.layers):
         at_gap = asked.layers[layer].tokens
@@ -342,7 +361,9 @@ def test_a_text_without_a_gap_is_predicted_and_an_empty_or_endless_one_is_not(li
     at_once = live.every_token(text, top=3)
     monkeypatch.setattr("probing.models.knowledge.ask._AT_ONCE", 2)
     in_blocks = live.every_token(text, top=3)
-    assert (at_once.ids == in_blocks.ids).all() and at_once.probabilities == pytest.approx(in_blocks.probabilities, abs=1e-6)
+    assert (at_once.ids == in_blocks.ids).all() and at_once.probabilities == pytest.approx(
+        in_blocks.probabilities, abs=1e-6
+    )
     for wrong, error in ((" ", PromptError), ("word " * 5000, TooLong)):
         with pytest.raises(error):
             live.every_token(wrong)

@@ -23,7 +23,14 @@ def fast(model, pre_tokenizer, unknown=None, normalizer=None, **of_mask):
     if normalizer:
         made.normalizer = normalizer
     made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
-    names = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": unknown}
+    names = {
+        "bos_token": "<s>",
+        "cls_token": "<s>",
+        "eos_token": "</s>",
+        "sep_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": unknown,
+    }
     return PreTrainedTokenizerFast(tokenizer_object=made, mask_token=AddedToken("<mask>", **of_mask), **names)
 
 
@@ -42,7 +49,12 @@ def unigram(scheme="always", **of_mask):
 def wordpiece():
     pieces = tiny_models._pieces_of_words(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     pieces["##paris"] = len(pieces)
-    return fast(models.WordPiece(pieces, unk_token="<unk>"), pre_tokenizers.BertPreTokenizer(), "<unk>", normalizers.BertNormalizer())
+    return fast(
+        models.WordPiece(pieces, unk_token="<unk>"),
+        pre_tokenizers.BertPreTokenizer(),
+        "<unk>",
+        normalizers.BertNormalizer(),
+    )
 
 
 FORMS = {
@@ -89,10 +101,15 @@ def test_a_prompt_is_the_filled_sentence_with_the_mask_in_place_of_the_answer(en
     asked = 0
     for word in ("Paris", "red", "a", "2", "?"):
         rows = tokenize(PROMPTS, encoder)
-        for prompt, row, token in zip(PROMPTS, rows, one_token_ids(PROMPTS, [word] * len(PROMPTS), encoder), strict=True):
+        for prompt, row, token in zip(
+            PROMPTS, rows, one_token_ids(PROMPTS, [word] * len(PROMPTS), encoder), strict=True
+        ):
             if isinstance(token, int):
                 at = row.index(tokenizer.mask_token_id)
-                assert [*row[:at], token, *row[at + 1 :]] == tokenizer(prompt.replace("[MASK]", word))["input_ids"], (prompt, word)
+                assert [*row[:at], token, *row[at + 1 :]] == tokenizer(prompt.replace("[MASK]", word))["input_ids"], (
+                    prompt,
+                    word,
+                )
                 asked += 1
     assert asked >= 15
     assert isinstance(one_token_ids(PROMPTS[:1], ["Paris"], encoder)[0], int)
@@ -124,4 +141,10 @@ def test_readers_of_whole_sentences_take_the_models_mask_for_a_gap(encoder_of):
 
 def test_a_gap_whose_every_word_merges_keeps_its_mask(bert):
     # Nothing is known about the letters beside it, so they would swallow any word.
-    assert bert.tokenizer.convert_ids_to_tokens(tokenize(["☃[MASK] it"], bert)[0]) == ["[CLS]", "[UNK]", "[MASK]", "it", "[SEP]"]
+    assert bert.tokenizer.convert_ids_to_tokens(tokenize(["☃[MASK] it"], bert)[0]) == [
+        "[CLS]",
+        "[UNK]",
+        "[MASK]",
+        "it",
+        "[SEP]",
+    ]

@@ -111,7 +111,9 @@ def test_killed_in_the_middle_only_the_missing_windows_are_computed(bert, tmp_pa
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(module.MaskedStates, "_compute", killed)
         masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
-    monkeypatch.setattr(module.MaskedStates, "_compute", lambda states, number: computed.append(number) or real(states, number))
+    monkeypatch.setattr(
+        module.MaskedStates, "_compute", lambda states, number: computed.append(number) or real(states, number)
+    )
     again = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path / "b")
     assert sorted(computed) == list(range(len(again.windows)))
     assert np.array_equal(whole, everything(again))
@@ -145,7 +147,9 @@ def test_a_damaged_window_is_noticed_and_made_again(damage, bert, tmp_path, smal
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-30], lambda b: b[:-1] + bytes([b[-1] ^ 1]), lambda b: b"nothing of ours"])
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-30], lambda b: b[:-1] + bytes([b[-1] ^ 1]), lambda b: b"nothing of ours"]
+)
 def test_damaged_masks_are_noticed_and_made_again(damage, bert, tmp_path):
     masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path)
     path = next(tmp_path.rglob("text.safetensors"))
@@ -182,7 +186,9 @@ def test_layers_are_grouped_into_passes_that_fit_the_budget(bert, caplog):
         assert said in caplog.text
     assert plan(bert, [0, 1, 2, 3], 1000, torch.float32, one) == [[0], [1], [2], [3]]
     assert plan(bert, [2], 1000, torch.float32, one) == [[2]]
-    assert plan(bert, [2], 1000, torch.float32, 2 * one) == [[2, 3]], "the layers of one pass do not depend on what is wanted"
+    assert plan(bert, [2], 1000, torch.float32, 2 * one) == [[2, 3]], (
+        "the layers of one pass do not depend on what is wanted"
+    )
     with pytest.raises(HeadError, match=r"one layer takes 0\.1 MB, 999 positions of one layer fit"):
         plan(bert, [0], 1000, torch.float32, one - 1)
 
@@ -194,7 +200,9 @@ def test_heads_of_layer_groups_are_the_bytes_of_heads_of_all_layers_and_leave_no
     grouped = train_heads(*arguments, tmp_path / "grouped", StatesCache(tmp_path / "b", budget))
     assert [path.read_bytes() for path in grouped] == [path.read_bytes() for path in whole]
     assert not list((tmp_path / "b").rglob("*.states"))
-    one = train_heads(*arguments, tmp_path / "one", StatesCache(tmp_path / "c", states_bytes(1, 250, bert.hidden)), layers=[2])
+    one = train_heads(
+        *arguments, tmp_path / "one", StatesCache(tmp_path / "c", states_bytes(1, 250, bert.hidden)), layers=[2]
+    )
     assert one == [head_path(tmp_path / "one", 2)]
     assert one[0].read_bytes() == whole[2].read_bytes()
 
@@ -215,10 +223,14 @@ def test_states_that_another_kind_trains_from_stay_until_it_is_done(bert, tmp_pa
 
 def test_layers_trained_one_by_one_share_the_passes_of_their_groups(bert, tmp_path, monkeypatch):
     computed, real = [], module.MaskedStates._compute
-    monkeypatch.setattr(module.MaskedStates, "_compute", lambda states, n: computed.append(states.layers) or real(states, n))
+    monkeypatch.setattr(
+        module.MaskedStates, "_compute", lambda states, n: computed.append(states.layers) or real(states, n)
+    )
     for layer in range(4):
         budget = states_bytes(3, 250, bert.hidden)
-        train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache", budget), layers=[layer])
+        train_heads(
+            bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache", budget), layers=[layer]
+        )
     # One window of training and one of validation for each of two passes.
     assert computed == [(0, 1), (0, 1), (2, 3), (2, 3)]
     assert not list((tmp_path / "cache").rglob("*.states"))
@@ -233,7 +245,9 @@ def test_a_full_disk_is_named_before_anything_is_written(bert, tmp_path, monkeyp
 
 
 def test_states_in_float16_take_half_and_are_rounded(bert, tmp_path):
-    full, half = (masked_states(bert, TRAIN, recipe(states_dtype=dtype), 200, 0, tmp_path) for dtype in ("float32", "float16"))
+    full, half = (
+        masked_states(bert, TRAIN, recipe(states_dtype=dtype), 200, 0, tmp_path) for dtype in ("float32", "float16")
+    )
     sizes = [sum(path.stat().st_size for path in states.folder.iterdir()) for states in (full, half)]
     sums = 4 * (bert.layers)
     assert sizes[0] - sums == 2 * (sizes[1] - sums) == states_bytes(4, 200, bert.hidden)
@@ -249,7 +263,10 @@ def test_what_the_states_take_is_said_before_they_are_computed(bert, tmp_path, c
 
 @pytest.mark.parametrize(
     ("seed", "said"),
-    [(0, r"^the training text gives .*, expected 200; .*\(--positions\)$"), (1, r"^the validation text gives .* more text \(--valid\)$")],
+    [
+        (0, r"^the training text gives .*, expected 200; .*\(--positions\)$"),
+        (1, r"^the validation text gives .* more text \(--valid\)$"),
+    ],
 )
 def test_too_little_text_is_named_with_the_option_that_gives_more(seed, said, bert, tmp_path):
     with pytest.raises(HeadError, match=said):

@@ -1,4 +1,6 @@
-"""One masking serves heads, fine-tuning, pre-training and perplexity, and each keeps the bytes that it had with its own code."""
+"""One masking serves heads, fine-tuning, pre-training and perplexity, and each keeps the bytes that it had with its own
+code.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ def test_eighty_per_cent_become_the_mask_ten_another_piece_and_ten_stay(kept):
     rng = np.random.default_rng(0)
     pieces = np.full(40_000, 7)
     read = mask_pieces(pieces, rng.random(len(pieces)), lambda other: rng.choice(ORDINARY, other.sum()), MASK, kept)
-    assert [(read == MASK).mean(), np.isin(read, ORDINARY).mean(), (read == 7).mean()] == pytest.approx([0.8, 0.1, 0.1], abs=0.005)
+    assert [(read == MASK).mean(), np.isin(read, ORDINARY).mean(), (read == 7).mean()] == pytest.approx(
+        [0.8, 0.1, 0.1], abs=0.005
+    )
     assert (pieces == 7).all(), "the input stays unchanged"
 
 
@@ -38,7 +42,9 @@ def test_heads_are_masked_as_piece_by_piece(chosen):
 
 def test_fine_tuning_is_masked_as_it_was(bert):
     tokenizer = bert.tokenizer
-    rows = text_rows(["the capital of france is paris .", "the sun is red and the moon is blue ."] * 20, tokenizer, 32, joined=False)
+    rows = text_rows(
+        ["the capital of france is paris .", "the sun is red and the moon is blue ."] * 20, tokenizer, 32, joined=False
+    )
     batch, slow = collate(rows, tokenizer), np.random.default_rng(1)
     before = batch["input_ids"].numpy().copy()
     labels = mask_tokens(batch, tokenizer, 0.3, np.random.default_rng(1)).numpy()

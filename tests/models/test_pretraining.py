@@ -3,7 +3,15 @@ import pytest
 import torch
 
 from data.making.pretraining import train
-from data.making.pretraining.train import Masker, PretrainRecipe, drawn_blocks, encode, learning_rate, new_model, pretrain
+from data.making.pretraining.train import (
+    Masker,
+    PretrainRecipe,
+    drawn_blocks,
+    encode,
+    learning_rate,
+    new_model,
+    pretrain,
+)
 from data.making.pretraining.vocabulary import train_vocabulary
 from probing.core.errors import ModelError
 from probing.core.nesia.corpus import Sentence
@@ -23,7 +31,15 @@ def tokenizer():
 
 
 def recipe(**more):
-    settings = {"layers": 1, "hidden": 16, "heads": 2, "steps": 8, "tokens_per_step": 60, "max_pieces": 16, "bfloat16": False}
+    settings = {
+        "layers": 1,
+        "hidden": 16,
+        "heads": 2,
+        "steps": 8,
+        "tokens_per_step": 60,
+        "max_pieces": 16,
+        "bfloat16": False,
+    }
     return PretrainRecipe(**{**settings, **more})
 
 
@@ -57,7 +73,9 @@ def test_every_sentence_is_masked_somewhere_and_special_tokens_never(tokenizer):
         assert ((labels != IGNORED).sum(1) > 0).all()
         assert not torch.isin(labels, special).any()
         untouched = labels == IGNORED
-        padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row.ids.astype(np.int64)) for row in rows], batch_first=True)
+        padded = torch.nn.utils.rnn.pad_sequence(
+            [torch.tensor(row.ids.astype(np.int64)) for row in rows], batch_first=True
+        )
         assert torch.equal(ids[untouched], padded[untouched])
         assert torch.equal(seen.sum(1), torch.tensor([len(row.ids) for row in rows]))
 
@@ -84,7 +102,9 @@ def test_the_loss_goes_down(tokenizer, tmp_path):
     assert history[-1]["loss"] < 0.7 * history[0]["loss"]
 
 
-@pytest.mark.parametrize("more", [{"bfloat16": False}, {"bfloat16": True}, {"bfloat16": False, "layers": 3, "layer_drop": 0.5}])
+@pytest.mark.parametrize(
+    "more", [{"bfloat16": False}, {"bfloat16": True}, {"bfloat16": False, "layers": 3, "layer_drop": 0.5}]
+)
 def test_killed_and_called_again_the_weights_are_the_same(more, tokenizer, tmp_path, monkeypatch):
     wanted = recipe(**more)
     whole = new_model(wanted, len(tokenizer))
@@ -114,9 +134,15 @@ def test_layer_drop_leaves_out_every_block_with_its_probability_and_none_without
     draws = [drawn_blocks(step, wanted) for step in range(2000)]
     for block in range(4):
         assert sum(block in drawn for drawn in draws) / 2000 == pytest.approx(0.75, abs=0.03)
-    assert sum(len(drawn) == 4 for drawn in draws) / 2000 == pytest.approx(0.75**4, abs=0.03), "blocks are drawn independently"
+    assert sum(len(drawn) == 4 for drawn in draws) / 2000 == pytest.approx(0.75**4, abs=0.03), (
+        "blocks are drawn independently"
+    )
     assert all(drawn == sorted(drawn) for drawn in draws)
-    assert draws[:50] == [drawn_blocks(step, wanted) for step in range(50)] != [drawn_blocks(step, other) for step in range(50)]
+    assert (
+        draws[:50]
+        == [drawn_blocks(step, wanted) for step in range(50)]
+        != [drawn_blocks(step, other) for step in range(50)]
+    )
     assert drawn_blocks(3, recipe(layers=4)) == [0, 1, 2, 3]
 
 
@@ -176,7 +202,9 @@ def test_a_checkpoint_of_another_recipe_is_an_error(tokenizer, tmp_path):
 
 
 def test_equal_seeds_give_equal_fresh_models(tokenizer):
-    one, same, other = (new_model(recipe(seed=s), 50).state_dict()["cls.predictions.transform.dense.weight"] for s in (1, 1, 2))
+    one, same, other = (
+        new_model(recipe(seed=s), 50).state_dict()["cls.predictions.transform.dense.weight"] for s in (1, 1, 2)
+    )
     assert torch.equal(one, same) and not torch.equal(one, other)
 
 

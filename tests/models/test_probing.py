@@ -34,7 +34,10 @@ def fact(relation, subject, answer, template):
 
 FACTS = [
     *(fact("P36", land, city, CAPITAL) for land, city in LANDS.items()),
-    *(fact("P19", name, city, BORN) for name, city in (("Rocky", "Philadelphia"), ("Balboa", "Boston"), ("Rocky", "Rome"))),
+    *(
+        fact("P19", name, city, BORN)
+        for name, city in (("Rocky", "Philadelphia"), ("Balboa", "Boston"), ("Rocky", "Rome"))
+    ),
     fact("P101", "Rocky", "music", "[X] plays [Y]."),
     Fact("trex", "P999", "", "blue", "The moon is [MASK].", "The moon is [MASK]."),
 ]
@@ -77,7 +80,9 @@ def asked(tmp_path):
 
 
 def single_logits(folder, encoder, one, dtype):
-    """Transformers' own logits, one sentence a pass: the filled sentence with the mask put in place of the answer's token."""
+    """Transformers' own logits, one sentence a pass: the filled sentence with the mask put in place of the answer's
+    token.
+    """
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=dtype).eval()
     row = encoder.tokenizer(one.prompt.replace("[MASK]", one.object))["input_ids"]
     at = row.index(answer_ids([one], encoder)[0])
@@ -101,7 +106,9 @@ def test_lens_at_the_last_layer_gives_transformers_ranks_exactly_in_float64(arch
         assert result["gold_logp"][-1, n] == pytest.approx(float(scores.log_softmax(0)[token]), abs=1e-5)
 
 
-def test_batched_float32_ranks_lie_within_what_a_ten_thousandth_of_a_logit_allows(architecture, folder_of, encoder_of, asked):
+def test_batched_float32_ranks_lie_within_what_a_ten_thousandth_of_a_logit_allows(
+    architecture, folder_of, encoder_of, asked
+):
     encoder = encoder_of(architecture)
     result = asked(encoder, shard=100)
     for n, (one, token) in enumerate(zip(FACTS, answer_ids(FACTS, encoder), strict=True)):
@@ -147,7 +154,9 @@ def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, e
 
 def test_a_prompt_may_be_lent_to_several_facts_and_to_none(folder_of, encoder_of, asked):
     encoder = encoder_of("bert", torch.float64)
-    facts = [fact("P19", name, "Rome", BORN) for name in ("France", "Spain", "Rocky")] + [fact("P19", "Balboa", "London", BORN)]
+    facts = [fact("P19", name, "Rome", BORN) for name in ("France", "Spain", "Rocky")] + [
+        fact("P19", "Balboa", "London", BORN)
+    ]
     assert swapped_subjects(facts)[:3] == [3, 3, 3]
     result = asked(encoder, facts=facts, shard=2, dtype="float64")
     scores = single_logits(folder_of("bert"), encoder, facts[3], torch.float64)
@@ -159,7 +168,9 @@ def test_a_model_that_knows_everything_is_never_right_with_the_swapped_subject(b
     # Several subjects share answers, one has two; the model puts all answers of a subject first.
     cities = ("Paris", "Paris", "Paris", "Rome", "Rome", "Berlin", "London", "Madrid")
     names = ("France", "Germany", "Italy", "England", "Spain", "Rocky", "Balboa", "Philadelphia")
-    facts = [fact("P19", *pair, BORN) for pair in (*zip(names, cities, strict=True), ("France", "Boston"), ("Rocky", "Rome"))]
+    facts = [
+        fact("P19", *pair, BORN) for pair in (*zip(names, cities, strict=True), ("France", "Boston"), ("Rocky", "Rome"))
+    ]
     answers, vocabulary = answer_ids(facts, bert), len(bert.tokenizer)
     known = {one.prompt: [answers[n] for n, two in enumerate(facts) if two.subject == one.subject] for one in facts}
 
@@ -226,7 +237,9 @@ def test_killed_in_the_middle_and_resumed_the_arrays_are_equal(die_at, bert, ask
     resumed = asked(bert, "killed")
     # Ten facts in shards of four are three shards; those before the kill are not asked again.
     assert len(calls) == 3 - (die_at - 1)
-    assert {name: array.tobytes() for name, array in resumed.items()} == {name: array.tobytes() for name, array in whole.items()}
+    assert {name: array.tobytes() for name, array in resumed.items()} == {
+        name: array.tobytes() for name, array in whole.items()
+    }
 
 
 def test_a_torn_shard_is_asked_again(bert, asked, tmp_path):
@@ -251,7 +264,12 @@ def test_states_of_other_precision_version_or_thread_count_are_kept_apart(encode
         config = config_for(encoder, FACTS, answer_ids(FACTS, encoder)).model_copy(update={"code_version": version})
         return probing_module._states_path(tmp_path, encoder, config, ["It is [MASK]."])
 
-    places = {path(encoder_of("bert")), path(encoder_of("bert", torch.float64)), path(encoder_of("albert")), path(encoder_of("bert"), "2")}
+    places = {
+        path(encoder_of("bert")),
+        path(encoder_of("bert", torch.float64)),
+        path(encoder_of("albert")),
+        path(encoder_of("bert"), "2"),
+    }
     monkeypatch.setattr(probing_module, "thread_count", lambda: 64)
     places.add(path(encoder_of("bert")))
     assert len(places) == 5
@@ -270,7 +288,9 @@ def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp
         gather_shards(apart)
     probe_shards(apart, [1, 0])
     joined = gather_shards(apart)
-    assert {name: array.tobytes() for name, array in joined.items()} == {name: array.tobytes() for name, array in whole.items()}
+    assert {name: array.tobytes() for name, array in joined.items()} == {
+        name: array.tobytes() for name, array in whole.items()
+    }
     for number in range(3):
         first, second = (shard_path(tmp_path / place, config, number).read_bytes() for place in ("whole", "apart"))
         assert first == second
@@ -284,7 +304,10 @@ def test_a_shard_of_other_layers_is_not_taken_for_this_one(bert, tmp_path):
     probe_shards(ProbeWork(bert, heads[-1:], FACTS, answers, config, tmp_path, layers=[bert.depth]))
     with pytest.raises(ModelError, match="missing or damaged"):
         gather_shards(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))
-    assert probe(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))["gold_rank"].shape == (bert.layers, len(FACTS))
+    assert probe(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))["gold_rank"].shape == (
+        bert.layers,
+        len(FACTS),
+    )
 
 
 def test_two_at_the_same_run_leave_whole_shards_and_nothing_else(bert, asked, tmp_path):

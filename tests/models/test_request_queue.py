@@ -1,4 +1,6 @@
-"""One request at a time per device, first come, first served; a user's newer request cancels the older one. Tests wait for events."""
+"""One request at a time per device, first come, first served; a user's newer request cancels the older one. Tests wait
+for events.
+"""
 
 import threading
 import time
@@ -165,7 +167,16 @@ def test_long_work_of_several_users_takes_turns_and_a_question_comes_before_what
         work.release()
     for thread in (first, second, question):
         thread.join(PATIENCE)
-    assert desk.log == ["first 1", "second 1", "question computes", "question answers", "first 2", "second 2", "first 3", "second 3"]
+    assert desk.log == [
+        "first 1",
+        "second 1",
+        "question computes",
+        "question answers",
+        "first 2",
+        "second 2",
+        "first 3",
+        "second 3",
+    ]
 
 
 def test_paused_work_that_was_superseded_leaves_the_queue(desk):
@@ -178,7 +189,10 @@ def test_paused_work_that_was_superseded_leaves_the_queue(desk):
     work.join(PATIENCE)
     assert work.superseded and not newer.computes.is_set()
     finish(busy, newer)
-    assert desk.log == ["me 1", "busy computes", "busy answers", "newer computes", "newer answers"] and desk.turns.length == 0
+    assert (
+        desk.log == ["me 1", "busy computes", "busy answers", "newer computes", "newer answers"]
+        and desk.turns.length == 0
+    )
 
 
 def test_a_run_that_was_superseded_is_refused_when_it_asks_again():

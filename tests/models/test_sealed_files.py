@@ -6,7 +6,10 @@ from safetensors.numpy import save_file
 
 from probing.models.runtime.checked_arrays import read_sealed, sum_of, write_sealed
 
-ARRAYS = {"ranks": np.arange(600, dtype=np.uint32).reshape(3, 200), "logp": np.linspace(-9, 0, 600, dtype=np.float32).reshape(3, 200)}
+ARRAYS = {
+    "ranks": np.arange(600, dtype=np.uint32).reshape(3, 200),
+    "logp": np.linspace(-9, 0, 600, dtype=np.float32).reshape(3, 200),
+}
 
 
 def test_arrays_are_read_as_they_were_written_and_equal_arrays_are_equal_bytes(tmp_path):
@@ -45,5 +48,11 @@ def test_a_file_without_a_sum_is_refused(tmp_path):
 
 def test_the_sum_tells_names_types_and_shapes_apart():
     array = np.zeros(4, dtype=np.float32)
-    others = [{"a": array}, {"b": array}, {"a": array.reshape(2, 2)}, {"a": array.view(np.uint32)}, {"a": array, "b": array}]
+    others = [
+        {"a": array},
+        {"b": array},
+        {"a": array.reshape(2, 2)},
+        {"a": array.view(np.uint32)},
+        {"a": array, "b": array},
+    ]
     assert len({sum_of(arrays) for arrays in others}) == len(others)

@@ -31,7 +31,9 @@ def test_loss_and_gradients_are_those_of_cross_entropy(kind, architecture, encod
     expected.backward()
     # A buffer larger than the batch, and used before: nothing of an earlier call may show.
     vocabulary = SoftmaxLoss(ours, max_positions=20)
-    vocabulary.loss_and_gradients(torch.randn(20, ours.vocabulary.in_features, dtype=torch.float64), torch.zeros(20, dtype=torch.long))
+    vocabulary.loss_and_gradients(
+        torch.randn(20, ours.vocabulary.in_features, dtype=torch.float64), torch.zeros(20, dtype=torch.long)
+    )
     features = ours.transform(states)
     loss, gradient = vocabulary.loss_and_gradients(features.detach(), labels)
     features.backward(gradient)
@@ -62,7 +64,9 @@ def test_padding_rows_have_no_probability_and_stay_as_they_are(bert):
     before = copy.deepcopy(head.state_dict())
     vocabulary = SoftmaxLoss(head, max_positions=9)
     assert vocabulary._weight.shape[0] % MULTIPLE == 0 and vocabulary._weight.shape[0] > head.vocabulary.out_features
-    assert {name: tuple(p.shape) for name, p in head.named_parameters()} == {name: tuple(t.shape) for name, t in before.items()}
+    assert {name: tuple(p.shape) for name, p in head.named_parameters()} == {
+        name: tuple(t.shape) for name, t in before.items()
+    }
     assert all(torch.equal(tensor, before[name]) for name, tensor in head.state_dict().items())
     states, labels = batch(head)
     optimiser = torch.optim.AdamW(head.parameters(), lr=0.1)

@@ -16,17 +16,31 @@ def tokenizer_of():
 @pytest.mark.parametrize(
     ("architecture", "token", "expected"),
     [
-        ("bert", "paris", ("paris", True)), ("bert", "##s", ("##s", False)), ("bert", ".", (".", True)),
+        ("bert", "paris", ("paris", True)),
+        ("bert", "##s", ("##s", False)),
+        ("bert", ".", (".", True)),
         ("bert", "[MASK]", ("[MASK]", True)),
         # Letters that a byte-level vocabulary would write for bytes are letters here.
-        ("bert", "são", ("são", True)), ("bert", "Ã©", ("Ã©", True)), ("bert", "東京", ("東京", True)),
-        ("roberta", "Ġparis", ("paris", True)), ("roberta", "paris", ("paris", False)), ("roberta", "SÃ£o", ("São", False)),
-        ("roberta", "ĠÃ©tÃ©", ("été", True)), ("roberta", "æĿ±", ("東", False)), ("roberta", "Ġ", (SPACE, True)),
-        ("roberta", "ĊĊ", (SPACE, False)), ("roberta", "<mask>", ("<mask>", False)), ("roberta", "##s", ("##s", False)),
-        ("modernbert", "ĠM", ("M", True)), ("modernbert", "Ã", (NO_TEXT, False)), ("modernbert", "ĠÃ", (NO_TEXT, True)),
-        ("albert", "▁paris", ("paris", True)), ("albert", "s", ("s", False)), ("albert", "▁", (SPACE, True)),
+        ("bert", "são", ("são", True)),
+        ("bert", "Ã©", ("Ã©", True)),
+        ("bert", "東京", ("東京", True)),
+        ("roberta", "Ġparis", ("paris", True)),
+        ("roberta", "paris", ("paris", False)),
+        ("roberta", "SÃ£o", ("São", False)),
+        ("roberta", "ĠÃ©tÃ©", ("été", True)),
+        ("roberta", "æĿ±", ("東", False)),
+        ("roberta", "Ġ", (SPACE, True)),
+        ("roberta", "ĊĊ", (SPACE, False)),
+        ("roberta", "<mask>", ("<mask>", False)),
+        ("roberta", "##s", ("##s", False)),
+        ("modernbert", "ĠM", ("M", True)),
+        ("modernbert", "Ã", (NO_TEXT, False)),
+        ("modernbert", "ĠÃ", (NO_TEXT, True)),
+        ("albert", "▁paris", ("paris", True)),
+        ("albert", "s", ("s", False)),
+        ("albert", "▁", (SPACE, True)),
     ],
-)  # fmt: skip
+)
 def test_marks_of_a_word_become_a_column_and_bytes_letters(tokenizer_of, architecture, token, expected):
     assert token_texts(tokenizer_of(architecture), [token]) == [expected]
 

@@ -66,7 +66,9 @@ def unigram() -> AlbertTokenizer:
 def unigram_of_xlm_roberta() -> XLMRobertaTokenizer:
     """Cased, with a mask that takes the space before it, as XLM-R's files have it."""
     mask = AddedToken("<mask>", lstrip=True, special=True)
-    return XLMRobertaTokenizer(vocab=_scored(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], *WORDS, *NAMES), mask_token=mask)
+    return XLMRobertaTokenizer(
+        vocab=_scored(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], *WORDS, *NAMES), mask_token=mask
+    )
 
 
 def unigram_of_camembert() -> CamembertTokenizer:
@@ -122,7 +124,9 @@ def byte_pairs_of_modernbert() -> PreTrainedTokenizerFast:
 
 
 def letters_of_esm() -> EsmTokenizer:
-    """ESM's tokenizer, which cuts a text into the tokens of its list wherever they occur. Here the list also has the words above."""
+    """ESM's tokenizer, which cuts a text into the tokens of its list wherever they occur. Here the list also has the
+    words above.
+    """
     tokens = ["<cls>", "<pad>", "<eos>", "<unk>", *LETTERS, *map(str.upper, LETTERS[:26])]
     tokens += [word for word in (*WORDS, *NAMES) if len(word) > 1]
     with TemporaryDirectory() as folder:
@@ -135,7 +139,12 @@ def letters_of_esm() -> EsmTokenizer:
 _ROBERTA = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "max_position_embeddings": 50}
 _MODERN = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
 #: Attention to relative positions and other parts that the released DeBERTa models have; v2-xlarge has the convolution.
-_DEBERTA = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "type_vocab_size": 0, "position_biased_input": False}
+_DEBERTA = {
+    "relative_attention": True,
+    "pos_att_type": ["c2p", "p2c"],
+    "type_vocab_size": 0,
+    "position_biased_input": False,
+}
 _DEBERTA_2 = _DEBERTA | {
     "position_buckets": 8,
     "norm_rel_ebd": "layer_norm",
@@ -154,7 +163,10 @@ KINDS: dict[str, tuple[Callable[[], PreTrainedTokenizerBase], dict]] = {
     "distilbert": (wordpiece, {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": 2, "hidden_dim": 32}),
     "electra": (wordpiece, {"embedding_size": 8}),
     "ernie": (wordpiece, {"use_task_id": True}),
-    "esm": (letters_of_esm, {"pad_token_id": 1, "position_embedding_type": "rotary", "token_dropout": True, "emb_layer_norm_before": True}),
+    "esm": (
+        letters_of_esm,
+        {"pad_token_id": 1, "position_embedding_type": "rotary", "token_dropout": True, "emb_layer_norm_before": True},
+    ),
     "megatron-bert": (wordpiece, {}),
     "modernbert": (byte_pairs_of_modernbert, {"local_attention": 8, **_MODERN}),
     "mpnet": (wordpiece_of_mpnet, _ROBERTA),
@@ -166,7 +178,9 @@ KINDS: dict[str, tuple[Callable[[], PreTrainedTokenizerBase], dict]] = {
 
 
 def build(architecture: str, *, padded: int = 0, **settings) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer; ``padded`` rows of the vocabulary matrix have no token, ``settings`` replace those of the configuration."""
+    """Model and tokenizer; ``padded`` rows of the vocabulary matrix have no token, ``settings`` replace those of the
+    configuration.
+    """
     torch.manual_seed(7)
     make, own = KINDS[architecture]
     tokenizer = make()

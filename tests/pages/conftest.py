@@ -32,7 +32,9 @@ _wait = local_script_runner.require_widgets_deltas
 
 
 def _wait_for_the_thread(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
-    """As AppTest's own, which looks a thousand times per second through all messages of the page for the one that ends it."""
+    """As AppTest's own, which looks a thousand times per second through all messages of the page for the one that ends
+    it.
+    """
     runner._script_thread.join(timeout)
     _wait(runner, 0.1 if not runner._script_thread.is_alive() else 0)
 
@@ -62,7 +64,9 @@ def planted_snapshots(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture
 def cache(tmp_path) -> Path:
-    """Where the pages of a test keep what they make and look for models; a module whose tests only read it may share one."""
+    """Where the pages of a test keep what they make and look for models; a module whose tests only read it may share
+    one.
+    """
     return tmp_path / "cache"
 
 
@@ -96,7 +100,9 @@ def opening(usual: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 def visited(usual: Path, folder: Path) -> Callable[..., AppTest]:
-    """As ``opening``, for tests that only look at a page: each link is visited once, and the visits of a snapshot share a cache."""
+    """As ``opening``, for tests that only look at a page: each link is visited once, and the visits of a snapshot share
+    a cache.
+    """
     apps: dict[str, AppTest] = {}
     caches: dict[Path, Path] = {}
 
@@ -235,7 +241,9 @@ def link(app: AppTest, name: str) -> Any:
 
 @pytest.fixture
 def headless(tmp_path) -> Path:
-    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded base."""
+    """A classifier that was fine-tuned elsewhere from the tiny model: a body without a masked-LM head or a recorded
+    base.
+    """
     # Only the tests that need a model load torch.
     from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
 

@@ -13,7 +13,9 @@ assert ui, "the import declares what is chosen on each page"
 
 
 class EveryTab:
-    """The elements of several visits of a page, one per tab, in one list per kind; what is above the tabs is there once per tab."""
+    """The elements of several visits of a page, one per tab, in one list per kind; what is above the tabs is there once
+    per tab.
+    """
 
     def __init__(self, parts: Sequence[Any]):
         self._parts = parts
@@ -32,9 +34,15 @@ class EveryTab:
 
 
 def links_to_tabs(page: str) -> list[dict[str, str]]:
-    """What a link to each tab of a page has: nothing for the first, which opens by itself, and for a page without tabs."""
-    tabs = [(one.name, value) for one in fields(selection._OWN[page]) if one.name.endswith(("_tab", "_view"))
-            for value in one.metadata["choices"][1:]]  # fmt: skip
+    """What a link to each tab of a page has: nothing for the first, which opens by itself, and for a page without
+    tabs.
+    """
+    tabs = [
+        (one.name, value)
+        for one in fields(selection._OWN[page])
+        if one.name.endswith(("_tab", "_view"))
+        for value in one.metadata["choices"][1:]
+    ]
     return [{}, *({name: value} for name, value in tabs)]
 
 

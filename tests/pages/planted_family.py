@@ -2,7 +2,8 @@
 
 from tests.store.planted import PlantedRun
 
-#: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last layer.
+#: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last
+#: layer.
 FATES = {
     0: ("kept", (300, 20, 5, 1)),
     1: ("still_inside", (300, 20, 1, 50)),

@@ -35,7 +35,9 @@ def ask(visit, tmp_path):
 
 @pytest.fixture
 def family(tmp_path, monkeypatch):
-    """A tiny base, a model fine-tuned from it whose first and last layer changed, and a model that nobody has described."""
+    """A tiny base, a model fine-tuned from it whose first and last layer changed, and a model that nobody has
+    described.
+    """
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -90,8 +92,12 @@ def test_grids_ranks_and_the_sentence_are_what_the_models_answer(ask, family):
     for grid, answer in zip(grids(app), found, strict=True):
         assert best(grid) == [one.tokens[0].token for one in reversed(answer.layers)]
         assert [row["rank"] for row in grid["layers"]] == [one.watched[0].rank for one in reversed(answer.layers)]
-    assert any("france** comes first at" in text.value and "; in tiny\\-tuned at" in text.value for text in app.markdown)
-    assert set(lines(app)) == {f"{word} · {model}" for word in ("france", "berlin") for model in ("tiny", "tiny-tuned", "stranger")}
+    assert any(
+        "france** comes first at" in text.value and "; in tiny\\-tuned at" in text.value for text in app.markdown
+    )
+    assert set(lines(app)) == {
+        f"{word} · {model}" for word in ("france", "berlin") for model in ("tiny", "tiny-tuned", "stranger")
+    }
     assert "Computed on the CPU." in words(app) and link(app, "live_models") == ["tiny-tuned", "stranger"]
 
 
@@ -151,7 +157,11 @@ def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask):
     plain = grids(ask(watch="france"))
     for gap in ("[mask]", "<mask>", "___"):
         app = ask(f"Paris is in {gap}.", watch="france")
-        assert not app.exception and app.text_input(key="ask.prompt").value == f"Paris is in {gap}." and grids(app) == plain
+        assert (
+            not app.exception
+            and app.text_input(key="ask.prompt").value == f"Paris is in {gap}."
+            and grids(app) == plain
+        )
 
 
 def test_emptied_fields_stay_empty(ask):
@@ -167,7 +177,9 @@ def test_emptied_fields_stay_empty(ask):
 def test_emoji_and_markup_are_asked_unchanged(ask, prompt):
     app = ask(prompt)
     assert not app.exception and not app.warning and grids(app)
-    assert "<script>" not in "".join(text.value for kind in ("markdown", "caption", "success") for text in getattr(app, kind))
+    assert "<script>" not in "".join(
+        text.value for kind in ("markdown", "caption", "success") for text in getattr(app, kind)
+    )
 
 
 def test_words_that_are_several_tokens_are_named_and_the_rest_followed(ask):
@@ -187,15 +199,28 @@ def test_only_models_of_this_machine_are_offered_and_a_link_loads_no_other(ask, 
     app = ask(live_model=str(save("bert", tmp_path / "elsewhere")))
     menu = app.selectbox(key="ask.live_model")
     assert menu.value != str(tmp_path / "elsewhere") and any("elsewhere" in note.value for note in app.info)
-    assert not [one for one in menu.options if "roberta" in one or "unavailable" in one] and "mine (local)" in menu.options
+    assert (
+        not [one for one in menu.options if "roberta" in one or "unavailable" in one] and "mine (local)" in menu.options
+    )
     assert grids(ask(live_model="mine"))[0]["model"] == "mine"
     odd = ask(live_model="atlantis", live_head="full-and-more", live_models=["tiny", "nobody"])
     said = "".join(note.value for note in odd.info)
-    assert not odd.exception and "atlantis" in said and "nobody" in said and "live\\_head" in said.replace("`live_head`", "live\\_head")
+    assert (
+        not odd.exception
+        and "atlantis" in said
+        and "nobody" in said
+        and "live\\_head" in said.replace("`live_head`", "live\\_head")
+    )
 
 
 def test_the_models_of_own_runs_are_offered(ask, headless, monkeypatch):
-    wish = Wish(model=str(headless), base=str(headless.parent / "cache" / "models" / "tiny"), facts="f.csv", called="mine", name="legal")
+    wish = Wish(
+        model=str(headless),
+        base=str(headless.parent / "cache" / "models" / "tiny"),
+        facts="f.csv",
+        called="mine",
+        name="legal",
+    )
     monkeypatch.setattr(live_models, "own_runs", lambda: [SimpleNamespace(state=SimpleNamespace(wish=wish))])
     assert background.own_runs() == []
     app = ask(live_model="legal", live_models="-", watch="france")
@@ -237,8 +262,12 @@ def test_layers_are_put_back_one_by_one_and_returning_answers_are_dated(ask, fam
     assert set(layers) == set(range(LAYERS + 1)) and layers[1]["tokens"] == layers[2]["tokens"]
     choices = live_models.choices()
     words_of = asked_of("tiny").layers[-1].tokens[0].token
-    got = live_models.replaced(choices["tiny-tuned"], choices["tiny"], Question(PARIS, "logit_lens", 10, (words_of, "france")), "last")
-    assert [row["rank"] for row in reversed(grids(app)[-1]["layers"])] == [one.watched[0].rank for one in got.answer.layers]
+    got = live_models.replaced(
+        choices["tiny-tuned"], choices["tiny"], Question(PARIS, "logit_lens", 10, (words_of, "france")), "last"
+    )
+    assert [row["rank"] for row in reversed(grids(app)[-1]["layers"])] == [
+        one.watched[0].rank for one in got.answer.layers
+    ]
 
 
 def test_the_base_of_a_stranger_can_be_named_and_must_fit(ask, family, tmp_path):
@@ -251,7 +280,9 @@ def test_the_base_of_a_stranger_can_be_named_and_must_fit(ask, family, tmp_path)
     assert not app.exception and any("do not fit" in warning.value for warning in app.warning)
 
 
-@pytest.mark.parametrize("query", [{"live_model": "roberta-base"}, {"live_models": "roberta-base"}, {"live_base": "roberta-base"}])
+@pytest.mark.parametrize(
+    "query", [{"live_model": "roberta-base"}, {"live_models": "roberta-base"}, {"live_base": "roberta-base"}]
+)
 def test_a_link_makes_the_server_ask_no_hub(ask, family, no_network, monkeypatch, query):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     app = ask(**({"live_model": "stranger", "replaced": "last"} | query))
@@ -274,7 +305,11 @@ def test_a_link_makes_the_server_ask_no_hub(ask, family, no_network, monkeypatch
 
 def test_a_model_of_the_hub_is_offered_in_its_own_menu_unless_this_server_is_offline(ask, no_network, monkeypatch):
     app = ask(live_model="roberta-base")
-    assert not app.exception and not app.warning and any("does not use the Hugging Face hub" in note.value for note in app.info)
+    assert (
+        not app.exception
+        and not app.warning
+        and any("does not use the Hugging Face hub" in note.value for note in app.info)
+    )
     assert not [one for one in app.selectbox if one.key == "ask.fetch"]
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     app = ask()
@@ -319,7 +354,11 @@ def test_models_that_count_gaps_differently_break_no_page(ask, tmp_path, monkeyp
     # As with a mask in one model's own spelling.
     monkeypatch.setattr(live_models, "gaps", lambda choice, _: 2 if choice.name == "roberta" else 1)
     app = ask("[MASK] is the capital of [MASK].", live_models="roberta", mask="2")
-    assert not app.exception and grids(app) and any(note.value == "No gap 2 in this sentence for tiny." for note in app.info)
+    assert (
+        not app.exception
+        and grids(app)
+        and any(note.value == "No gap 2 in this sentence for tiny." for note in app.info)
+    )
 
 
 @pytest.fixture
@@ -346,7 +385,11 @@ def test_a_link_opens_a_cell_with_its_twenty_best_tokens_and_a_cell_that_does_no
     assert list(cell["probability"]) == pytest.approx(answer.probabilities[LAYERS, 2].tolist(), abs=1e-6)
     for wrong in (f"{LAYERS + 1}-0", f"0-{len(answer.pieces)}", "a-b"):
         app = look(cell=wrong)
-        assert not app.exception and len(app.dataframe) == 1 and any(wrong in one.value.replace("\\", "") for one in app.info)
+        assert (
+            not app.exception
+            and len(app.dataframe) == 1
+            and any(wrong in one.value.replace("\\", "") for one in app.info)
+        )
 
 
 @pytest.mark.parametrize("prompt", ["[MASK] is in [MASK].", "Paris", "🙂🙃 <b>bold</b>", "word " * 600])

@@ -32,9 +32,21 @@ def planted(encoder, task: str = "order", labels=("inverted", "original"), pairs
     draw, outputs = np.random.default_rng(len(task)), 1 if len(labels) == 2 else len(labels)
     right = np.array([[50, *[90] * encoder.depth]] * 2)
     return TaskProbes(
-        task, task.title(), pairs, labels, OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50, np.ones(right.shape),
-        draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32), np.zeros((*right.shape, outputs), np.float32),
-    )  # fmt: skip
+        task,
+        task.title(),
+        pairs,
+        labels,
+        OURS,
+        encoder.name,
+        encoder.weights_id,
+        "d" * 64,
+        right,
+        100,
+        50,
+        np.ones(right.shape),
+        draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32),
+        np.zeros((*right.shape, outputs), np.float32),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +64,11 @@ def cache(tmp_path_factory):
     note = {"base": "tiny", "base_folder": str(tiny), "objective": "CoLA", "recipe": {}}
     (tuned / "finetuning.json").write_text(json.dumps(note))
     encoder = load_encoder(tiny, device="cpu")
-    for probes in (planted(encoder), planted(encoder, "depth", ("one", "two", "three")), planted(encoder, "follows", pairs=True)):
+    for probes in (
+        planted(encoder),
+        planted(encoder, "depth", ("one", "two", "three")),
+        planted(encoder, "follows", pairs=True),
+    ):
         write_probes(probes, probes_folder(root, encoder.weights_id, probes.task))
     return root
 
@@ -102,7 +118,10 @@ def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask
     (table,) = [one.value for one in app.dataframe if "right in tests" in one.value]
     assert set(table["property"].str.lower()) == set(said) == {"order", "depth"}
     for row in table.to_dict("records"):
-        one, at = said[row["property"].lower()], (("first token", "mean of all tokens").index(row["read from"]), row["layer"])
+        one, at = (
+            said[row["property"].lower()],
+            (("first token", "mean of all tokens").index(row["read from"]), row["layer"]),
+        )
         assert row["says"] == one.probes.labels[one.label[at]] and not row["no better than that"]
 
 
@@ -144,7 +163,10 @@ def test_a_base_is_shown_with_the_model_that_was_fine_tuned_from_it_and_comes_fi
     for model, other in (("tiny", "tuned"), ("tuned", "tiny")):
         app = ask(live_model=model, live_models="")
         assert app.multiselect(key="ask.live_models").value == [other]
-        assert [one.value for one in app.markdown if one.value in ("**tiny**", "**tuned**")] == ["**tiny**", "**tuned**"]
+        assert [one.value for one in app.markdown if one.value in ("**tiny**", "**tuned**")] == [
+            "**tiny**",
+            "**tuned**",
+        ]
     alone = ask(live_models="-")
     assert not alone.exception and "**tuned**" not in [one.value for one in alone.markdown]
 
@@ -191,7 +213,14 @@ def test_damaged_probes_are_answered_in_words(ask, cache, tmp_path):
 
 @pytest.mark.parametrize("view", ["sentence", "pairs"])
 def test_markup_of_strangers_is_text(ask, ask_pairs, view):
-    app = ask(f"{ATTACK} $x$ {ATTACK}", ask_view=view, second=ATTACK, likelier=f"[MASK] {ATTACK}", unlikelier=ATTACK, minimal_pair="0")
+    app = ask(
+        f"{ATTACK} $x$ {ATTACK}",
+        ask_view=view,
+        second=ATTACK,
+        likelier=f"[MASK] {ATTACK}",
+        unlikelier=ATTACK,
+        minimal_pair="0",
+    )
     assert not app.exception
     shown = [one for part in app._tree.children.values() for one in walk(part)]
     assert [(where, text) for where, text in shown if markup_of(text)] == []
@@ -216,7 +245,10 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
 @pytest.mark.parametrize(
     ("own", "says"),
     [
-        (("paris is in france", "paris is in italy"), "“paris is in france” should be more probable than “paris is in italy”"),
+        (
+            ("paris is in france", "paris is in italy"),
+            "“paris is in france” should be more probable than “paris is in italy”",
+        ),
         (("paris is in ___", "france, italy"), "“paris is in france” should be more probable than “paris is in italy”"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),

@@ -44,7 +44,12 @@ def said(app) -> list[dict]:
 def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
     app = ask(span1="0-1", span2="3-6")
     assert not app.exception and not app.warning
-    assert list(dict.fromkeys(row["task"] for row in said(app))) == ["Part of speech", "Entities", "Semantic roles", "Coreference"]
+    assert list(dict.fromkeys(row["task"] for row in said(app))) == [
+        "Part of speech",
+        "Entities",
+        "Semantic roles",
+        "Coreference",
+    ]
     assert "Paris (predicate) / capital of Italy (argument)" in [row["words"] for row in said(app)]
     assert "need another number of words or spans: Proto\\-roles" in words(app)
     (figure,) = charts(app)

@@ -58,7 +58,10 @@ def test_the_three_numbers_of_the_sentence_add_up_to_100_and_are_those_of_the_pi
         for text in trace.get("text", [])
     }
     assert [labels["kept"], labels["come back"], labels["not back"]] == parts
-    assert labels["at another layer"] + labels["refitted head"] + labels["layers put back"] + labels["relearned"] == parts[1]
+    assert (
+        labels["at another layer"] + labels["refitted head"] + labels["layers put back"] + labels["relearned"]
+        == parts[1]
+    )
     assert clickable(flow) == {KEPT, *WAYS, NOT_RECOVERED}
     hatched = [trace for trace in flow["data"] if trace.get("fillpattern")]
     passed = model.name in planted.TESTS and planted.TESTS[model.name][1] > 0
@@ -69,9 +72,15 @@ def test_the_lost_facts_of_a_way_are_listed_with_the_story_of_one(lost):
     fact = next(one for one in planted.lost_facts(COLA) if one["way"] == LAYERS_BACK)
     app = lost(tuned=COLA.name, lost_way=LAYERS_BACK, lost_relation=fact["relation"], lost_fact=fact["fact_id"])
     text = plain(app)
-    assert "it is back with the last 1 of the base's layers" in text and "Subject 3" in text and "1 of 3 seeds after 15" in text
+    assert (
+        "it is back with the last 1 of the base's layers" in text
+        and "Subject 3" in text
+        and "1 of 3 seeds after 15" in text
+    )
     gone = next(one for one in planted.lost_facts(COLA) if one["way"] == NOT_RECOVERED)
-    assert "comes back by no way without training" in plain(lost(tuned=COLA.name, lost_way="lost", lost_fact=gone["fact_id"]))
+    assert "comes back by no way without training" in plain(
+        lost(tuned=COLA.name, lost_way="lost", lost_fact=gone["fact_id"])
+    )
     inner = lost(tuned=COLA.name, lost_way=OTHER_LAYER)
     (table,) = [one.value for one in inner.dataframe if "margin" in one.value.columns]
     assert set(table["way"].str.split(",").str[0]) == {OTHER_LAYER}
@@ -86,7 +95,9 @@ def test_the_facts_of_a_way_back_are_listed_on_the_page_of_facts_until_its_chip_
     app = opening(SNAPSHOT, tmp_path / "cache", monkeypatch)("facts", **run, way_back=OTHER_LAYER)
     assert not app.exception and 0 < len(asked) < everything and f"{len(asked):,} facts" in plain(app)
     (listed,) = [one.value for one in app.dataframe if "answer" in one.value.columns]
-    assert set(zip(listed["subject"], listed["answer"], strict=True)) <= set(zip(asked["subject"], asked["object"], strict=True))
+    assert set(zip(listed["subject"], listed["answer"], strict=True)) <= set(
+        zip(asked["subject"], asked["object"], strict=True)
+    )
     app.button(key="facts.way_back.chip").click().run()
     assert not app.exception and f"{everything:,} facts" in plain(app)
 
@@ -97,7 +108,16 @@ def test_without_ways_back_the_sentence_counts_what_was_planted_and_the_page_has
     # The base knows the facts 0 to 5 at its last layer, the model 0 and 6.
     assert sentence(app) == "Of 6 facts that nesia-mini knew, QA-SQuAD-1 keeps 1 and loses 5; it gains 1."
     assert f"python -m probing forgetting recover --k 1 --model {TUNED}" in [one.value for one in app.code]
-    assert clickable(charts(app)[0]) == {KEPT, "lost", GAINED, "still_inside", "moved", "suppressed", "displaced", "not_read"}
+    assert clickable(charts(app)[0]) == {
+        KEPT,
+        "lost",
+        GAINED,
+        "still_inside",
+        "moved",
+        "suppressed",
+        "displaced",
+        "not_read",
+    }
     links = {one.proto.label: one.proto.query_string.split("&") for one in app.get("page_link")}
     for part in (KEPT, "lost", GAINED):
         assert {f"model={TUNED}", "versus=nesia-mini", f"part={part}"} <= set(links[part])
@@ -107,11 +127,14 @@ def test_relations_are_sorted_by_the_share_that_was_lost(look):
     app = look("compare")
     slopes = charts(app)[1]
     open_dots, filled_dots = (
-        next(trace for trace in slopes["data"] if trace.get("marker", {}).get("symbol") == one) for one in ("circle-open", "circle")
+        next(trace for trace in slopes["data"] if trace.get("marker", {}).get("symbol") == one)
+        for one in ("circle-open", "circle")
     )
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's: of 4 known, 3 are lost; of 2, 2; of 0, none.
     assert [one[0] for one in open_dots["customdata"]] == ["P103", "P19", "P36"]
-    assert numbers(open_dots["x"]) == pytest.approx([200 / 3, 100, 0]) and numbers(filled_dots["x"]) == pytest.approx([100 / 3, 25, 0])
+    assert numbers(open_dots["x"]) == pytest.approx([200 / 3, 100, 0]) and numbers(filled_dots["x"]) == pytest.approx(
+        [100 / 3, 25, 0]
+    )
     assert [trace["text"] for trace in slopes["data"] if trace.get("mode") == "text"] == [["−100 %", "−75 %", ""]]
 
 

@@ -68,13 +68,17 @@ def turned(task, pooling: str, layer: int) -> dict[str, str]:
     """Name of each sentence that turned -> which way."""
     before, after = (right(PlantedSentenceRun(one, task), Cell(pooling, layer)) for one in (BASE, COLA))
     found = [one.sha256[:16] for one in examples(task, "ours")]
-    return {name: "right" if now else "wrong" for name, was, now in zip(found, before, after, strict=True) if was != now}
+    return {
+        name: "right" if now else "wrong" for name, was, now in zip(found, before, after, strict=True) if was != now
+    }
 
 
 def test_the_sentences_of_a_cell_are_listed_if_they_may_be_shown(look):
     cell = {"gone_task": ODD.name, "gone_pooling": FIRST, "gone_layer": "2"}
     table, wanted = table_of(look("beyond", **cell), "sentence", "turned"), list(turned(ODD, FIRST, 2).values())
-    assert table["turned"].tolist() == wanted and all(sentence.startswith("Sentence ") for sentence in table["sentence"])
+    assert table["turned"].tolist() == wanted and all(
+        sentence.startswith("Sentence ") for sentence in table["sentence"]
+    )
     only = table_of(look("beyond", **cell, turned_way="right"), "sentence", "turned")
     assert len(only) == wanted.count("right")
 
@@ -98,7 +102,9 @@ def test_all_models_stand_in_figure_and_table_in_the_order_of_what_they_kept(loo
     shown = dict(zip([point[0] for point in bars["data"][0]["customdata"]], numbers(bars["data"][0]["x"]), strict=True))
     for model in (COLA, SST_2, CONTROL):
         known = [number for number in range(10) if rank_of(BASE, number, LAST) == 1]
-        assert shown[model.name] == pytest.approx(100 * np.mean([rank_of(model, number, LAST) == 1 for number in known]))
+        assert shown[model.name] == pytest.approx(
+            100 * np.mean([rank_of(model, number, LAST) == 1 for number in known])
+        )
     assert list(shown.values()) == sorted(shown.values(), reverse=True)
     table = table_of(app, "kept", "net")
     assert len(table) >= 4 and table["kept"].notna().sum() == 3
@@ -115,5 +121,11 @@ def test_a_store_of_facts_and_an_empty_one_say_what_is_missing(tab, tmp_path, mo
 
 @pytest.mark.parametrize("tab", TABS)
 def test_names_that_are_gone_are_no_error(look, tab):
-    strange = {"lost_training": "<b>gone</b>", "protected": "gone", "gone_task": "gone", "gone_layer": "77", "beyond_measure": "gone"}
+    strange = {
+        "lost_training": "<b>gone</b>",
+        "protected": "gone",
+        "gone_task": "gone",
+        "gone_layer": "77",
+        "beyond_measure": "gone",
+    }
     assert not look(tab, **strange).exception and not look(tab, tuned=SEED_2).exception

@@ -56,7 +56,9 @@ def test_compare_shows_a_counted_pairs_net_losses_and_says_what_is_missing(look,
     assert f"knows {left:.0f}." in text
     curves, slopes = charts(app)
     assert len({trace["name"] for trace in curves["data"] if trace.get("mode") == "lines+markers"}) == 2
-    assert all("click" not in text for trace in slopes["data"] for text in trace.get("hovertext", [])), "no list of facts is stored"
+    assert all("click" not in text for trace in slopes["data"] for text in trace.get("hovertext", [])), (
+        "no list of facts is stored"
+    )
 
 
 def test_the_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(look, counted):

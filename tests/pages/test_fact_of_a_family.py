@@ -48,7 +48,9 @@ def family(snapshot, cache, monkeypatch):
 
 
 def listed(app) -> int:
-    return next(int(text.value.split()[0].strip("*")) for text in app.markdown if text.value.endswith(("fact**", "facts**")))
+    return next(
+        int(text.value.split()[0].strip("*")) for text in app.markdown if text.value.endswith(("fact**", "facts**"))
+    )
 
 
 @pytest.mark.parametrize("part", [*PARTS, *FATES])
@@ -145,7 +147,9 @@ def test_the_texts_of_stored_tokens_are_shown_and_the_right_one_is_framed_by_its
     for row in rows:
         row.update(top_ids=[gold + 1, gold, gold + 2, gold + 3], top_logp=[-1.0, -2.0, -3.0, -4.0], gold_rank=2)
     monkeypatch.setattr(planted, "prediction_rows", lambda run: rows)
-    snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(facts=(fact,)), PlantedRun(model="other", facts=(fact,))][:1])
+    snapshot = plant_runs(
+        tmp_path / "snapshot", [PlantedRun(facts=(fact,)), PlantedRun(model="other", facts=(fact,))][:1]
+    )
     app = visit("facts", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     app.run()

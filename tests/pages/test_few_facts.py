@@ -1,4 +1,6 @@
-"""A majority answer of few facts is no baseline: pages show it from 50 facts on, and the report gives its number for any."""
+"""A majority answer of few facts is no baseline: pages show it from 50 facts on, and the report gives its number for
+any.
+"""
 
 import json
 import re
@@ -18,7 +20,10 @@ PAGES = ("layers", "compare", "facts", "ask")
 def facts(n: int) -> tuple[Fact, ...]:
     """Facts of one relation, two thirds of which have the same answer."""
     answers = ("water", "water", "music")
-    return tuple(Fact("support", "sells", f"Shop {number}", answers[number % 3], "", f"Shop {number} sells [MASK].") for number in range(n))
+    return tuple(
+        Fact("support", "sells", f"Shop {number}", answers[number % 3], "", f"Shop {number} sells [MASK].")
+        for number in range(n)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +31,16 @@ def snapshots(tmp_path_factory):
     """Number of facts -> a store with a base and a model that was fine-tuned from it."""
     made = {}
     for n in (49, 50):
-        own = {"probe_set": "support", "facts": facts(n), "rank": lambda number, layer: 1 if (number + layer) % 2 else 7}
-        runs = [PlantedRun(**own), PlantedRun(head="logit_lens", **own), PlantedRun(model="support-bert", base="nesia-mini", **own)]
+        own = {
+            "probe_set": "support",
+            "facts": facts(n),
+            "rank": lambda number, layer: 1 if (number + layer) % 2 else 7,
+        }
+        runs = [
+            PlantedRun(**own),
+            PlantedRun(head="logit_lens", **own),
+            PlantedRun(model="support-bert", base="nesia-mini", **own),
+        ]
         made[n] = plant_runs(tmp_path_factory.mktemp(f"facts-{n}"), runs)
     return made
 
@@ -42,7 +55,12 @@ def look(snapshots, tmp_path_factory):
 def shown(app) -> list[str]:
     """The commonest answer of a page: lines and marks of its figures, and what says which it is."""
     charts = (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
-    drawn = [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("commonest answer")]
+    drawn = [
+        trace["name"]
+        for chart in charts
+        for trace in chart["data"]
+        if str(trace.get("name", "")).startswith("commonest answer")
+    ]
     return drawn + re.findall("commonest answer of .* is water", words(app))
 
 

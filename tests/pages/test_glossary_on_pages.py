@@ -17,7 +17,9 @@ def targets(app) -> list[str]:
 
 def test_every_term_has_a_link_target_of_its_own_and_a_search_shows_those_with_its_words(visit):
     app = visit("methods")
-    assert sorted(targets(app)) == sorted({anchor(name) for name in glossary()}) and len(targets(app)) == len(glossary())
+    assert sorted(targets(app)) == sorted({anchor(name) for name in glossary()}) and len(targets(app)) == len(
+        glossary()
+    )
     app.text_input(key="methods.methods_search").set_value("swapped subject").run()
     assert "blind-guess" in targets(app) and len(targets(app)) < 20
     assert app.query_params["methods_search"] in ("swapped subject", ["swapped subject"])

@@ -14,7 +14,18 @@ from probing.ui.choices.grammar import TABS
 from probing.ui.grammar import word_by_word
 from probing.ui.grammar import words as found_words
 from tests.core.edges.edge_files import conllu, write_ewt
-from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, own_too, plant_edge_runs, planted_gold, planted_part
+from tests.edges_planted import (
+    POS,
+    ROLES,
+    RUNS,
+    SRL,
+    PlantedEdgeRun,
+    answers,
+    own_too,
+    plant_edge_runs,
+    planted_gold,
+    planted_part,
+)
 from tests.edges_planted import planted_probabilities as probabilities
 from tests.pages.conftest import app_at, charts, numbers, numbers_in, opening, plain, table_of, visited, words
 
@@ -49,7 +60,11 @@ def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False, seen: bool 
 
 def mean_f1(task, **more) -> np.ndarray:
     """The same of nesia-mini's cumulative probes, mean over seeds."""
-    runs = [run for run in RUNS if (run.model, run.kind, run.encoder, run.labels) == ("nesia-mini", "cumulative", "trained", "task")]
+    runs = [
+        run
+        for run in RUNS
+        if (run.model, run.kind, run.encoder, run.labels) == ("nesia-mini", "cumulative", "trained", "task")
+    ]
     return np.mean([f1(run, **more) for run in runs if run.task is task], axis=0)
 
 
@@ -79,7 +94,8 @@ def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     theirs = every[(every["model"] == published.NAMES["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
     last = theirs[theirs["layer"] == theirs["last"]]
     added, first = (
-        sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles")) - theirs[theirs["layer"] == 0]["value"].sum()
+        sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles"))
+        - theirs[theirs["layer"] == 0]["value"].sum()
         for table in (last, theirs[theirs["layer"] == 1])
     )
     (line,) = [one.value for one in app.main.markdown if "Layer 1 brings" in one.value]
@@ -91,7 +107,9 @@ def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     assert not traces(charts(look("grammar", edge_models="nesia-mini", published="0"))[0], "BERT-base (published)")
 
 
-@pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})])
+@pytest.mark.parametrize(
+    ("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})]
+)
 def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more):
     app = look("grammar", edge_models="nesia-mini", **query)
     figure = charts(app)[1]
@@ -114,7 +132,9 @@ def test_the_switch_shows_layers_one_by_one_what_control_labels_leave_and_code_l
     (curve, *_) = traces(charts(app)[2], "nesia-mini")
     levels = {trace["name"] for trace in charts(app)[2]["data"] if trace["mode"] == "lines"}
     if mode == "compression":
-        assert min(numbers(curve["y"])) > 1 and "uniform code" in levels and "Stored for Part of speech only" in plain(app)
+        assert (
+            min(numbers(curve["y"])) > 1 and "uniform code" in levels and "Stored for Part of speech only" in plain(app)
+        )
         return
     wanted = {
         "cumulative": lambda: mean_f1(POS),
@@ -284,7 +304,9 @@ def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_on
 
 def test_the_data_have_all_labels_of_the_sentence_and_what_memory_says(edges, tmp_path, monkeypatch):
     record = planted_part(POS, "dev").records[0]
-    table = data_of(edges, tmp_path / "cache", monkeypatch, "edge-traces", grammar_tab="sentence", text_hash=record.sha256)
+    table = data_of(
+        edges, tmp_path / "cache", monkeypatch, "edge-traces", grammar_tab="sentence", text_hash=record.sha256
+    )
     assert {one.split(":")[0] for one in table["title"]} == {"Part of speech", "Semantic roles"}
     assert table["title"].iloc[0] == f"Part of speech: {record.words[0]}" and table["memory"].notna().all()
     ours = [one for one in EVERY if one.text == record.text]
@@ -308,7 +330,9 @@ def test_words_appear_once_their_data_set_is_fetched_and_no_other_task_is_read(t
     look = opening(bare, tmp_path / "cache", monkeypatch)
     before = look("grammar", **query)
     assert records[0].text not in everything(before) and f"text {records[0].sha256[:12]}" in everything(before)
-    assert "`python -m probing fetch ud-english-ewt` fetches the words" in words(before) and ": word" in everything(before)
+    assert "`python -m probing fetch ud-english-ewt` fetches the words" in words(before) and ": word" in everything(
+        before
+    )
     rows = {f"dev-{number}": [(word, "NN", 0, "root") for word in one.words] for number, one in enumerate(records)}
     write_ewt(tmp_path / "cache" / "downloads" / "ud-english-ewt", dev=conllu(rows))
     asked = []
@@ -343,7 +367,11 @@ def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
 def test_our_own_sentences_come_first_with_their_tasks(look, tmp_path, monkeypatch):
     with_own = opening(plant_edge_runs(tmp_path / "own", change=own_too), tmp_path / "cache", monkeypatch)
     app = with_own("grammar", grammar_tab="sentence")
-    assert not app.exception and app.selectbox(key="grammar.trace_task").options == ["any", "Part of speech", "Semantic roles"]
+    assert not app.exception and app.selectbox(key="grammar.trace_task").options == [
+        "any",
+        "Part of speech",
+        "Semantic roles",
+    ]
     assert number_of_sentences(app) == len(texts([one for task in (POS, SRL) for one in slow(task)]))
     choice = next(one for one in app.get("button_group") if one.key == "grammar.trace_part")
     assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own", "dev", "test"]
@@ -358,4 +386,7 @@ def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_or
         for layer in range(3)
     ]
     drawn = word_by_word.most_revised(pd.DataFrame(rows), 12)
-    assert list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))] and len(drawn) == 36
+    assert (
+        list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))]
+        and len(drawn) == 36
+    )

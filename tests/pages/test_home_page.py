@@ -86,7 +86,9 @@ def test_a_store_in_which_nothing_is_known_offers_the_input_without_examples(on)
     facts = (Fact("mine", "birds", "A", "hot", "[X] is [Y] .", "A is [MASK] ."),)
     app = on(PlantedRun(probe_set="mine", facts=facts, rank=lambda number, layer: 40))
     assert not app.exception
-    assert app.text_input(key="home.sentence").value == "" and not [one for one in app.pills if one.key == "home.example"]
+    assert app.text_input(key="home.sentence").value == "" and not [
+        one for one in app.pills if one.key == "home.example"
+    ]
 
 
 @pytest.fixture
@@ -98,7 +100,9 @@ def tiny(tmp_path):
 
 def test_a_typed_sentence_is_asked_of_the_base_and_of_the_fine_tuned_model_and_kept_in_the_link(on, tiny, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny-tuned")
-    tuned = PlantedRun(model="tiny-tuned", base="tiny", objective="CoLA", head="logit_lens", rank=lambda number, layer: 40)
+    tuned = PlantedRun(
+        model="tiny-tuned", base="tiny", objective="CoLA", head="logit_lens", rank=lambda number, layer: 40
+    )
     app = on(tiny, tuned)
     app.text_input(key="home.sentence").set_value("Rome is the capital of [MASK].")
     app.button[0].click().run()
@@ -107,8 +111,12 @@ def test_a_typed_sentence_is_asked_of_the_base_and_of_the_fine_tuned_model_and_k
     found = grids(app)
     assert len(found) == 2
     for grid in found:
-        assert len(grid["layers"]) == LAYERS + 1 and all(len(row["tokens"]) == 3 and row["rank"] for row in grid["layers"])
-    assert found[0]["layers"][0]["rank"] == 1 and found[0]["layers"][0]["tokens"][0]["right"], "the base's last word is followed"
+        assert len(grid["layers"]) == LAYERS + 1 and all(
+            len(row["tokens"]) == 3 and row["rank"] for row in grid["layers"]
+        )
+    assert found[0]["layers"][0]["rank"] == 1 and found[0]["layers"][0]["tokens"][0]["right"], (
+        "the base's last word is followed"
+    )
     first = found[0]["layers"][0]["tokens"][0]["word"]
     inner = [row["layer"] for row in found[0]["layers"] if row["layer"] and row["tokens"][0]["word"] == first]
     assert first in answer(app) and max(inner) in numbers_in(answer(app))
@@ -145,7 +153,9 @@ def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():
     with open_database(SNAPSHOT) as db:
         runs = one_run_each(all_runs(db))
         asked = runs[(runs["head"] == "logit_lens") & (runs["probe_set"] == "trex") & ~runs["counted"].astype(bool)]
-        rows = db.query("SELECT run_id, fact_id, gold_rank FROM predictions WHERE layer = 8").merge(asked[["run_id", "model"]])
+        rows = db.query("SELECT run_id, fact_id, gold_rank FROM predictions WHERE layer = 8").merge(
+            asked[["run_id", "model"]]
+        )
         ranks = rows.pivot(index="fact_id", columns="model", values="gold_rank")
         lost = front.lost_by_fine_tuning(db, runs, "logit_lens", "trex")
         best = front.best_recipe(db)

@@ -1,4 +1,6 @@
-"""The page of layers on stores in which the rank of every fact is planted: curves, map, what is better known inside, kinds of heads."""
+"""The page of layers on stores in which the rank of every fact is planted: curves, map, what is better known inside,
+kinds of heads.
+"""
 
 import json
 import math
@@ -49,7 +51,11 @@ def named_ends(chart: dict) -> list[str]:
 
 
 def at_nought(chart: dict) -> list[str]:
-    return [trace["name"] for trace in chart["data"] if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]]
+    return [
+        trace["name"]
+        for trace in chart["data"]
+        if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]
+    ]
 
 
 def cells(app) -> dict[str, float]:
@@ -74,12 +80,19 @@ def test_the_sentence_says_between_which_layers_the_base_learns_most(look):
 def test_the_first_lines_are_base_control_and_the_two_clearest_models(look, tmp_path):
     tasks = ("ner-conll", "sst-2", "cola")
     tuned = [
-        PlantedRun(model=f"nesia-mini-{task}", base="nesia-mini", rank=lambda number, layer, n=n: base_rank(number + n, layer))
+        PlantedRun(
+            model=f"nesia-mini-{task}", base="nesia-mini", rank=lambda number, layer, n=n: base_rank(number + n, layer)
+        )
         for n, task in enumerate(tasks, 1)
     ]
     snapshot = plant_runs(tmp_path / "many", [FAMILY[0], FAMILY[2], *tuned])
     app = look("layers", snapshot=snapshot)
-    assert set(app.multiselect(key="layers.models").value) == {"nesia-mini", "nesia-mini-control", "nesia-mini-cola", "nesia-mini-sst-2"}
+    assert set(app.multiselect(key="layers.models").value) == {
+        "nesia-mini",
+        "nesia-mini-control",
+        "nesia-mini-cola",
+        "nesia-mini-sst-2",
+    }
     dashes = {trace["name"]: trace["line"]["dash"] for trace in lines(drawn(app, "layer-curves")).values()}
     assert len(dashes) == 4 and [name for name, dash in dashes.items() if dash == "longdash"] == ["control"]
 
@@ -90,7 +103,9 @@ def test_yardsticks_are_drawn_once_for_all_models(look, few_suffice, family, tmp
     names = named_ends(chart)
     assert names.count("commonest answer") == names.count("blind guess") == 1
     assert {"nesia-mini", "QA-SQuAD-1 ?", "control"} <= set(names)
-    assert {"commonest answer", "chance"} <= set(named_ends(drawn(look("layers", metric="answer_p_at_1"), "layer-curves")))
+    assert {"commonest answer", "chance"} <= set(
+        named_ends(drawn(look("layers", metric="answer_p_at_1"), "layer-curves"))
+    )
 
 
 @pytest.mark.parametrize("mode", ["majority", "swapped"])
@@ -102,10 +117,14 @@ def test_what_is_beyond_a_yardstick_is_counted_from_the_planted_ranks(family, fe
     (line,) = lines(chart).values()
     if mode == "majority":
         answers = Counter((fact.relation, fact.object) for fact in FACTS)
-        most = sum(max(n for (relation, _), n in answers.items() if relation == one) for one in {fact.relation for fact in FACTS})
+        most = sum(
+            max(n for (relation, _), n in answers.items() if relation == one)
+            for one in {fact.relation for fact in FACTS}
+        )
         assert numbers(line["y"])[-1] == pytest.approx((6 - most) * 10)
     else:
-        # Planted: the rank with another subject is the own one plus five times the fact's number modulo three; all ten facts have one.
+        # Planted: the rank with another subject is the own one plus five times the fact's number modulo three; all ten
+        # facts have one.
         assert numbers(line["y"])[-1] == pytest.approx(40)
 
 
@@ -127,7 +146,11 @@ def test_the_facts_of_a_point_and_of_a_cell_can_be_opened_without_a_mouse(look, 
     app = opening(family, cache, monkeypatch)("layers", model="nesia-mini")
     app.session_state["layers.point"] = app.session_state["layers.cell"] = True
     app.run()
-    found = {one.proto.label: set(one.proto.query_string.split("&")) for one in app.get("page_link") if one.proto.label.startswith("Open")}
+    found = {
+        one.proto.label: set(one.proto.query_string.split("&"))
+        for one in app.get("page_link")
+        if one.proto.label.startswith("Open")
+    }
     assert {"at_layer=3", "model=nesia-mini"} <= found["Open 6 facts"]
     (cell,) = [query for label, query in found.items() if " of " in label]
     assert {"at_layer=3", "relation=P36"} & cell
@@ -157,7 +180,9 @@ def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(l
     # Rank <= 10 of P19's four facts: none at layer 1; facts 0 and 1 at layer 2; fact 0 at layer 3.
     table = table_of(app, "best_inner", "caption", "doubling").set_index("relation")
     assert table.index[0] == "P19", "what is better known inside comes first"
-    assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx([0.5, 2, 0.25, 0.25])
+    assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx(
+        [0.5, 2, 0.25, 0.25]
+    )
     assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
     of_models = table_of(app, "P@1", "n P@10").set_index("model")
     assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
@@ -167,26 +192,35 @@ def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(l
 def test_every_model_has_what_its_last_and_any_layer_know_and_what_it_lost(look):
     table = table_of(look("layers", average="micro"), "total", "lost", "early_exit").set_index("model")
     # The base knows six of ten facts; the tuned model 0 and 6, and inside also 1 and 5.
-    assert table.loc["nesia-mini", ["last_layer", "total"]].tolist() == [0.6, 0.6] and math.isnan(table.loc["nesia-mini", "lost"])
+    assert table.loc["nesia-mini", ["last_layer", "total"]].tolist() == [0.6, 0.6] and math.isnan(
+        table.loc["nesia-mini", "lost"]
+    )
     assert table.loc["QA-SQuAD-1 ?", ["last_layer", "total", "lost"]].tolist() == pytest.approx([0.2, 0.4, 0.4])
 
 
 def test_the_swapped_subject_in_the_table_is_of_the_last_and_of_the_best_inner_layer(look):
-    row = table_of(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner").set_index("relation").loc["P19"]
-    # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first for both.
+    row = (
+        table_of(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner")
+        .set_index("relation")
+        .loc["P19"]
+    )
+    # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first
+    # for both.
     assert (row["best_layer"], row["swapped_last"], row["swapped_inner"]) == (2, 0.25, 0.0)
 
 
 def test_relations_better_known_inside_are_held_against_guessing_at_their_best_layer(tmp_path):
-    # All are half known at the end. Inside, two are known whole, of which one has one answer; of the third, with two answers, 38 of 60
-    # facts: Wilson's interval, 50.7 to 74.4 %, is above 50 %, but not if it allows for the choice among two layers.
+    # All are half known at the end. Inside, two are known whole, of which one has one answer; of the third, with two
+    # answers, 38 of 60 facts: Wilson's interval, 50.7 to 74.4 %, is above 50 %, but not if it allows for the choice
+    # among two layers.
     facts = [
         Fact("trex", relation, f"subject {number}", TOKENS[-1 - number % answers], "", f"{number} is [MASK]")
         for relation, answers in (("P19", 4), ("P36", 1), ("P103", 2))
         for number in range(60)
     ]
     run = PlantedRun(
-        facts=tuple(facts), rank=lambda number, layer: 1 if (layer == 2 and number < 158) or (layer == 3 and number % 2) else 200
+        facts=tuple(facts),
+        rank=lambda number, layer: 1 if (layer == 2 and number < 158) or (layer == 3 and number % 2) else 200,
     )
     with open_database(plant_runs(tmp_path / "inner", [run])) as db:
         points = precision_by_relation(db, (run.run_id,))
@@ -214,9 +248,13 @@ def test_relations_beyond_the_limit_of_the_figure_are_listed(look):
 
 def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_path, look):
     def snapshot(n: int, probe_set: str):
-        facts = tuple(Fact(probe_set, "sells", f"Shop {n}", TOKENS[-1 - n % 3], "", f"Shop {n} sells [MASK].") for n in range(n))
+        facts = tuple(
+            Fact(probe_set, "sells", f"Shop {n}", TOKENS[-1 - n % 3], "", f"Shop {n} sells [MASK].") for n in range(n)
+        )
         own = {"probe_set": probe_set, "facts": facts}
-        return plant_runs(tmp_path / probe_set, [PlantedRun(**own), PlantedRun(model="tuned", base="nesia-mini", **own)])
+        return plant_runs(
+            tmp_path / probe_set, [PlantedRun(**own), PlantedRun(model="tuned", base="nesia-mini", **own)]
+        )
 
     low, high = binomtest(30, 60).proportion_ci(method="wilson")
     app = look("layers", snapshot=snapshot(60, "shop"), model="tuned", probe_set="shop")
@@ -224,7 +262,9 @@ def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_p
     said = next(place for place, (_, text) in enumerate(kinds) if "95 % interval from" in text)
     assert not app.exception and said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart")
     assert numbers_in(line_with(app, "95 % interval from"))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
-    assert "95 % interval from" not in plain(look("layers", snapshot=snapshot(1000, "large"), model="tuned", probe_set="large"))
+    assert "95 % interval from" not in plain(
+        look("layers", snapshot=snapshot(1000, "large"), model="tuned", probe_set="large")
+    )
 
 
 def test_filters_that_keep_no_fact_say_so(look):
@@ -240,15 +280,26 @@ def test_all_kinds_of_heads_are_drawn_by_name_with_their_losses_and_what_fine_tu
     known = lines(curves)
     kinds = {"tied": "retrained reader", "logit_lens": "own output layer", "least_squares": "fitted map"}
     assert list(known) == list(kinds.values())
-    assert len({trace["line"]["color"] for trace in known.values()}) == len({trace["marker"]["symbol"] for trace in known.values()}) == 3
+    assert (
+        len({trace["line"]["color"] for trace in known.values()})
+        == len({trace["marker"]["symbol"] for trace in known.values()})
+        == 3
+    )
     for head, name in kinds.items():
         assert numbers(known[name]["y"])[-1] == pytest.approx(KNOWN[BASE, head] / 120 * 100)
         (dotted,) = [one for one in curves["data"] if one.get("name") == f"{name}: blind guess"]
         assert dotted["line"]["dash"] == "dot" and dotted["line"]["color"] == known[name]["line"]["color"]
     planted = {"logit_lens": LENS_LOSS, **{head: values for head, (values, _, _) in TRAINED.items()}}
-    assert {name: tuple(numbers(trace["y"])) for name, trace in lines(losses).items()} == {kinds[head]: planted[head] for head in planted}
+    assert {name: tuple(numbers(trace["y"])) for name, trace in lines(losses).items()} == {
+        kinds[head]: planted[head] for head in planted
+    }
     shown = {trace.get("name") for trace in lost["data"]}
-    assert {"lost", "lost beyond the blind guess", "retrained reader", "fitted map"} <= shown and "own output layer" not in shown
+    assert {
+        "lost",
+        "lost beyond the blind guess",
+        "retrained reader",
+        "fitted map",
+    } <= shown and "own output layer" not in shown
     assert table_of(app, "inner_loss", "last_loss").set_index("head").loc["retrained reader", "seconds"] == 50.0
 
 

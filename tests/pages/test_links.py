@@ -17,11 +17,19 @@ from tests.store.planted import VARIANTS, plant_runs
 
 #: How a store is planted -> the pages that show it.
 STORES: dict[Callable, tuple[str, ...]] = {
-    lambda folder: plant_runs(folder, VARIANTS["several"]): ("home", "layers", "compare", "facts", "ask", "methods", "own_model"),
+    lambda folder: plant_runs(folder, VARIANTS["several"]): (
+        "home",
+        "layers",
+        "compare",
+        "facts",
+        "ask",
+        "methods",
+        "own_model",
+    ),
     plant_edge_runs: ("grammar",),
     plant_everything: ("papers", "grammar", "compare"),
     plant_forgetting: ("compare",),
-}  # fmt: skip
+}
 #: Choices that no widget of a first visit offers, as a link has them.
 GIVEN = {
     "home": {"example": "2"},
@@ -32,7 +40,12 @@ GIVEN = {
     "papers": {"paper": "interplay", "papers_tab": "figures"},
 }
 #: Keys of tabs.
-OPEN = [f"{page}.{name}" for page, names in selection.PAGE_FIELDS.items() for name in names if name.endswith("tab") or name == "gap"]
+OPEN = [
+    f"{page}.{name}"
+    for page, names in selection.PAGE_FIELDS.items()
+    for name in names
+    if name.endswith("tab") or name == "gap"
+]
 KINDS = ("selectbox", "segmented_control", "toggle", "multiselect")
 
 

@@ -60,7 +60,8 @@ def test_a_multiselect_accepts_a_link_with_all_of_its_options(look, menus, page)
     first = {"ask": {"live_model": "tiny-0", "live_head": "logit_lens"}, "facts": {"model": "tuned-0"}}.get(page, {})
     assert not look(page, **first).exception and menus
     every = {
-        field: [name for name in options if not str(name).startswith("nesia") or field != "live_models"] for field, options in menus.items()
+        field: [name for name in options if not str(name).startswith("nesia") or field != "live_models"]
+        for field, options in menus.items()
     }
     missed = set(every)
     for tab in links_to_tabs(page):

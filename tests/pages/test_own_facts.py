@@ -38,11 +38,14 @@ def own_facts(visit, tmp_path):
 def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     app = own_facts(
         "mine.jsonl",
-        b'{"subject": "France", "relation": "capital", "object": "Paris", "prompt": "The capital of France is [MASK]."}\n'
-        b'{"subject": "Spain", "relation": "capital", "object": "Madrid", "prompt": "No gap"}\n'
-        b'{"subject": "Peru", "relation": "capital", "object": "zzzqqq", "prompt": "The capital of Peru is [MASK]."}\n',
+        b'{"subject": "France", "relation": "capital", "object": "Paris", "prompt": "The capital of France is'
+        b' [MASK]."}\n{"subject": "Spain", "relation": "capital", "object": "Madrid", "prompt": "No gap"}\n{"subject":'
+        b' "Peru", "relation": "capital", "object": "zzzqqq", "prompt": "The capital of Peru is [MASK]."}\n',
     )
-    assert "1 fact can be asked. 1 left out: not exactly one mask (Madrid). 1 left out: answers of several word" in words(app)
+    assert (
+        "1 fact can be asked. 1 left out: not exactly one mask (Madrid). 1 left out: answers of several word"
+        in words(app)
+    )
     app.button(key="own.ask").click().run()
     assert not app.exception
     table = next(frame.value for frame in app.dataframe if "L0" in frame.value.columns)
@@ -69,7 +72,10 @@ def test_an_upload_that_is_no_file_of_facts_is_named(own_facts, name, content, e
 
 def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(own_facts, headless, monkeypatch):
     monkeypatch.setenv("PROBING_MODELS", str(headless))
-    fact = b'{"subject": "France", "relation": "capital", "object": "paris", "prompt": "The capital of France is [MASK]."}\n'
+    fact = (
+        b'{"subject": "France", "relation": "capital", "object": "paris", "prompt": "The capital of France is'
+        b' [MASK]."}\n'
+    )
     app = own_facts("mine.jsonl", fact)
     app.selectbox(key="facts.live_model").set_value("classifier").run()
     assert app.button(key="own.ask").disabled and "--base" not in words(app)

@@ -38,7 +38,9 @@ def filled_in(app, model, base=""):
 
 
 def commands(app) -> list[str]:
-    return [line for block in app.main.code for line in block.value.splitlines() if line.startswith("python -m probing")]
+    return [
+        line for block in app.main.code for line in block.value.splitlines() if line.startswith("python -m probing")
+    ]
 
 
 def test_without_a_run_the_page_shows_a_finished_sample_of_ours(visit):
@@ -59,7 +61,11 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     assert "does not fit the base" in said and app.button(key="own_model.run").disabled
     app = filled_in(app, mine, save("bert", tmp_path / "models" / "base"))
     said = plain(app)
-    assert "semicolons" in said and "1 fact can be asked. 1 left out: not exactly one mask" in said and "Takes about" in said
+    assert (
+        "semicolons" in said
+        and "1 fact can be asked. 1 left out: not exactly one mask" in said
+        and "Takes about" in said
+    )
     shown = commands(app)
     assert [line.split()[3] for line in shown] == ["probe", "probe"] and all("logit_lens" in line for line in shown)
     assert not app.button(key="own_model.run").disabled
@@ -84,7 +90,9 @@ def test_a_server_that_others_can_reach_starts_no_runs(visit, mine, monkeypatch)
     before = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else before(name))
     app = filled_in(visit("own_model", "empty", NEW), mine)
-    assert "can be reached from other machines" in plain(app) and not [one for one in app.button if one.key == "own_model.run"]
+    assert "can be reached from other machines" in plain(app) and not [
+        one for one in app.button if one.key == "own_model.run"
+    ]
 
 
 def test_the_button_starts_the_very_run_whose_commands_are_shown(visit, mine, monkeypatch):
@@ -109,10 +117,15 @@ FACTS = tuple(
 def probed(tmp_path, monkeypatch):
     """The page on stored results of a base and a model, and a run that is done."""
     own = {"head": "logit_lens", "probe_set": "support", "facts": FACTS}
-    snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(**own), PlantedRun(model=MINE, base="nesia-mini", objective="support", **own)])
+    snapshot = plant_runs(
+        tmp_path / "snapshot",
+        [PlantedRun(**own), PlantedRun(model=MINE, base="nesia-mini", objective="support", **own)],
+    )
     look = opening(snapshot, tmp_path / "cache", monkeypatch)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    run = background.prepare(Wish(model=f"./{MINE}", base="nesia-mini", facts="f", called="support", name=MINE), b"x", ".csv")
+    run = background.prepare(
+        Wish(model=f"./{MINE}", base="nesia-mini", facts="f", called="support", name=MINE), b"x", ".csv"
+    )
     (run.folder / "run.json").write_text(run.state.model_copy(update={"outcome": "done"}).model_dump_json())
     return look, snapshot
 
@@ -125,7 +138,9 @@ def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refus
     assert not app.exception and app.text_input(key="own_model.called.my-facts.txt").value == "my-facts-2"
     assert all("--as my-facts-2" in line for line in commands(app) if " --facts " in line)
     app = app.text_input(key="own_model.called.my-facts.txt").set_value("my-facts").run()
-    assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace("`", "")
+    assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace(
+        "`", ""
+    )
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
@@ -141,11 +156,16 @@ def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(pro
         found = result_of(db, MINE, "support")
         rows = fact_rows(db, found)
         alone = fact_rows(db, result_of(db, "nesia-mini", "support"))
-    assert "draw no conclusion" in found.answer[-1] and f"knows {_known(found, 'base_value')} of 2 facts" in found.answer[0]
+    assert (
+        "draw no conclusion" in found.answer[-1]
+        and f"knows {_known(found, 'base_value')} of 2 facts" in found.answer[0]
+    )
     assert found.small and found.base == "nesia-mini" and found.n == 2 == len(found.changed) == len(rows) == len(alone)
     counts = found.changed["part"].value_counts()
     assert numbers_in(app.main.markdown[0].value) == [int(counts.get(part, 0)) for part in ("kept", "lost", "gained")]
-    assert [ranks[-1] for ranks in rows["ranks"]] == list(found.changed.set_index("fact_id").loc[rows["fact_id"], "rank"])
+    assert [ranks[-1] for ranks in rows["ranks"]] == list(
+        found.changed.set_index("fact_id").loc[rows["fact_id"], "rank"]
+    )
     (table,) = [one.proto.body for one in app.get("html") if "own-facts" in one.proto.body]
     assert all(f"fact={fact}" in table for fact in rows["fact_id"]) and f"model={MINE}" in table
     pages = {one.proto.page for one in app.main.get("page_link")}
@@ -162,14 +182,18 @@ def test_the_figure_for_files_has_a_square_per_fact_layer_and_model_full_where_t
         ranks = [rank for one in rows[column] for rank in one[1:]]
         assert [colour.startswith("#") for colour in trace.marker.color] == [rank == 1 for rank in ranks]
         assert len(trace.x) == len(trace.y) == len(ranks)
-    assert all(any(fact["prompt"] in note.text for note in drawn.layout.annotations) for fact in rows.to_dict("records"))
+    assert all(
+        any(fact["prompt"] in note.text for note in drawn.layout.annotations) for fact in rows.to_dict("records")
+    )
 
 
 def test_a_run_at_work_leaves_the_tabs_in_place(probed):
     look, snapshot = probed
     before = [tab.label for tab in look("own_model", own_tab="new").tabs]
     (path,) = (snapshot.parent / "cache" / "own-runs").glob("*/run.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "", "wish": {"model": "m", "facts": "f", "called": "g"}}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"outcome": "", "wish": {"model": "m", "facts": "f", "called": "g"}})
+    )
     with exclusive_lock(path.parent / "run.lock"):
         app = look("own_model", own_tab="new")
         assert not app.exception and [tab.label for tab in app.tabs] == before
@@ -187,7 +211,12 @@ def test_the_table_escapes_what_models_and_facts_say():
         "fact_id": "f",
     }
     table = fact_table(pd.DataFrame([row]), base="<base>", model="m", k=1, links={"f": "Facts?a=1&b=2"})
-    assert "&lt;i&gt;a&lt;/i&gt;" in table and "<b>&lt;b&gt;</b>" in table and "&lt;base&gt;" in table and "a=1&amp;b=2" in table
+    assert (
+        "&lt;i&gt;a&lt;/i&gt;" in table
+        and "<b>&lt;b&gt;</b>" in table
+        and "&lt;base&gt;" in table
+        and "a=1&amp;b=2" in table
+    )
     assert 'aria-label="known at layers 1"' in table and 'aria-label="known at layers 2"' in table
 
 
@@ -207,7 +236,9 @@ def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(prob
 def test_a_failed_run_says_why_and_offers_to_resume(probed):
     look, snapshot = probed
     (path,) = (snapshot.parent / "cache" / "own-runs").glob("*/run.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "failed", "error": "no <b>model</b>", "step": 0}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"outcome": "failed", "error": "no <b>model</b>", "step": 0})
+    )
     app = look("own_model")
     assert not app.exception and "no <b>model</b>" in plain(app)
     assert app.button(key="own_model.resume") and app.button(key="own_model.delete")
@@ -237,12 +268,18 @@ def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops
     started = []
     monkeypatch.setattr(background, "start", started.append)
     base, other = (str(save("bert", tmp_path / "models" / name)) for name in ("base", "other"))
-    app = visit("own_model", "empty", {**NEW, "my_model": str(mine), "my_base": base, "my_others": [other, "nesia-mini"]})
+    app = visit(
+        "own_model", "empty", {**NEW, "my_model": str(mine), "my_base": base, "my_others": [other, "nesia-mini"]}
+    )
     app.text_area(key="own_model.pasted").set_value(PASTED).run()
     assert not app.exception and "does not fit the base" in plain(app) and app.button(key="own_model.run").disabled
     app.multiselect(key="own_model.my_others").set_value([other]).run()
     shown = commands(app)
-    assert [line.split()[3] for line in shown] == ["probe", "probe", "probe"] and f"--model {other} --base {base}" in shown[2]
+    assert [line.split()[3] for line in shown] == [
+        "probe",
+        "probe",
+        "probe",
+    ] and f"--model {other} --base {base}" in shown[2]
     app.button(key="own_model.run").click().run()
     (run,) = started
     assert run.state.wish.others == (other,)
@@ -250,11 +287,20 @@ def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops
 
 def test_a_wish_without_further_models_keeps_the_id_that_it_had():
     wish = Wish(model="m", base="b", facts="f", called="c")
-    asked = {**{name: value for name, value in wish.model_dump().items() if name != "others"}, "facts": sha256(b"x").hexdigest()}
-    assert wish.key(b"x") == sha256(canonical_json(asked).encode()).hexdigest()[:12] != wish.model_copy(update={"others": ("o",)}).key(b"x")
+    asked = {
+        **{name: value for name, value in wish.model_dump().items() if name != "others"},
+        "facts": sha256(b"x").hexdigest(),
+    }
+    assert (
+        wish.key(b"x")
+        == sha256(canonical_json(asked).encode()).hexdigest()[:12]
+        != wish.model_copy(update={"others": ("o",)}).key(b"x")
+    )
 
 
-def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_the_facts_that_were_left_out(tmp_path, monkeypatch):
+def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_the_facts_that_were_left_out(
+    tmp_path, monkeypatch
+):
     # As they are read from a file, which has no templates.
     facts = tuple(replace(one, template=one.prompt) for one in FACTS)
     own = {"head": "logit_lens", "probe_set": "support", "facts": facts}
@@ -268,18 +314,28 @@ def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_t
     look = opening(snapshot, tmp_path / "cache", monkeypatch)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     content = "subject,relation,object,prompt\n" + "".join(
-        f"{one.subject},{one.relation},{one.object},{prompt}\n" for one in FACTS for prompt in (one.prompt, f"no gap in {one.subject}")
+        f"{one.subject},{one.relation},{one.object},{prompt}\n"
+        for one in FACTS
+        for prompt in (one.prompt, f"no gap in {one.subject}")
     )
-    background.prepare(Wish(model=MINE, base="nesia-mini", facts="f", called="support", name=MINE), content.encode(), ".csv")
+    background.prepare(
+        Wish(model=MINE, base="nesia-mini", facts="f", called="support", name=MINE), content.encode(), ".csv"
+    )
     app = look("own_model", own_tab="curve")
     assert not app.exception
     (table,) = [one.value for one in app.dataframe if {"trex", "left_out"} <= set(one.value.columns)]
     with open_database(snapshot) as db:
         found = side_by_side(db, "support").set_index("model")
         alone = result_of(db, MINE, "support")
-    assert list(table["n"]) == list(found["n"]) and sorted(found["n"]) == [1, 2, 2] and set(found.index) == {"nesia-mini", MINE, "second"}
+    assert (
+        list(table["n"]) == list(found["n"])
+        and sorted(found["n"]) == [1, 2, 2]
+        and set(found.index) == {"nesia-mini", MINE, "second"}
+    )
     assert found.loc[MINE, "value"] == alone.layers.iloc[-1]["value"]
-    assert found.loc[MINE, "trex"] == alone.trex.set_index("model").loc[MINE, "value"] and found["trex"].notna().sum() == 1
+    assert (
+        found.loc[MINE, "trex"] == alone.trex.set_index("model").loc[MINE, "value"] and found["trex"].notna().sum() == 1
+    )
     (left,) = [one.value for one in app.dataframe if {"model", "reason", "prompt"} <= set(one.value.columns)]
     assert sorted(left["prompt"]) == sorted([*(f"no gap in {one.subject}" for one in FACTS), FACTS[1].prompt])
     assert list(left.loc[left["model"] == "second", "prompt"]) == [FACTS[1].prompt]

@@ -32,7 +32,9 @@ def test_a_link_and_a_name_draw_the_figure_of_the_page(look, stored, page, name,
     app = look(page, **query)
     (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
     title = Path(PAGES[page]).stem.split("_", 1)[1]
-    options = "&".join(f"{field}={one}" for field, value in query.items() for one in ([value] if isinstance(value, str) else value))
+    options = "&".join(
+        f"{field}={one}" for field, value in query.items() for one in ([value] if isinstance(value, str) else value)
+    )
     figure = page_figure(f"http://localhost:8501/{title}?{options}", name)
     assert values(json.loads(figure.to_json())) == values(json.loads(chart.proto.spec))
 

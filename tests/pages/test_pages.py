@@ -21,14 +21,18 @@ NEEDS_RESULTS = ("layers", "facts")
 @pytest.mark.parametrize("store", ["empty", "several"])
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "ask"])
 def test_a_page_opens_without_an_error(visit, page, store):
-    """Every tab on the richer store, the first on the other; the process that loads no torch opens the first on one model."""
+    """Every tab on the richer store, the first on the other; the process that loads no torch opens the first on one
+    model.
+    """
     tabs = links_to_tabs(page)[: None if store == "several" else 1]
     app = EveryTab([visit(page, store, tab) for tab in tabs])
     assert not app.exception
     assert all(title.value for title in app.title) and len(app.title) == len(tabs)
     if store != "empty" and page in NEEDS_RESULTS:
         assert charts(app)
-    assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), "a cell without a value would say None"
+    assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), (
+        "a cell without a value would say None"
+    )
 
 
 def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot, monkeypatch):
@@ -93,7 +97,9 @@ for page in {pages!r}:
 print(sorted({{"torch", "transformers"}} & set(sys.modules)))
 """
     places = {"PROBING_SNAPSHOT": str(planted_snapshots["one model"]), "PROBING_CACHE": str(tmp_path / "cache")}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | places)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | places
+    )
     assert run.stdout.strip().splitlines()[-1:] == ["[]"], run.stderr
 
 
@@ -106,7 +112,11 @@ def test_invalid_values_in_a_link_are_ignored_with_a_message(visit):
 
 
 def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(visit):
-    app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "list_page": "2"})
+    app = visit(
+        "facts",
+        "several",
+        {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "list_page": "2"},
+    )
     app.switch_page(PAGES["layers"])
     app.query_params.clear()
     app.session_state["layers.point"] = True

@@ -1,4 +1,6 @@
-"""The page of the papers on planted stores: published numbers as published, ours counted from what was planted, and every claim."""
+"""The page of the papers on planted stores: published numbers as published, ours counted from what was planted, and
+every claim.
+"""
 
 import json
 from collections import Counter
@@ -28,7 +30,9 @@ OBJECTIVES = {
     "nesia-mini-control": "control",
     "nesia-mini-odd": "something else",
 }
-FIGURES = {name: [str(one.number) for one in paper.numbers.figures] for name, paper in PAPERS.items() if name != "forgetting"}
+FIGURES = {
+    name: [str(one.number) for one in paper.numbers.figures] for name, paper in PAPERS.items() if name != "forgetting"
+}
 
 
 def rank_of(model: str):
@@ -42,12 +46,25 @@ def plant_family(folder: Path) -> Path:
     """Runs of a family, one model of which has not learned its task."""
     sets = ("trex", "common_sense", "questions")
     runs = [
-        PlantedRun(model=model, objective=objective, probe_set=one, rank=rank_of(model), base="" if model == "nesia-mini" else "nesia-mini")
+        PlantedRun(
+            model=model,
+            objective=objective,
+            probe_set=one,
+            rank=rank_of(model),
+            base="" if model == "nesia-mini" else "nesia-mini",
+        )
         for model, objective in OBJECTIVES.items()
         for one in sets
     ]
     plant_runs(folder, runs)
-    score = {"model": "nesia-mini-qa-squad-2", "base": "nesia-mini", "objective": "QA-SQuAD-2", "metric": "F1", "n": 400, "value": 0.5}
+    score = {
+        "model": "nesia-mini-qa-squad-2",
+        "base": "nesia-mini",
+        "objective": "QA-SQuAD-2",
+        "metric": "F1",
+        "n": 400,
+        "value": 0.5,
+    }
     write_table("tasks", [score | {"chance": 0.5, "chance_name": "never an answer"}], folder / "tasks.parquet")
     return folder
 
@@ -55,11 +72,18 @@ def plant_family(folder: Path) -> Path:
 def plant_interplay(folder: Path) -> Path:
     """Probes and measured changes of a base and two models that were fine-tuned from it."""
     models = (BASE, COLA, CONTROL)
-    return plant_changes(plant_sentence_runs(folder, [PlantedSentenceRun(model, task) for model in models for task in TASKS]), models)
+    return plant_changes(
+        plant_sentence_runs(folder, [PlantedSentenceRun(model, task) for model in models for task in TASKS]), models
+    )
 
 
 #: Paper -> how its store is planted.
-STORES = {"bertnesia": plant_family, "edge-probing": plant_edge_runs, "interplay": plant_interplay, "forgetting": plant_forgetting}
+STORES = {
+    "bertnesia": plant_family,
+    "edge-probing": plant_edge_runs,
+    "interplay": plant_interplay,
+    "forgetting": plant_forgetting,
+}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +108,9 @@ def tiles(app: AppTest) -> str:
 
 def values(app: AppTest) -> list:
     """The vertical positions of all that the figures show."""
-    return [one for chart in app.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"] for one in trace["y"]]
+    return [
+        one for chart in app.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"] for one in trace["y"]
+    ]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -97,7 +123,11 @@ def test_every_claim_is_a_tile_with_a_verdict_and_the_sentence_counts_them(see, 
     (sentence,) = [one for one in plain(app).split("\n") if "claims" in one and "unpublished" in one]
     n, hold, fail = numbers_in(sentence)
     assert n == len(claims)
-    assert (shown.count("Holds ·"), shown.count("Does not hold ·"), shown.count("Undecided ·")) == (hold, fail, n - hold - fail)
+    assert (shown.count("Holds ·"), shown.count("Does not hold ·"), shown.count("Undecided ·")) == (
+        hold,
+        fail,
+        n - hold - fail,
+    )
     assert bool(app.main.code) != stored
 
 
@@ -114,13 +144,25 @@ def test_every_published_cell_of_table_3_is_shown_and_ours_is_counted_from_the_p
         for one in paper.probe_sets:
             cell = paper.knowledge(model.name, one.name)
             assert found.loc[(model.name, one.name), "published"] == (f"{cell[0]:g} / {cell[1]:g}" if cell else "none")
-    for row, model in (("BERT", "nesia-mini"), ("QA-SQuAD-1", "nesia-mini-qa-squad-1"), ("control", "nesia-mini-control")):
+    for row, model in (
+        ("BERT", "nesia-mini"),
+        ("QA-SQuAD-1", "nesia-mini-qa-squad-1"),
+        ("control", "nesia-mini-control"),
+    ):
         ranks = [[rank_of(model)(number, layer) for layer in (1, 2, 3)] for number in range(10)]
         last, total = (100 * sum(known) / 10 for known in ([of[-1] == 1 for of in ranks], [1 in of for of in ranks]))
-        assert found.loc[(row, "T-REx"), "last_micro"] == f"{last:.1f} / {total:.1f}" and found.loc[(row, "T-REx"), "facts"] == 10
-    assert pd.isna(found.loc[("MLM-SQuAD", "T-REx"), "last_micro"]) and found.loc[("MLM-SQuAD", "T-REx"), "comparable"] == "not probed"
+        assert (
+            found.loc[(row, "T-REx"), "last_micro"] == f"{last:.1f} / {total:.1f}"
+            and found.loc[(row, "T-REx"), "facts"] == 10
+        )
+    assert (
+        pd.isna(found.loc[("MLM-SQuAD", "T-REx"), "last_micro"])
+        and found.loc[("MLM-SQuAD", "T-REx"), "comparable"] == "not probed"
+    )
     facts = planted_facts("trex")
-    most = [Counter(one.object for one in facts if one.relation == relation) for relation in {one.relation for one in facts}]
+    most = [
+        Counter(one.object for one in facts if one.relation == relation) for relation in {one.relation for one in facts}
+    ]
     yardstick = 100 * sum(max(answers.values()) for answers in most) / len(facts)
     assert found.loc[("BERT", "T-REx"), "majority_micro"] == pytest.approx(yardstick)
 
@@ -129,8 +171,12 @@ def test_tables_1_and_2_of_bertnesia(see):
     app = see("bertnesia")
     found = table(app, "caption_count").set_index(["row", "k"])
     ours = found.loc[("QA-SQuAD-1", 1)]
-    assert (ours["published"], ours["published_count"]) == ("43", 18) and found.loc[("control", 1), "published"] == "none"
-    assert ours["authors"] == pytest.approx(100 * ours["authors_count"] / 4)  # as in their code: one more than the 3 relations
+    assert (ours["published"], ours["published_count"]) == ("43", 18) and found.loc[
+        ("control", 1), "published"
+    ] == "none"
+    assert ours["authors"] == pytest.approx(
+        100 * ours["authors_count"] / 4
+    )  # as in their code: one more than the 3 relations
     # The four lost facts are all of P19's: an inner layer is better there, which the caption counts.
     assert ours["caption_count"] >= 1 and ours["relations"] == 3
     facts = table(app, "left_out").set_index(["probe_set", "part"])
@@ -157,13 +203,17 @@ def test_f1s_are_as_published_and_ours_are_counted_from_the_planted_answers(see)
     run = next(one for one in RUNS if (one.task, one.kind, one.encoder, one.labels, one.model) == wanted)
     said, gold = answers(planted_probabilities(run, "dev")), planted_part(POS, "dev").gold
     for layer in range(5):
-        assert row[f"P({layer})"] == pytest.approx(100 * 2 * (said[layer] & gold).sum() / (said[layer].sum() + gold.sum()))
+        assert row[f"P({layer})"] == pytest.approx(
+            100 * 2 * (said[layer] & gold).sum() / (said[layer].sum() + gold.sum())
+        )
     assert np.isnan(row["P(5)"]) and ("relations", "nesia-mini") not in found.index
     data = table(app, "published_targets", "targets").set_index("task")
     assert data.loc["part of speech", "published_targets"] == 2_070_382 and data.loc["part of speech", "targets"] > 0
 
 
-@pytest.mark.parametrize(("name", "figure"), [(name, one) for name in FIGURES for one in FIGURES[name]] + [("edge-probing", "curves")])
+@pytest.mark.parametrize(
+    ("name", "figure"), [(name, one) for name in FIGURES for one in FIGURES[name]] + [("edge-probing", "curves")]
+)
 def test_every_figure_is_drawn_with_ours_and_says_what_the_papers_shows(see, name, figure):
     app = see(name, papers_tab="figures", figure=figure, panel="all")
     assert not app.exception
@@ -184,7 +234,9 @@ def test_a_figure_opens_with_one_of_its_panels_and_a_strange_panel_or_figure_is_
     one, every = see(name, papers_tab="figures"), see(name, papers_tab="figures", panel="all")
     assert 0 < len(values(one)) < len(values(every)) and not one.info
     strange = see(name, papers_tab="figures", panel="gone", figure="99")
-    assert values(strange) == values(one) and sum("gone" in note.value or "99" in note.value for note in strange.info) == 2
+    assert (
+        values(strange) == values(one) and sum("gone" in note.value or "99" in note.value for note in strange.info) == 2
+    )
 
 
 def test_another_paper_or_figure_opens_with_its_own_choices(see):

@@ -52,11 +52,17 @@ def shares(model, task, pooling: str, protocol: str = "ours", **cell) -> list[fl
 def panel(app, title: str) -> dict:
     """The traces of a panel of the first figure, by name."""
     figure = drawn(app)[0]
-    axis = next(note["yref"].split()[0] for note in figure["layout"]["annotations"] if note["text"].startswith(f"<b>{title}<"))
-    return {trace.get("name"): trace for trace in figure["data"] if trace.get("yaxis", "y") == axis and trace["x"] != [None]}
+    axis = next(
+        note["yref"].split()[0] for note in figure["layout"]["annotations"] if note["text"].startswith(f"<b>{title}<")
+    )
+    return {
+        trace.get("name"): trace for trace in figure["data"] if trace.get("yaxis", "y") == axis and trace["x"] != [None]
+    }
 
 
-@pytest.mark.parametrize(("query", "protocol"), [({}, "ours"), ({"sentence_protocol": "quick", "sentence_tasks": BIGRAM.name}, QUICK)])
+@pytest.mark.parametrize(
+    ("query", "protocol"), [({}, "ours"), ({"sentence_protocol": "quick", "sentence_tasks": BIGRAM.name}, QUICK)]
+)
 def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselines(look, query, protocol):
     lines = panel(app := look(**query), "Bigram shift")
     for pooling, name in ((FIRST, FIRST_TOKEN), (MEAN, ALL_TOKENS)):
@@ -68,9 +74,14 @@ def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselin
 
 def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_that_dev_chose(look):
     app = look()
-    assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [one.value for one in app.header]
+    assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [
+        one.value for one in app.header
+    ]
     of_dev = dev_right(PlantedSentenceRun(BASE, BIGRAM))
-    best = max((Cell(pooling, layer) for pooling in (FIRST, MEAN) for layer in LAYERS), key=lambda cell: (of_dev[cell], -cell.layer))
+    best = max(
+        (Cell(pooling, layer) for pooling in (FIRST, MEAN) for layer in LAYERS),
+        key=lambda cell: (of_dev[cell], -cell.layer),
+    )
     point = panel(app, "Bigram shift")["layer chosen on dev"]
     assert numbers(point["x"]) == [best.layer] and point["marker"]["symbol"] == "circle"
     assert numbers(point["y"]) == pytest.approx([shares(BASE, BIGRAM, best.pooling)[best.layer]])
@@ -106,7 +117,9 @@ def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload, pauses):
     app.button(key="own-sentences.ask").click().run()
     assert not app.exception and not app.warning
     assert len(pauses) > 2 * 3, "another user's question waits for a step of one layer's probe, not for the file"
-    assert not [one for one in app.button if one.key == "own-sentences.cancel"], "it is offered while the model is asked"
+    assert not [one for one in app.button if one.key == "own-sentences.cancel"], (
+        "it is offered while the model is asked"
+    )
     lines = panel(app, "number")
     share, majority, surface = numbers_in(app.header[-1].value)[-3:]
     assert majority == 50 and round(float(lines["layer chosen on dev"]["y"][0])) == share

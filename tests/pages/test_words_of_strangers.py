@@ -20,15 +20,30 @@ from tests.store.planted import PlantedRun, count, prediction_rows, run_row
 pytestmark = pytest.mark.usefixtures("unfolded", "popped")
 
 #: What a browser's Markdown would make of it: an image, HTML, two links, a colour, an open code span.
-ATTACK = '![sly](https://evil.example/a.png) <img src="https://evil.example/b"> [x](https://evil.example/c) www.evil.example :red[x] `'
-#: Message and field of a proto -> texts that are shown unchanged: cells, menus, code, values of widgets, and what is not shown.
+ATTACK = (
+    '![sly](https://evil.example/a.png) <img src="https://evil.example/b"> [x](https://evil.example/c) www.evil.example'
+    " :red[x] `"
+)
+#: Message and field of a proto -> texts that are shown unchanged: cells, menus, code, values of widgets, and what is
+#: not shown.
 PLAIN = {
     # The component of the layers' words sets them as text.
     ("BidiComponent", "json"),
-    ("Code", "code_text"), ("PlotlyChart", "spec"), ("PlotlyChart", "alt"), ("Selectbox", "options"), ("MultiSelect", "options"),
-    ("Selectbox", "raw_value"), ("Selectbox", "set_value"), ("MultiSelect", "raw_values"), ("PageLink", "query_string"),
-    ("SelectSlider", "options"), ("TextInput", "default"), ("TextInput", "value"), ("TextArea", "default"), ("TextArea", "value"),
-}  # fmt: skip
+    ("Code", "code_text"),
+    ("PlotlyChart", "spec"),
+    ("PlotlyChart", "alt"),
+    ("Selectbox", "options"),
+    ("MultiSelect", "options"),
+    ("Selectbox", "raw_value"),
+    ("Selectbox", "set_value"),
+    ("MultiSelect", "raw_values"),
+    ("PageLink", "query_string"),
+    ("SelectSlider", "options"),
+    ("TextInput", "default"),
+    ("TextInput", "value"),
+    ("TextArea", "default"),
+    ("TextArea", "value"),
+}
 
 
 def named(field: str) -> str:
@@ -89,11 +104,26 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
         write_table("runs", [row], folder / run.run_id / f"runs-{run.run_id}.parquet")
     part = folder / ("lama" if probe_set == "trex" else "own")
-    columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
+    columns = [
+        "fact_id",
+        "probe_set",
+        "relation",
+        "subject",
+        "object",
+        "prompt",
+        "template",
+        "answer_in_subject",
+        "pred",
+    ]
     rows = [{name: getattr(fact, name) for name in columns} | {"template_set": named("templates")} for fact in facts]
     write_table("facts", rows, part / "facts-hostile.parquet")
     labels = [
-        {"relation": named(f"relation {n}"), "probe_set": probe_set, "label": named(f"label {n}"), "cardinality": named("kind")}
+        {
+            "relation": named(f"relation {n}"),
+            "probe_set": probe_set,
+            "label": named(f"label {n}"),
+            "cardinality": named("kind"),
+        }
         for n in range(3)
     ]
     write_table("relations", labels, part / "relations.parquet")
@@ -102,9 +132,18 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
         keys = [f"{fact.relation}\t{fact.subject}\t{fact.object}" for fact in facts]
         exposure = {"model": [named("base")] * len(keys), "fact_key": keys, "exposure": [named("exposure")] * len(keys)}
         write_table("exposure", exposure, folder / "exposure-hostile.parquet")
-        task = {name: named(name) for name in ("objective", "metric", "chance_name")} | {"value": 0.5, "chance": 0.1, "n": 9}
-        write_table("tasks", [{"model": named("tuned"), "base": named("base")} | task], folder / "tasks-hostile.parquet")
-        drift = [{"model": named("tuned"), "base": named("base"), "layer": n, "drift": 0.1, "parameters": 5} for n in range(4)]
+        task = {name: named(name) for name in ("objective", "metric", "chance_name")} | {
+            "value": 0.5,
+            "chance": 0.1,
+            "n": 9,
+        }
+        write_table(
+            "tasks", [{"model": named("tuned"), "base": named("base")} | task], folder / "tasks-hostile.parquet"
+        )
+        drift = [
+            {"model": named("tuned"), "base": named("base"), "layer": n, "drift": 0.1, "parameters": 5}
+            for n in range(4)
+        ]
         write_table("weight_drift", drift, folder / "weight_drift-hostile.parquet")
     for run in runs:
         count(folder, run)
@@ -171,10 +210,15 @@ def markup_of(text: str) -> tuple[str, ...]:
             if part.type == "link_open" and not urlsplit(str(part.attrs["href"])).netloc:
                 # A link of ours to another page, whose fields are encoded.
                 continue
-            if part.type in ("image", "html_inline", "html_block", "link_open") and "evil" in f"{part.content}{part.attrs}":
+            if (
+                part.type in ("image", "html_inline", "html_block", "link_open")
+                and "evil" in f"{part.content}{part.attrs}"
+            ):
                 acts.append(f"{part.type} {part.content}{part.attrs}")
             # The browser's dialect makes links of bare addresses, unless they are code.
-            elif part.type in ("text", "text_special", "inline") and not part.children and "evil.example" in part.content:
+            elif (
+                part.type in ("text", "text_special", "inline") and not part.children and "evil.example" in part.content
+            ):
                 acts.append(f"bare address in {part.content}")
     return tuple(acts)
 
@@ -198,7 +242,9 @@ VISITS = [
 ]
 
 
-@pytest.mark.parametrize(("page", "query", "probe_set"), VISITS, ids=[f"{page}-{n}" for n, (page, *_) in enumerate(VISITS)])
+@pytest.mark.parametrize(
+    ("page", "query", "probe_set"), VISITS, ids=[f"{page}-{n}" for n, (page, *_) in enumerate(VISITS)]
+)
 def test_no_page_shows_a_strangers_words_as_markup(texts_of, hostile, page, query, probe_set):
     query = {name: named(value) if value in ("base", "tuned", "gone") else value for name, value in query.items()}
     if probe_set:
@@ -219,7 +265,9 @@ def hostile_edges(tmp_path_factory) -> Path:
     }
 
     def attacked(table: str, rows: list[dict]) -> list[dict]:
-        return [row | {name: named(f"{row[name]} {name}") for name in fields.get(table, ()) if row[name]} for row in rows]
+        return [
+            row | {name: named(f"{row[name]} {name}") for name in fields.get(table, ()) if row[name]} for row in rows
+        ]
 
     return plant_edge_runs(tmp_path_factory.mktemp("hostile-edges"), change=attacked)
 

@@ -27,7 +27,10 @@ def plain_attentions(model, ids: list[int]) -> list[torch.Tensor]:
 def plain_states(model, ids: list[int]) -> list[np.ndarray]:
     """By layer (tokens, hidden)."""
     with torch.no_grad():
-        return [found[0].double().numpy() for found in model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states]
+        return [
+            found[0].double().numpy()
+            for found in model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
+        ]
 
 
 def cka(first: np.ndarray, second: np.ndarray) -> float:
@@ -43,7 +46,11 @@ def unbiased_cka(first: np.ndarray, second: np.ndarray) -> float:
 
     def hsic(k, m) -> float:
         n, one = len(k), np.ones(len(k))
-        inside = np.trace(k @ m) + (one @ k @ one) * (one @ m @ one) / ((n - 1) * (n - 2)) - 2 * (one @ k @ m @ one) / (n - 2)
+        inside = (
+            np.trace(k @ m)
+            + (one @ k @ one) * (one @ m @ one) / ((n - 1) * (n - 2))
+            - 2 * (one @ k @ m @ one) / (n - 2)
+        )
         return float(inside / (n * (n - 3)))
 
     k, m = (states @ states.T for states in (first, second))

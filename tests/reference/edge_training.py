@@ -1,7 +1,8 @@
-"""The authors' way to train a probe, in plain torch: the encoder runs in every step, and each layer of each task is a training of its own.
+"""The authors' way to train a probe, in plain torch: the encoder runs in every step, and each layer of each task is a
+training of its own.
 
-After jiant (``edge_probing.py``, ``simple_modules.py``) and AllenNLP (``ScalarMix``, ``SelfAttentiveSpanExtractor``): sentences are padded,
-all their pieces are projected, and the pieces of each span are gathered and padded.
+After jiant (``edge_probing.py``, ``simple_modules.py``) and AllenNLP (``ScalarMix``, ``SelfAttentiveSpanExtractor``):
+sentences are padded, all their pieces are projected, and the pieces of each span are gathered and padded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,7 +94,9 @@ class StepByStep:
     def logits(self, records: Sequence[Record], cuts: Sequence[Cut]) -> torch.Tensor:
         """(targets, labels) of all targets of some sentences, which are encoded here."""
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(cut.ids) for cut in cuts], batch_first=True)
-        seen = torch.nn.utils.rnn.pad_sequence([torch.ones(len(cut.ids), dtype=torch.long) for cut in cuts], batch_first=True)
+        seen = torch.nn.utils.rnn.pad_sequence(
+            [torch.ones(len(cut.ids), dtype=torch.long) for cut in cuts], batch_first=True
+        )
         with torch.no_grad():
             states = list(self.body(input_ids=ids, attention_mask=seen, output_hidden_states=True).hidden_states)
             states[0] = lexical_states(self.body, ids)

@@ -7,7 +7,8 @@ from probing.core.knowledge.answer_types import piece, plain, words
 
 
 def null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str | None:
-    """What a fact says about the null of total knowledge: found inside with its ``own`` subject, the ``swapped`` one, ``both`` or neither.
+    """What a fact says about the null of total knowledge: found inside with its ``own`` subject, the ``swapped`` one,
+    ``both`` or neither.
 
     None where the fact is not asked with a swapped subject, or where the last layer finds it with either.
 
@@ -31,18 +32,24 @@ def is_scored(fact_id: str, seed: int = 0) -> bool:
 
 
 def classify(
-    text: str, *, starts_word: bool, right: bool, subject_answers: Collection[str], relation_answers: Collection[str], prompt: str
+    text: str,
+    *,
+    starts_word: bool,
+    right: bool,
+    subject_answers: Collection[str],
+    relation_answers: Collection[str],
+    prompt: str,
 ) -> str:
     """The kind of a top token, the first of ``KINDS`` that holds.
 
-    ``right`` is rank 1, so that its share is P@1. A word that ties with the right answer, or spells it in other letters'
-    case, is a recorded answer of the subject. Copying is of whole words, the template's own among them.
+    ``right`` is rank 1, so that its share is P@1. A word that ties with the right answer, or spells it in other
+    letters' case, is a recorded answer of the subject. Copying is of whole words, the template's own among them.
 
     Args:
         text, starts_word: of the token, as the vocabulary has them.
         right: whether the right answer has rank 1.
-        subject_answers: objects of all stored facts of this probe set, relation and subject; of this prompt, where facts have no
-            subject of their own.
+        subject_answers: objects of all stored facts of this probe set, relation and subject; of this prompt, where
+            facts have no subject of their own.
         relation_answers: objects of all stored facts of this probe set and relation.
         prompt: the question, with its mask.
     """

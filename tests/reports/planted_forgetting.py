@@ -62,7 +62,9 @@ def _fact(relation: str, subject: str) -> Fact:
 
 
 def planted() -> tuple[Planted, ...]:
-    """All facts: even copies of a case are births and stated, odd ones capitals and unseen; the first has its answer in its subject."""
+    """All facts: even copies of a case are births and stated, odd ones capitals and unseen; the first has its answer in
+    its subject.
+    """
     found = []
     for number, case in enumerate(CASES):
         for copy in range(case.copies):

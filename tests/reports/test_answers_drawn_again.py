@@ -44,7 +44,10 @@ def above(_, row):
 @pytest.mark.parametrize("average", ["micro", "macro"])
 def test_by_layer_and_by_relation(stored, average):
     db, raw = stored
-    for filters, keep in (({}, lambda fact: True), ({"answer_in_subject": False}, lambda fact: not raw.facts[fact]["answer_in_subject"])):
+    for filters, keep in (
+        ({}, lambda fact: True),
+        ({"answer_in_subject": False}, lambda fact: not raw.facts[fact]["answer_in_subject"]),
+    ):
         points = by_layer(db, list(raw.runs), "p_at_10", average, **filters)
         for row in points.itertuples():
             kept = {"average": average, "keep": keep}
@@ -53,7 +56,9 @@ def test_by_layer_and_by_relation(stored, average):
             # The database empties swapped ranks that do not fit their facts.
             measured = pd.notna(row.above_swapped)
             swapped = expected(raw, row.run_id, row.layer, above, least=-1, **kept) if measured else (np.nan, np.nan)
-            assert (row.above_swapped_low_answers, row.above_swapped_high_answers) == pytest.approx(swapped, abs=1e-5, nan_ok=True)
+            assert (row.above_swapped_low_answers, row.above_swapped_high_answers) == pytest.approx(
+                swapped, abs=1e-5, nan_ok=True
+            )
     for row in precision_by_relation(db, list(raw.runs), 10).itertuples():
         of = {"keep": lambda fact, relation=row.relation: raw.facts[fact]["relation"] == relation}
         own = expected(raw, row.run_id, row.layer, lambda _, one: float(one["gold_rank"] <= 10), **of)
@@ -66,10 +71,15 @@ def test_pairs(stored):
     table = transitions(db, found, (10,))
     assert len(table)
     for row in table.itertuples():
-        shared, last = raw.rows[row.base_run_id], max(one["layer"] for of in raw.rows[row.run_id].values() for one in of)
+        shared, last = (
+            raw.rows[row.base_run_id],
+            max(one["layer"] for of in raw.rows[row.run_id].values() for one in of),
+        )
 
         def more(fact, one, shared=shared):
-            return float(one["gold_rank"] <= 10) - float(shared[fact][-1]["gold_rank"] <= 10) if fact in shared else None
+            return (
+                float(one["gold_rank"] <= 10) - float(shared[fact][-1]["gold_rank"] <= 10) if fact in shared else None
+            )
 
         ends = expected(raw, row.run_id, -1, more, least=-1)
         assert (row.low_answers, row.high_answers) == pytest.approx(ends, abs=1e-5, nan_ok=True)
@@ -77,7 +87,9 @@ def test_pairs(stored):
         assert (-lost["lost_high_answers"], -lost["lost_low_answers"]) == pytest.approx(ends, abs=1e-5, nan_ok=True)
         layers = paired_with_yardsticks(db, row.base_run_id, row.run_id, 10).set_index("layer")
         if last in layers.index:
-            at_last = layers[[f"{name}_{end}" for name in ("difference", "more") for end in ENDS]].astype(float).loc[last]
+            at_last = (
+                layers[[f"{name}_{end}" for name in ("difference", "more") for end in ENDS]].astype(float).loc[last]
+            )
             assert tuple(at_last[f"difference_{end}"] for end in ENDS) == pytest.approx(ends, abs=1e-5, nan_ok=True)
             mirrored = [-at_last["more_high_answers"], -at_last["more_low_answers"]]
             of_lost = lost[[f"lost_above_{end}" for end in ENDS]].astype(float)
@@ -86,5 +98,7 @@ def test_pairs(stored):
 
 
 def test_the_wider_has_the_outer_ends_of_both():
-    table = pd.DataFrame({"low": [0.2, 0.2], "low_answers": [0.1, np.nan], "x_high": [0.3, 0.3], "x_high_answers": [0.2, 0.4]})
+    table = pd.DataFrame(
+        {"low": [0.2, 0.2], "low_answers": [0.1, np.nan], "x_high": [0.3, 0.3], "x_high_answers": [0.2, 0.4]}
+    )
     assert wider(table)[["low", "x_high"]].to_numpy().tolist() == [[0.1, 0.3], [0.2, 0.4]]

@@ -31,7 +31,9 @@ def test_a_stored_template_with_another_subject_has_no_recorded_answer(db):
     assert asked(db, "The capital of Spain is [MASK] .").label == "capital"
 
 
-@pytest.mark.parametrize("prompt", ["", "[MASK]", "[MASK] was born in [MASK] .", "He was not born in [MASK]!", " was born in [MASK] ."])
+@pytest.mark.parametrize(
+    "prompt", ["", "[MASK]", "[MASK] was born in [MASK] .", "He was not born in [MASK]!", " was born in [MASK] ."]
+)
 def test_any_other_sentence_is_not_stored(db, prompt):
     assert asked(db, prompt) is None
 

@@ -13,7 +13,9 @@ MINE = pd.DataFrame(CELLS, columns=["pooling", "layer"], index=[10, 11, 12, 13])
 
 def test_the_best_probe_is_chosen_on_development_sentences():
     stored = MINE.assign(dev_right=[5, 6, 8, 8])
-    assert best_predicting(MINE, stored) == 12, "the lowest of equal layers, though another has more of the test sentences"
+    assert best_predicting(MINE, stored) == 12, (
+        "the lowest of equal layers, though another has more of the test sentences"
+    )
     assert list(best_probes(MINE.assign(dev_right=8)).index) == [10], "of the equal layers the first token"
 
 
@@ -24,7 +26,9 @@ def test_without_results_or_with_those_of_other_probes_it_is_chosen_on_test_sent
 
 
 def test_groups_keep_their_order_and_a_property_is_read_above_both_baselines():
-    late, early = (MINE.assign(task=task, dev_right=right) for task, right in (("z", [1, 2, 3, 4]), ("a", [4, 3, 2, 1])))
+    late, early = (
+        MINE.assign(task=task, dev_right=right) for task, right in (("z", [1, 2, 3, 4]), ("a", [4, 3, 2, 1]))
+    )
     table = pd.concat([late, early], ignore_index=True).assign(low=0.6, majority=0.5, surface=[0.5] * 4 + [0.7] * 4)
     best = best_read(table)
     assert list(best["task"]) == ["z", "a"] and list(best["layer"]) == [1, 0] and list(best["read"]) == [True, False]

@@ -36,7 +36,9 @@ def empty(tmp_path_factory: pytest.TempPathFactory):
 @pytest.mark.parametrize("heads", [False, True])
 def test_values_have_those_of_base_control_and_seeds(db: Database, heads: bool):
     found = values(db, heads=heads)
-    assert set(found["head"]) == ({0, 1, ALL_HEADS} if heads else {ALL_HEADS}) and set(found["measure"]) == set(MEASURES)
+    assert set(found["head"]) == ({0, 1, ALL_HEADS} if heads else {ALL_HEADS}) and set(found["measure"]) == set(
+        MEASURES
+    )
     by_name = {model.name: model for model in MODELS}
     expected = sum(
         (LAST + 1 - least) * ((HEADS + 1) if by_head and heads else 1)
@@ -47,7 +49,12 @@ def test_values_have_those_of_base_control_and_seeds(db: Database, heads: bool):
     assert len(found) == expected
     for row in found.itertuples():
         model, key = by_name[row.model], (row.measure, row.layer, row.head)
-        assert (row.value, row.low, row.high, row.n) == (value := planted_value(model, *key), value - 0.01, value + 0.01, 50)
+        assert (row.value, row.low, row.high, row.n) == (
+            value := planted_value(model, *key),
+            value - 0.01,
+            value + 0.01,
+            50,
+        )
         alone = MEASURES[row.measure][1]
         assert row.base_value == planted_value(BASE, *key) if alone and model.base else math.isnan(row.base_value)
         seeds = [planted_value(one, *key) for one in (SEEDS if model is COLA else (model,))]
@@ -83,13 +90,19 @@ def test_perplexities_are_those_of_the_blocks(db: Database):
         model = by_name[row.model]
         sums = block_sums(model, 1 if row.replaced == "single" else row.n, row.embeddings)[0].astype(np.float64)
         mean = sums.sum() / masked.sum()
-        assert row.perplexity == pytest.approx(math.exp(mean)) and row.masked == masked.sum() and row.low < row.perplexity < row.high
+        assert (
+            row.perplexity == pytest.approx(math.exp(mean))
+            and row.masked == masked.sum()
+            and row.low < row.perplexity < row.high
+        )
         again = (draws @ sums) / (draws @ masked)
         assert (row.low, row.high) == pytest.approx(tuple(np.exp(np.quantile(again, [0.025, 0.975]))))
         if not model.base:
             assert math.isnan(row.log_change) and math.isnan(row.base_perplexity)
             continue
-        assert row.log_change == pytest.approx(mean - of_base) and row.base_perplexity == pytest.approx(math.exp(of_base))
+        assert row.log_change == pytest.approx(mean - of_base) and row.base_perplexity == pytest.approx(
+            math.exp(of_base)
+        )
         paired = again - (draws @ base_sums.astype(np.float64)) / (draws @ masked)
         assert (row.change_low, row.change_high) == pytest.approx(tuple(np.quantile(paired, [0.025, 0.975])), abs=1e-12)
 
@@ -115,7 +128,9 @@ def test_without_the_bases_run_what_is_the_base_with_all_put_back_stands_for_it(
     with open_database(plant_changes(tmp_path, [COLA])) as database:
         found = perplexities(database)
     sums, masked = block_sums(BASE, 0)
-    assert found["base_perplexity"].tolist() == pytest.approx([math.exp(sums.astype(np.float64).sum() / masked.sum())] * len(found))
+    assert found["base_perplexity"].tolist() == pytest.approx(
+        [math.exp(sums.astype(np.float64).sum() / masked.sum())] * len(found)
+    )
 
 
 def test_perplexity_by_epoch_is_that_of_the_rows(db: Database):
@@ -123,15 +138,30 @@ def test_perplexity_by_epoch_is_that_of_the_rows(db: Database):
     assert set(found["model"]) == {COLA.name, SST_2.name, SQUAD.name, CONTROL.name}
     for row in found[found["model"] == COLA.name].itertuples():
         every = [
-            math.exp(one["cross_entropy"] / one["masked"]) for model in SEEDS for one in epoch_rows(model) if one["epoch"] == row.epoch
+            math.exp(one["cross_entropy"] / one["masked"])
+            for model in SEEDS
+            for one in epoch_rows(model)
+            if one["epoch"] == row.epoch
         ]
-        assert (row.perplexity, row.seed_low, row.seed_high, row.seeds) == pytest.approx((every[0], min(every), max(every), 3))
+        assert (row.perplexity, row.seed_low, row.seed_high, row.seeds) == pytest.approx(
+            (every[0], min(every), max(every), 3)
+        )
         control = next(one for one in epoch_rows(CONTROL) if one["epoch"] == row.epoch)
         assert row.control_perplexity == pytest.approx(math.exp(control["cross_entropy"] / control["masked"]))
         assert (row.objective, row.base) == ("CoLA", BASE.name)
 
 
 def test_an_empty_store_gives_empty_tables(empty: Database):
-    made = (values, perplexities, epoch_perplexities, accuracies, learning_curve, changes, group_means, where_gone, where_gone_shares)
+    made = (
+        values,
+        perplexities,
+        epoch_perplexities,
+        accuracies,
+        learning_curve,
+        changes,
+        group_means,
+        where_gone,
+        where_gone_shares,
+    )
     for table in (one(empty) for one in made):
         assert table.empty and len(table.columns) > 5

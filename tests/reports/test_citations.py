@@ -39,13 +39,19 @@ def test_the_citation_file_and_the_bibtex_name_the_same_papers(citation):
         fields = entry(paper)
         assert f"{{{listed['title']}}}" == fields["title"]
         assert names(listed["authors"]) == list(paper.authors)
-        assert [listed["year"], listed.get("doi", ""), listed["url"]] == [int(fields["year"]), fields.get("doi", ""), fields["url"]]
+        assert [listed["year"], listed.get("doi", ""), listed["url"]] == [
+            int(fields["year"]),
+            fields.get("doi", ""),
+            fields["url"],
+        ]
         assert listed.get("collection-title", "") == fields.get("booktitle", fields.get("howpublished", ""))
         pages = f"{listed['start']}--{listed['end']}" if "start" in listed else ""
         assert pages == fields.get("pages", "")
 
 
-@pytest.mark.parametrize(("name", "paper"), [("bertnesia", PAPERS[0]), ("edge-probing", PAPERS[1]), ("sentence-probing", PAPERS[2])])
+@pytest.mark.parametrize(
+    ("name", "paper"), [("bertnesia", PAPERS[0]), ("edge-probing", PAPERS[1]), ("sentence-probing", PAPERS[2])]
+)
 def test_the_published_numbers_name_the_papers_as_they_are_cited(repo_root, name, paper):
     published = tomllib.loads((repo_root / "data" / "published" / f"{name}.toml").read_text(encoding="utf-8"))
     authors = [f"{given} {family}" for given, family in paper.authors]

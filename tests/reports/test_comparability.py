@@ -29,7 +29,13 @@ def row(model: str, base: str = "", **changes) -> dict:
         "n_read": 110,
         "n_probed": 100,
     }
-    config = {"model": model, "base": base, "facts_sha256": "a" * 64, "head_recipe": json.dumps(RECIPE), "dtype": "float32"}
+    config = {
+        "model": model,
+        "base": base,
+        "facts_sha256": "a" * 64,
+        "head_recipe": json.dumps(RECIPE),
+        "dtype": "float32",
+    }
     for name, value in changes.items():
         if name.startswith("config_"):
             config[name.removeprefix("config_")] = value
@@ -69,23 +75,32 @@ def test_every_difference_is_named_in_the_check_and_in_the_badge():
     assert not any(check.same for check in checks.values())
     assert checks["casing"].words == "uncased and cased"
     assert checks["facts"].words == "100 probed, 10 left out in one run, 90 probed, 20 left out in the other"
-    left = [one | {"left_out": words} for one, words in ((first, '{"no answer": 10}'), (other, '{"no answer": 15, "duplicate": 5}'))]
+    left = [
+        one | {"left_out": words}
+        for one, words in ((first, '{"no answer": 10}'), (other, '{"no answer": 15, "duplicate": 5}'))
+    ]
     said = {check.name: check.words for check in comparability(*left)}["facts"]
     assert said == f"{checks['facts'].words}; one run alone left out 5 duplicate"
     assert checks["head recipe"].words == "tied, but other epochs, seed"
     assert checks["precision"].words == "float32 and float64"
     line = badge(list(checks.values()))
-    assert line.startswith("not alike in vocabulary (bert-base-uncased-30522 and bert-base-cased-28996); casing (uncased and cased)")
+    assert line.startswith(
+        "not alike in vocabulary (bert-base-uncased-30522 and bert-base-cased-28996); casing (uncased and cased)"
+    )
     assert "\n" not in line
 
 
 def test_equal_numbers_of_other_facts_are_not_the_same_facts():
-    (facts,) = (check for check in comparability(BASE, row("other", config_facts_sha256="b" * 64)) if check.name == "facts")
+    (facts,) = (
+        check for check in comparability(BASE, row("other", config_facts_sha256="b" * 64)) if check.name == "facts"
+    )
     assert (facts.same, facts.words) == (False, "100 probed, 10 left out in both runs, but different facts")
 
 
 def test_casing_is_not_guessed():
-    (casing,) = (check for check in comparability(BASE, row("other-cased", tokenizer="other-cased-9")) if check.name == "casing")
+    (casing,) = (
+        check for check in comparability(BASE, row("other-cased", tokenizer="other-cased-9")) if check.name == "casing"
+    )
     assert (casing.same, casing.words) == (False, "not recorded")
 
 
@@ -94,7 +109,10 @@ def test_casing_is_what_the_runs_recorded_of_their_tokenizers_whatever_they_are_
         return next(check for check in comparability(first, second) if check.name == "casing")
 
     # Names that contradict the casing, or the same vocabulary with two casings.
-    named = row("my-uncased-model", tokenizer="a-1", config_casing="cased"), row("other-cased", tokenizer="b-1", config_casing="cased")
+    named = (
+        row("my-uncased-model", tokenizer="a-1", config_casing="cased"),
+        row("other-cased", tokenizer="b-1", config_casing="cased"),
+    )
     assert (casing(*named).same, casing(*named).words) == (True, "cased")
     found = casing(row("a", config_casing="cased"), row("b", config_casing="uncased"))
     assert (found.same, found.words) == (False, "cased and uncased")
@@ -121,13 +139,25 @@ def test_the_control_is_found_in_the_store_or_is_one_of_the_two(tmp_path):
     [
         ((600, 2000, 8), (600, 2000, 32), True, "mine, trained as long: 600 steps of 2,000 tokens"),
         ((600, 0, 8), (600, 0, 8), True, "mine, trained as long: 600 steps of 8 rows"),
-        ((600, 0, 8), (200, 0, 8), False, "mine, trained for 600 steps of 8 rows; nesia-mini-qa for 200 steps of 8 rows"),
-        ((600, 0, 8), (600, 0, 32), False, "mine, trained for 600 steps of 8 rows; nesia-mini-qa for 600 steps of 32 rows"),
+        (
+            (600, 0, 8),
+            (200, 0, 8),
+            False,
+            "mine, trained for 600 steps of 8 rows; nesia-mini-qa for 200 steps of 8 rows",
+        ),
+        (
+            (600, 0, 8),
+            (600, 0, 32),
+            False,
+            "mine, trained for 600 steps of 8 rows; nesia-mini-qa for 600 steps of 32 rows",
+        ),
         ((600, 0, 8), None, False, "mine, but how long nesia-mini-qa was trained is not recorded here"),
         (None, None, False, "mine, but how long mine and 1 more was trained is not recorded here"),
     ],
 )
-def test_a_control_counts_only_where_it_is_recorded_that_it_was_trained_as_long(tmp_path, monkeypatch, control, tuned, same, words):
+def test_a_control_counts_only_where_it_is_recorded_that_it_was_trained_as_long(
+    tmp_path, monkeypatch, control, tuned, same, words
+):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     for name, length in (("mine", control), ("nesia-mini-qa", tuned)):
         if length:
@@ -171,7 +201,9 @@ def test_differences_are_the_fields_that_differ_and_no_others():
 
 def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its_tokens(tmp_path):
     folder = plant_store(tmp_path, [PlantedRun()])
-    write_table("vocabulary", token_rows((*TOKENS, *UNUSED), "planted-1018-0badcafe"), folder / "vocabulary-new.parquet")
+    write_table(
+        "vocabulary", token_rows((*TOKENS, *UNUSED), "planted-1018-0badcafe"), folder / "vocabulary-new.parquet"
+    )
     write_table("vocabulary", token_rows(["[PAD]"], "other"), folder / "vocabulary-other.parquet")
     with open_database(folder) as db:
         for name, same in (("planted-1018-0badcafe", True), ("other", False), ("unknown", False)):

@@ -1,4 +1,6 @@
-"""Our numbers next to the paper on edge probing are computed from the planted answers: F1s, places of weights, and yardsticks."""
+"""Our numbers next to the paper on edge probing are computed from the planted answers: F1s, places of weights, and
+yardsticks.
+"""
 
 from dataclasses import replace
 
@@ -9,7 +11,17 @@ from probing.reports.reproduction.edges import tables
 from probing.reports.reproduction.edges.encoder_numbers import numbers_of, published_encoders, runs_of
 from probing.reports.reproduction.edges.paper import EDGE_PROBING
 from probing.store.opening import open_database
-from tests.edges_planted import POS, RUNS, SRL, PlantedEdgeRun, answers, plant_edges, planted_part, planted_probabilities, run_rows
+from tests.edges_planted import (
+    POS,
+    RUNS,
+    SRL,
+    PlantedEdgeRun,
+    answers,
+    plant_edges,
+    planted_part,
+    planted_probabilities,
+    run_rows,
+)
 
 PAPER = EDGE_PROBING.numbers
 TUNED = PlantedEdgeRun(model="nesia-mini-tuned", task=POS, base="nesia-mini")
@@ -33,7 +45,11 @@ def cumulative(task, model: str = "nesia-mini") -> list[PlantedEdgeRun]:
 
 def f1_of(run: PlantedEdgeRun) -> np.ndarray:
     """(layers,) F1 on dev, from the planted answers."""
-    said, gold, counted = answers(planted_probabilities(run, "dev")), planted_part(run.task, "dev").gold, run.task.counted
+    said, gold, counted = (
+        answers(planted_probabilities(run, "dev")),
+        planted_part(run.task, "dev").gold,
+        run.task.counted,
+    )
     right = (said & gold)[..., counted].sum(axis=(1, 2))
     return 2 * right / (said[..., counted].sum(axis=(1, 2)) + gold[:, counted].sum())
 
@@ -69,7 +85,11 @@ def test_tables_compare_ours_with_the_papers(database, ours):
     assert mine["f1_last_low"] < mine["f1_last"] < mine["f1_last_high"] and np.isnan(theirs["f1_last_low"])
     assert theirs["memory"] != theirs["memory"] and mine["memory"] > 0
     mixed = np.mean([weights_of(run) for run in cumulative(SRL)], axis=0)
-    assert ours.centres["srl"] == pytest.approx(mixed @ np.arange(len(mixed))) == summary.loc[("srl", "nesia-mini"), "centre_of_gravity"]
+    assert (
+        ours.centres["srl"]
+        == pytest.approx(mixed @ np.arange(len(mixed)))
+        == summary.loc[("srl", "nesia-mini"), "centre_of_gravity"]
+    )
     # Proto-roles do not gain, so they have no expected layer.
     assert np.isnan(summary.loc[("proto-roles", "nesia-mini"), "expected_layer"])
     bars = tables.bars(["pos", "srl"], ours).set_index(["task", "layer"])
@@ -85,4 +105,6 @@ def test_a_folder_under_the_authors_name_replaces_our_data(tmp_path):
     with open_database(plant_edges(tmp_path, runs)) as db:
         found = numbers_of(db, "nesia-mini", PAPER)
         assert found.curves["pos"].values == pytest.approx(f1_of(runs[0])) and list(found.curves) == ["pos"]
-        assert "pos" in found.beside["memory"] and EDGE_PROBING.compare(db, "nesia-mini").ours.run_ids == (runs[0].run_id,)
+        assert "pos" in found.beside["memory"] and EDGE_PROBING.compare(db, "nesia-mini").ours.run_ids == (
+            runs[0].run_id,
+        )

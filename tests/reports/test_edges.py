@@ -40,8 +40,12 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 
 
 @cache
-def slow_counts(run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = False, label: int | None = None, weights: tuple = ()):
-    """tp, fp, fn of one probe, target by target; each sentence as often as ``weights``, pairs of text and number, say."""
+def slow_counts(
+    run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = False, label: int | None = None, weights: tuple = ()
+):
+    """tp, fp, fn of one probe, target by target; each sentence as often as ``weights``, pairs of text and number,
+    say.
+    """
     times_of = dict(weights)
     data, p, gold = planted_part(run.task, part), planted_probabilities(run, part)[place], planted_gold(run, part)
     tp = fp = fn = 0
@@ -53,7 +57,11 @@ def slow_counts(run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = Fa
             if (label is None and not run.task.counted[number]) or label not in (None, number):
                 continue
             said, true = p[target, number] >= 127.5, gold[target, number]
-            tp, fp, fn = tp + times * (said and true), fp + times * (said and not true), fn + times * (true and not said)
+            tp, fp, fn = (
+                tp + times * (said and true),
+                fp + times * (said and not true),
+                fn + times * (true and not said),
+            )
         if label is None and run.labels == "task":
             fn += times * int(data.unknown[target])
     return tp, fp, fn
@@ -86,7 +94,9 @@ def test_f1_by_layer_is_the_mean_over_seeds_of_the_answers(db: Database, kind: s
             for place, layer in enumerate(run.probes):
                 mean = sum(one[place] for one in each) / len(each)
                 expected[run.model, run.encoder, run.task.name, layer] = (mean, len(each), run.layers - 1)
-    got = {(row.model, row.encoder, row.task, row.layer): (row.value, row.seeds, row.last) for row in found.itertuples()}
+    got = {
+        (row.model, row.encoder, row.task, row.layer): (row.value, row.seeds, row.last) for row in found.itertuples()
+    }
     assert got.keys() == expected.keys()
     for key, numbers_of in expected.items():
         assert got[key] == pytest.approx(numbers_of, nan_ok=True)
@@ -151,17 +161,30 @@ def slow_bits(amounts):
 
 def test_the_summary_is_made_of_the_answers_and_weights(db: Database):
     found = summary(db)
-    assert set(zip(found["part"], found["encoder"], strict=True)) == {(p, e) for p in PARTS for e in ("trained", "random", "random-body")}
+    assert set(zip(found["part"], found["encoder"], strict=True)) == {
+        (p, e) for p in PARTS for e in ("trained", "random", "random-body")
+    }
     for row in found.to_dict("records"):
-        (run, *_), part = [
-            one for one in RUNS if (one.kind, one.labels) == ("cumulative", "task")
-            and (one.model, one.encoder, one.task.name) == (row["model"], row["encoder"], row["task"])
-        ], row["part"]  # fmt: skip
+        (run, *_), part = (
+            [
+                one
+                for one in RUNS
+                if (one.kind, one.labels) == ("cumulative", "task")
+                and (one.model, one.encoder, one.task.name) == (row["model"], row["encoder"], row["task"])
+            ],
+            row["part"],
+        )
         seeds = runs_like(run)
         f1 = [sum(values) / len(seeds) for values in zip(*(curve_of(one, part) for one in seeds), strict=True)]
-        assert (row["seeds"], row["last"], row["targets"]) == (len(seeds), run.layers - 1, len(planted_part(run.task, part).targets))
+        assert (row["seeds"], row["last"], row["targets"]) == (
+            len(seeds),
+            run.layers - 1,
+            len(planted_part(run.task, part).targets),
+        )
         assert (row["f1_first"], row["f1_last"], row["gain"]) == pytest.approx((f1[0], f1[-1], f1[-1] - f1[0]))
-        weights = np.mean([[w["weight"] for w in run_rows(one)["edge_mix"] if w["layer"] == run.layers - 1] for one in seeds], axis=0)
+        weights = np.mean(
+            [[w["weight"] for w in run_rows(one)["edge_mix"] if w["layer"] == run.layers - 1] for one in seeds], axis=0
+        )
         assert row["centre_of_gravity"] == pytest.approx(sum(layer * weight for layer, weight in enumerate(weights)))
         assert row["k_weights"] == pytest.approx(slow_bits(list(weights)))
         if row["gain"] >= 0.01 and row["gain_low"] > 0:
@@ -169,7 +192,9 @@ def test_the_summary_is_made_of_the_answers_and_weights(db: Database):
             assert row["k_gains"] == pytest.approx(slow_bits([max(b - a, 0) for a, b in itertools.pairwise(f1)]))
             assert row["expected_layer_low"] <= row["expected_layer"] <= row["expected_layer_high"]
         else:
-            assert np.isnan([row[name] for name in ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")]).all()
+            assert np.isnan(
+                [row[name] for name in ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")]
+            ).all()
         data = planted_part(run.task, part)
         tp = fp = fn = 0
         for target in range(len(data.gold)):
@@ -200,7 +225,16 @@ def test_scores_have_the_baselines_that_they_have_to_beat(db: Database, unseen: 
     found = scores(db, unseen=unseen)
     assert len(found) == sum(len(run.probes) for run in RUNS) * len(PARTS)
     by_key = {
-        (row["model"], row["encoder"], row["labels"], row["task"], row["kind"], row["seed"], row["layer"], row["part"]): row
+        (
+            row["model"],
+            row["encoder"],
+            row["labels"],
+            row["task"],
+            row["kind"],
+            row["seed"],
+            row["layer"],
+            row["part"],
+        ): row
         for row in found.to_dict("records")
     }
     for run in RUNS:
@@ -209,7 +243,11 @@ def test_scores_have_the_baselines_that_they_have_to_beat(db: Database, unseen: 
             for place, layer in enumerate(run.probes):
                 row = by_key[run.model, run.encoder, run.labels, run.task.name, run.kind, run.seed, layer, part]
                 assert row["f1"] == pytest.approx(f1[place], nan_ok=True)
-                kept = ~planted_part(run.task, part).seen if unseen else np.ones(len(planted_part(run.task, part).seen), bool)
+                kept = (
+                    ~planted_part(run.task, part).seen
+                    if unseen
+                    else np.ones(len(planted_part(run.task, part).seen), bool)
+                )
                 assert row["targets"] == kept.sum()
                 random = [one for one in RUNS if one.encoder == "random" and one.labels == "task"]
                 random = [one for one in random if (one.model, one.task, one.kind) == (run.model, run.task, run.kind)]
@@ -223,7 +261,9 @@ def test_scores_have_the_baselines_that_they_have_to_beat(db: Database, unseen: 
                     and (one.model, one.encoder, one.task, one.kind) == (run.model, run.encoder, run.task, run.kind)
                 ]
                 if control and run.labels == "task":
-                    assert row["selectivity"] == pytest.approx(f1[place] - slow_f1(control[0], part, place, unseen=unseen))
+                    assert row["selectivity"] == pytest.approx(
+                        f1[place] - slow_f1(control[0], part, place, unseen=unseen)
+                    )
                 else:
                     assert np.isnan(row["selectivity"])
     assert set(of_trained(found)["labels"]) == {"task"} and set(of_trained(found)["encoder"]) == {"trained"}
@@ -232,7 +272,12 @@ def test_scores_have_the_baselines_that_they_have_to_beat(db: Database, unseen: 
 def test_selectivity_compression_and_weights_by_layer(db: Database):
     selective = layers.selectivity(db, part="test", unseen=True)
     control = next(run for run in RUNS if run.labels == "control" and run.kind == "cumulative")
-    expected = [a - b for a, b in zip(curve_of(PlantedEdgeRun(), "test", unseen=True), curve_of(control, "test", unseen=True), strict=True)]
+    expected = [
+        a - b
+        for a, b in zip(
+            curve_of(PlantedEdgeRun(), "test", unseen=True), curve_of(control, "test", unseen=True), strict=True
+        )
+    ]
     assert selective["value"].tolist() == pytest.approx(expected)
     assert selective[["model", "task", "last"]].drop_duplicates().values.tolist() == [["nesia-mini", "pos", 4]]
     coded = next(run for run in RUNS if run.codes)
@@ -244,29 +289,43 @@ def test_selectivity_compression_and_weights_by_layer(db: Database):
     table = layers.weights_by_layer(db)
     mine = table[(table["model"] == "nesia-mini") & (table["task"] == "srl") & (table["encoder"] == "trained")]
     for layer in range(5):
-        rows = [row for run in runs_like(PlantedEdgeRun(task=SRL)) for row in run_rows(run)["edge_mix"] if row["layer"] == 4]
+        rows = [
+            row for run in runs_like(PlantedEdgeRun(task=SRL)) for row in run_rows(run)["edge_mix"] if row["layer"] == 4
+        ]
         weights = [np.mean([row["weight"] for row in rows if row["of_layer"] == of]) for of in range(5)]
         normed = [weight * (12 + 0.5 * of) for of, weight in enumerate(weights)]
         got = mine[mine["layer"] == layer].iloc[0]
-        assert (got["weight"], got["normed"], got["seeds"]) == pytest.approx((weights[layer], normed[layer] / sum(normed), 3))
+        assert (got["weight"], got["normed"], got["seeds"]) == pytest.approx(
+            (weights[layer], normed[layer] / sum(normed), 3)
+        )
 
 
 @pytest.mark.parametrize("unseen", [False, True])
 @pytest.mark.parametrize("task", [POS, SRL], ids=lambda task: task.name)
 def test_labels_have_f1_and_expected_layer_of_their_own(db: Database, task, unseen: bool):
     found = by_label(db, task.name, unseen=unseen)
-    assert len(found) == len(task.labels) * len({(run.model, run.encoder) for run in RUNS if run.task == task and run.labels == "task"})
+    assert len(found) == len(task.labels) * len(
+        {(run.model, run.encoder) for run in RUNS if run.task == task and run.labels == "task"}
+    )
     for row in found.to_dict("records"):
         label = task.labels.index(row["label"])
         seeds = [
             one
             for one in RUNS
-            if (one.model, one.encoder, one.task, one.kind, one.labels) == (row["model"], row["encoder"], task, "cumulative", "task")
+            if (one.model, one.encoder, one.task, one.kind, one.labels)
+            == (row["model"], row["encoder"], task, "cumulative", "task")
         ]
-        f1 = [sum(values) / len(seeds) for values in zip(*(curve_of(one, "dev", unseen=unseen, label=label) for one in seeds), strict=True)]
+        f1 = [
+            sum(values) / len(seeds)
+            for values in zip(*(curve_of(one, "dev", unseen=unseen, label=label) for one in seeds), strict=True)
+        ]
         data = planted_part(task, "dev")
         kept = ~data.seen if unseen else np.ones(len(data.seen), bool)
-        assert (row["n"], row["counts"], row["seeds"]) == (data.gold[kept, label].sum(), bool(task.counted[label]), len(seeds))
+        assert (row["n"], row["counts"], row["seeds"]) == (
+            data.gold[kept, label].sum(),
+            bool(task.counted[label]),
+            len(seeds),
+        )
         assert (row["f1_first"], row["f1_last"]) == pytest.approx((f1[0], f1[-1]), nan_ok=True)
         if not np.isnan(row["expected_layer"]):
             assert row["expected_layer"] == pytest.approx(slow_expected(f1))
@@ -278,7 +337,9 @@ def test_a_labels_interval_is_that_of_its_own_counts_on_drawn_sentences(db: Data
     records = list({record.text: record for record in planted_part(POS, "dev").records}.values())
     draws = sentence_draws(np.array([int(record.sha256[:16], 16) for record in records], dtype=np.uint64))
     data, p = planted_part(POS, "dev"), planted_probabilities(run, "dev")[-1][:, label] >= 127.5
-    times = draws[:, [next(n for n, record in enumerate(records) if record.text == data.records[s].text) for s in data.sentences]]
+    times = draws[
+        :, [next(n for n, record in enumerate(records) if record.text == data.records[s].text) for s in data.sentences]
+    ]
     gold = data.gold[:, label]
     tp, fp, fn = times @ (p & gold), times @ (p & ~gold), times @ (~p & gold)
     low, high = np.quantile(2 * tp / (2 * tp + fp + fn), [0.025, 0.975])
@@ -293,9 +354,17 @@ def test_the_planted_order_is_found_and_what_does_not_gain_has_none(db: Database
         ("pos", "proto-roles"): "order not resolved",
         ("srl", "proto-roles"): "order not resolved",
     }
-    places = summary(db, parts=["dev"], models=["nesia-mini"]).query("encoder == 'trained'").set_index("task")["expected_layer"]
+    places = (
+        summary(db, parts=["dev"], models=["nesia-mini"])
+        .query("encoder == 'trained'")
+        .set_index("task")["expected_layer"]
+    )
     row = found["pos", "srl"]
-    assert row.difference == pytest.approx(places["pos"] - places["srl"]) and row.low < row.difference < row.high < 0 and row.pairs == 1
+    assert (
+        row.difference == pytest.approx(places["pos"] - places["srl"])
+        and row.low < row.difference < row.high < 0
+        and row.pairs == 1
+    )
     between = models_in_order(db)
     assert between[["task", "first", "second"]].values.tolist() == [
         ["pos", "nesia-mini", "other-bert"],
@@ -315,7 +384,11 @@ def test_a_task_with_one_seed_has_the_variation_over_seeds_of_the_others(db: Dat
     each = [slow_expected(curve_of(run, "dev")) for run in runs_like(PlantedEdgeRun(task=SRL))]
     mean = sum(each) / 3
     variance = sum((one - mean) ** 2 for one in each) / 2
-    (first, second) = (one for one in curves(db, "dev", models=["nesia-mini"]) if one.encoder == "trained" and one.task in ("pos", "srl"))
+    (first, second) = (
+        one
+        for one in curves(db, "dev", models=["nesia-mini"])
+        if one.encoder == "trained" and one.task in ("pos", "srl")
+    )
     assert spread_of([first, second]).variance == pytest.approx(variance) and spread_of([first]) is None
     found = tasks_in_order(db, "nesia-mini", ["srl", "pos"])
     (row,) = found.to_dict("records")
@@ -329,7 +402,9 @@ def test_a_task_with_one_seed_has_the_variation_over_seeds_of_the_others(db: Dat
 
 def curve_with(values, drawn) -> EdgeCurve:
     values, drawn = np.array(values), np.array(drawn)
-    return EdgeCurve("m", "trained", "t", "cumulative", "task", "dev", 1, 100, np.arange(len(values)), values, drawn, values[None])
+    return EdgeCurve(
+        "m", "trained", "t", "cumulative", "task", "dev", 1, 100, np.arange(len(values)), values, drawn, values[None]
+    )
 
 
 def test_an_empty_expected_layer_says_why():
@@ -351,7 +426,11 @@ def test_an_empty_expected_layer_says_why():
     drawn[:, 1:-1] += np.linspace(-0.1, 0.1, 500)[:, None]
     drawn[:, -1] = 0.82
     wide = curve_with(drawn.mean(axis=0), drawn)
-    assert gain_of(wide).low > 0.01 and reason_of(wide, 0.24) == numbers.OUTSIDE and np.isnan(expected_layer_of(wide).value)
+    assert (
+        gain_of(wide).low > 0.01
+        and reason_of(wide, 0.24) == numbers.OUTSIDE
+        and np.isnan(expected_layer_of(wide).value)
+    )
     sure = around([0.5, 0.7, 0.8, 0.8, 0.8], 0.005)
     assert reason_of(sure, 0.24) is None and expected_layer_of(sure).value == pytest.approx((0.2 + 2 * 0.1) / 0.3)
 
@@ -372,15 +451,23 @@ def test_the_summary_has_f1_of_the_most_probable_label_gain_above_memory_and_how
         assert row["gain_above_memory"] == pytest.approx(row["f1_last"] - max(row["f1_first"], row["memory"]))
         assert row["gain_above_memory_low"] <= row["gain_above_memory"] <= row["gain_above_memory_high"]
         # Patience stopped the probes of even layers.
-        assert (row["probes"], row["probes_stopped"]) == (len(seeds) * (row["last"] + 1), len(seeds) * (row["last"] // 2 + 1))
+        assert (row["probes"], row["probes_stopped"]) == (
+            len(seeds) * (row["last"] + 1),
+            len(seeds) * (row["last"] // 2 + 1),
+        )
         assert row["weights_near_uniform"] == (row["k_weights"] < 0.05)
         assert isinstance(row["expected_layer_reason"], str) == np.isnan(row["expected_layer"])
     every = scores(db)
-    assert every.groupby("layer")["stopped"].unique().map(list).to_dict() == {layer: [layer % 2 == 0] for layer in range(7)}
+    assert every.groupby("layer")["stopped"].unique().map(list).to_dict() == {
+        layer: [layer % 2 == 0] for layer in range(7)
+    }
     for run in (PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun(task=POS, labels="control")):
         mine = every[(every["labels"] == run.labels) & (every["task"] == run.task.name) & (every["seed"] == run.seed)]
         mine = mine[
-            (mine["kind"] == "cumulative") & (mine["encoder"] == "trained") & (mine["model"] == run.model) & (mine["part"] == "test")
+            (mine["kind"] == "cumulative")
+            & (mine["encoder"] == "trained")
+            & (mine["model"] == run.model)
+            & (mine["part"] == "test")
         ]
         wanted = [slow_f1_of_top(run, "test", place) if run.stores_predictions else np.nan for place in range(5)]
         assert mine["f1_top"].tolist() == pytest.approx(wanted, nan_ok=True)
@@ -416,7 +503,10 @@ def test_selectivity_is_compared_on_spans_that_training_has(db: Database):
             assert found["value_seen"].tolist() == pytest.approx([one - other for one, other in wanted])
             assert set(found["targets_seen"]) == {int(seen.sum())}
         row = summary(db, parts=[part]).set_index(["model", "encoder", "task"]).loc[("nesia-mini", "trained", "pos")]
-        assert row["selectivity_seen"] == pytest.approx(wanted[-1][0] - wanted[-1][1]) and row["selectivity_seen"] != row["selectivity"]
+        assert (
+            row["selectivity_seen"] == pytest.approx(wanted[-1][0] - wanted[-1][1])
+            and row["selectivity_seen"] != row["selectivity"]
+        )
 
 
 def test_without_a_test_part_only_dev_is_reported(tmp_path):

@@ -1,4 +1,6 @@
-"""Of the two fates at an inner layer: the planted share of the lost facts and that of wrong answers of the same confidence."""
+"""Of the two fates at an inner layer: the planted share of the lost facts and that of wrong answers of the same
+confidence.
+"""
 
 import pytest
 
@@ -10,7 +12,8 @@ from probing.store.opening import open_database
 from tests.store.planted import TOKENS, PlantedRun, plant_store
 
 LAST = 4
-#: Facts, whether the answer is right, the layers at which base and fine-tuned model say it first, and whether it is that of a fact.
+#: Facts, whether the answer is right, the layers at which base and fine-tuned model say it first, and whether it is
+#: that of a fact.
 CASES = (
     (30, True, {2, LAST}, {2}, True),
     (12, True, {2, LAST}, {3}, True),
@@ -43,7 +46,10 @@ def _run(model: int) -> PlantedRun:
         model=("nesia-mini", "nesia-mini-sst-2")[model],
         base=("", "nesia-mini")[model],
         layers=LAST + 1,
-        facts=tuple(Fact("trex", "P36", name, answer, template, fill(template, name)) for name, answer in zip(names, answers, strict=True)),
+        facts=tuple(
+            Fact("trex", "P36", name, answer, template, fill(template, name))
+            for name, answer in zip(names, answers, strict=True)
+        ),
         rank=lambda number, layer: 1 if ASKED[number][0] and first(number, layer) else 300,
         top=lambda number, layer: TOKENS.index(_said(number) if first(number, layer) else "water"),
     )
@@ -62,7 +68,10 @@ def test_the_shares_of_both_groups_are_the_planted_ones(db: Database):
     assert (one["lost"], one["still_inside"], one["moved"]) == (60, 30, 12)
     assert [one[name] for name in ("still_inside_share", "moved_share")] == pytest.approx([30 / 60, 12 / 60], abs=1e-4)
     assert [one[name] for name in ("still_inside_wrong", "moved_wrong")] == pytest.approx([6 / 60, 9 / 60], abs=1e-4)
-    assert all(one[f"{fate}_low"] < one[f"{fate}_share"] - one[f"{fate}_wrong"] < one[f"{fate}_high"] for fate in ("still_inside", "moved"))
+    assert all(
+        one[f"{fate}_low"] < one[f"{fate}_share"] - one[f"{fate}_wrong"] < one[f"{fate}_high"]
+        for fate in ("still_inside", "moved")
+    )
     assert all(ten[name] != ten[name] for name in BESIDE), "a first answer is one"
 
 

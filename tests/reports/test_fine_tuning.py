@@ -49,7 +49,9 @@ def changed(model, task, pooling: str, layer: int) -> float:
     """Accuracy of the model's own probe minus the base's, over the sentences that both can take."""
     runs = [PlantedSentenceRun(one, task) for one in (model, BASE)]
     asked = runs[0].asked
-    return float(np.mean(right(runs[0], Cell(pooling, layer))[asked]) - np.mean(right(runs[1], Cell(pooling, layer))[asked]))
+    return float(
+        np.mean(right(runs[0], Cell(pooling, layer))[asked]) - np.mean(right(runs[1], Cell(pooling, layer))[asked])
+    )
 
 
 def log_perplexity(model, n: int) -> float:
@@ -59,15 +61,22 @@ def log_perplexity(model, n: int) -> float:
 
 def test_relatives_are_known_of_models_that_were_asked_facts_only(db: Database):
     family = kin(db)
-    assert family.stands[SEED_2.name] == family.stands[SEED_3.name] == COLA.name and family.control == {BASE.name: CONTROL.name}
+    assert family.stands[SEED_2.name] == family.stands[SEED_3.name] == COLA.name and family.control == {
+        BASE.name: CONTROL.name
+    }
     tuned = tuned_models(db).set_index("model")
     assert BASE.name not in tuned.index and list(tuned.index[tuned["control"]]) == [CONTROL.name]
 
 
 def test_a_value_within_the_spread_of_the_controls_seeds_is_inside_its_change():
-    family = Relatives({"tuned": "tuned", "far": "far", "control": "control", "control-2": "control"}, {"base": "control"})
+    family = Relatives(
+        {"tuned": "tuned", "far": "far", "control": "control", "control-2": "control"}, {"base": "control"}
+    )
     values = {"tuned": 0.97, "far": 0.9, "control": 0.99, "control-2": 0.95}
-    rows = [{"model": name, "base": "base", "layer": 1, "value": value, "change": value - 1} for name, value in values.items()]
+    rows = [
+        {"model": name, "base": "base", "layer": 1, "value": value, "change": value - 1}
+        for name, value in values.items()
+    ]
     found = beside(family, pd.DataFrame(rows), ["layer"]).set_index("model")["inside_control"]
     assert found.to_dict() == {"tuned": True, "far": False, "control": False, "control-2": False}
 
@@ -91,8 +100,16 @@ def test_probes_and_measures_are_those_of_the_models_rows_with_control_and_seeds
                 assert row["value"] == pytest.approx(changed(COLA, task, pooling, layer))
                 assert row["control_value"] == pytest.approx(changed(CONTROL, task, pooling, layer))
                 seeds = [changed(one, task, pooling, layer) for one in (COLA, SEED_2, SEED_3)]
-                assert (row["seed_low"], row["seed_high"], row["seeds"]) == (pytest.approx(min(seeds)), pytest.approx(max(seeds)), 3)
-    for panel, line, measure in (("entropy", "", "entropy-first"), ("distance", "", "emd-first"), ("likeness", "cka-mean", "cka-mean")):
+                assert (row["seed_low"], row["seed_high"], row["seeds"]) == (
+                    pytest.approx(min(seeds)),
+                    pytest.approx(max(seeds)),
+                    3,
+                )
+    for panel, line, measure in (
+        ("entropy", "", "entropy-first"),
+        ("distance", "", "emd-first"),
+        ("likeness", "cka-mean", "cka-mean"),
+    ):
         rows = found[(found["panel"] == panel) & (found["line"] == line)].set_index("layer")
         for layer, row in rows.iterrows():
             value, control = (planted_value(one, measure, int(layer), 255) for one in (COLA, CONTROL))
@@ -128,7 +145,9 @@ def test_a_row_of_all_models_is_made_of_its_layers(db: Database):
     for model in (COLA, SST_2, CONTROL):
         row = table.loc[model.name]
         upper = range(LAST // 2 + 1, LAST + 1)
-        assert row["probes_first"] == pytest.approx(np.mean([changed(model, task, FIRST, layer) for task in TASKS for layer in upper]))
+        assert row["probes_first"] == pytest.approx(
+            np.mean([changed(model, task, FIRST, layer) for task in TASKS for layer in upper])
+        )
         hits, n = kept(model, LAST)
         assert row["facts_lost"] == pytest.approx(1 - hits / n) and row["tasks"] == 3
         assert row["perplexity"] == pytest.approx(math.exp(log_perplexity(model, 0)))
@@ -161,7 +180,9 @@ def test_a_rank_correlation_is_exact_of_few_pairs():
     rho, p = rank_correlation(first, second)
     every = [abs(of(order)) for order in permutations(second)]
     assert rho == pytest.approx(of(second)) and p == pytest.approx(np.mean([one >= abs(rho) - 1e-9 for one in every]))
-    assert all(map(math.isnan, rank_correlation([1, 1, 1], [1, 2, 3]))) and all(map(math.isnan, rank_correlation([], [])))
+    assert all(map(math.isnan, rank_correlation([1, 1, 1], [1, 2, 3]))) and all(
+        map(math.isnan, rank_correlation([], []))
+    )
     assert rank_correlation(range(9), range(9))[0] == pytest.approx(1.0)
 
 

@@ -55,7 +55,9 @@ def test_one_run_per_model_facts_and_k_with_controls_last_and_none_with_planted_
         (COLA.name, 10, False),
         (CONTROL.name, 1, True),
     ]
-    assert list(stored_runs(db, [SST_2.name], ["trex"], [1])["model"]) == [SST_2.name] and stored_runs(db, ks=[100]).empty
+    assert (
+        list(stored_runs(db, [SST_2.name], ["trex"], [1])["model"]) == [SST_2.name] and stored_runs(db, ks=[100]).empty
+    )
     assert set(stored_runs(db, ks=[10], planted=True)["model"]) == {COLA.name, SST_2.name}
 
 
@@ -64,10 +66,16 @@ def test_the_outcomes_add_up_to_what_the_base_knew_and_layers_that_were_not_put_
     for model in planted.MODELS:
         mine = table[table["model"] == model.name].set_index("part")
         counts = Counter(one["way"] for one in planted.lost_facts(model))
-        assert list(mine.index) == list(OUTCOMES) and mine["n"].sum() == sum(planted.KNOWN.values()) == mine["known"].iloc[0]
+        assert (
+            list(mine.index) == list(OUTCOMES)
+            and mine["n"].sum() == sum(planted.KNOWN.values()) == mine["known"].iloc[0]
+        )
         assert mine["per_100"].sum() == pytest.approx(100)
         assert mine["n"].drop(KEPT).to_dict() == {part: counts[part] for part in LOST_OUTCOMES}
-        assert mine["n"].gt(0).all() == (model is not planted.WHOLE_BASE) and mine.loc[LAYERS_BACK, "n"] == counts[LAYERS_BACK]
+        assert (
+            mine["n"].gt(0).all() == (model is not planted.WHOLE_BASE)
+            and mine.loc[LAYERS_BACK, "n"] == counts[LAYERS_BACK]
+        )
         notes = mine.loc[mine["note"] != "", "note"].to_dict()
         assert notes == ({LAYERS_BACK: planted.NOT_PUT_BACK} if model is planted.WHOLE_BASE else {})
     assert outcome(db, stored_runs(db, ks=[100])).empty
@@ -80,7 +88,8 @@ def test_each_way_has_the_yardsticks_that_say_something_of_it(db):
     relearned = table[(table["way"] == RELEARNED) & (table["model"] == COLA.name)]
     assert set(relearned[["protocol", "level"]].itertuples(index=False, name=None)) == of_training
     found = {
-        (model, way): set(rows["yardstick"]) - {NEVER_KNOWN} for (model, way), rows in usual(table).groupby(["model", "way"], sort=False)
+        (model, way): set(rows["yardstick"]) - {NEVER_KNOWN}
+        for (model, way), rows in usual(table).groupby(["model", "way"], sort=False)
     }
     expected = {OTHER_LAYER: {RANDOM_BODY}, FITTED_HEAD: set(), LAYERS_BACK: set(), RELEARNED: {WRONG, RANDOM_BODY}}
     for model in planted.MODELS:
@@ -108,7 +117,15 @@ def test_memory_is_said_by_one_rule_and_only_where_the_training_text_is_known(db
 
 
 def test_the_test_of_relearning_is_that_of_15_steps():
-    row = {"low": 0.01, "high": 0.2, "low_without": 0.02, "high_without": 0.3, "error": 0.01, "share": 0.8, "yardstick_share": 0.7}
+    row = {
+        "low": 0.01,
+        "high": 0.2,
+        "low_without": 0.02,
+        "high_without": 0.3,
+        "error": 0.01,
+        "share": 0.8,
+        "yardstick_share": 0.7,
+    }
     rows = [row | {"yardstick": NEVER_HAD, "protocol": BY_ANSWER, "level": steps} for steps in STEPS]
     assert outcomes.tested(pd.DataFrame(rows))["verdict"].tolist() == [MEMORY]
 
@@ -128,7 +145,9 @@ def test_falls_are_medians_and_shares_of_the_lost_facts(db):
 def test_another_wording_is_counted_where_it_was_asked(db):
     table = places.reworded(db, stored_runs(db, ks=[1]))
     assert set(table["model"]) == {planted.REWORDED_MODEL.name}
-    assert table.set_index("reworded")["n"].to_dict() == dict(Counter(one["reworded"] for one in planted.lost_facts(SST_2)))
+    assert table.set_index("reworded")["n"].to_dict() == dict(
+        Counter(one["reworded"] for one in planted.lost_facts(SST_2))
+    )
 
 
 def test_relations_have_the_outcomes_of_their_facts(db):

@@ -49,7 +49,11 @@ class Raw:
 
     def __init__(self, folder: Path):
         def rows(table: str) -> list[dict]:
-            return [row for path in sorted(folder.rglob(f"{table}-*.parquet")) for row in read_table(path, table).to_pylist()]
+            return [
+                row
+                for path in sorted(folder.rglob(f"{table}-*.parquet"))
+                for row in read_table(path, table).to_pylist()
+            ]
 
         self.runs = {row["run_id"]: row for row in rows("runs")}
         self.facts = {row["fact_id"]: row for row in rows("facts")}
@@ -87,7 +91,10 @@ def test_precision_is_the_share_of_ranks_up_to_k(store: tuple[Database, Raw]):
     db, raw = store
     for average in ("macro", "micro"):
         for row in precision(db, list(raw.runs), KS, average).itertuples():
-            hits = {name: [ranks[row.layer] <= row.k for ranks in facts] for name, facts in raw.by_relation(row.run_id).items()}
+            hits = {
+                name: [ranks[row.layer] <= row.k for ranks in facts]
+                for name, facts in raw.by_relation(row.run_id).items()
+            }
             every = [hit for own in hits.values() for hit in own]
             assert row.value == pytest.approx(mean(map(mean, hits.values())) if average == "macro" else mean(every))
             assert (row.n, row.relations, row.average) == (len(every), len(hits), average)
@@ -107,7 +114,9 @@ def test_total_is_a_union_over_the_transformer_layers(store: tuple[Database, Raw
         relations = raw.by_relation(row.run_id).values()
         last = [[ranks[-1] <= row.k for ranks in facts] for facts in relations]
         some = [[min(ranks[1:]) <= row.k for ranks in facts] for facts in relations]
-        average = (lambda of: mean(map(mean, of))) if row.average == "macro" else (lambda of: mean(chain.from_iterable(of)))
+        average = (
+            (lambda of: mean(map(mean, of))) if row.average == "macro" else (lambda of: mean(chain.from_iterable(of)))
+        )
         assert row.last_layer == pytest.approx(average(last))
         assert row.total == pytest.approx(average(some))
         if row.total:
@@ -131,7 +140,12 @@ def test_forgotten_relations_are_those_whose_ranks_say_so(store: tuple[Database,
             spread = 0 < sum(best) < len(facts) or 0 < sum(last) < len(facts)
             if row.definition == "caption" and above:
                 names.add(name)
-            if row.definition == "authors" and above and spread and stats.ttest_ind(best, last, equal_var=True).pvalue <= 0.05:
+            if (
+                row.definition == "authors"
+                and above
+                and spread
+                and stats.ttest_ind(best, last, equal_var=True).pvalue <= 0.05
+            ):
                 names.add(name)
         if row.definition != "strict":
             assert row.names == tuple(sorted(names))
@@ -157,7 +171,9 @@ def test_strict_is_mcnemar_and_benjamini_hochberg_by_hand(store: tuple[Database,
         for name, found in adjusted.items():
             above = [p for p, drop in found if drop > 0]
             assert (
-                rows.at[name, "p_strict"] == pytest.approx(min(above)) if above else rows.at[name, "p_strict"] != rows.at[name, "p_strict"]
+                rows.at[name, "p_strict"] == pytest.approx(min(above))
+                if above
+                else rows.at[name, "p_strict"] != rows.at[name, "p_strict"]
             )
             assert rows.at[name, "strict"] == any(p <= 0.05 and drop >= 0.02 - 1e-12 for p, drop in found if drop > 0)
             assert rows.at[name, "drop"] == pytest.approx(max(drop for _, drop in found))
@@ -174,7 +190,9 @@ def test_doubling_and_the_facts_by_exposure_are_counted_from_the_rows(store: tup
             assert (
                 row["n"]
                 == len(facts)
-                == sum(row[name] for name in ("stated", "evidence", "unseen", "held_out_in_part", "held_out", "unknown"))
+                == sum(
+                    row[name] for name in ("stated", "evidence", "unseen", "held_out_in_part", "held_out", "unknown")
+                )
             )
 
 
@@ -186,10 +204,18 @@ def test_transitions_and_fates_are_those_of_each_fact(store: tuple[Database, Raw
         base, model = raw.ranks(row["base_run_id"]), raw.ranks(row["run_id"])
         common = base.keys() & model.keys()
         parts = [part_of(base[fact][-1], model[fact][-1], row["k"]) for fact in common]
-        fates = [fate_of(base[fact], model[fact]) for fact in common if part_of(base[fact][-1], model[fact][-1], row["k"]) == "lost"]
+        fates = [
+            fate_of(base[fact], model[fact])
+            for fact in common
+            if part_of(base[fact][-1], model[fact][-1], row["k"]) == "lost"
+        ]
         assert {part: row[part] for part in PARTS} == {part: parts.count(part) for part in PARTS}
         assert {fate: row[fate] for fate in FATES} == {fate: fates.count(fate) for fate in FATES}
-        assert (row["n"], row["only_base"], row["only_model"]) == (len(common), len(base) - len(common), len(model) - len(common))
+        assert (row["n"], row["only_base"], row["only_model"]) == (
+            len(common),
+            len(base) - len(common),
+            len(model) - len(common),
+        )
 
 
 def test_kinds_of_answers_are_what_the_definition_says_of_each_top_token(store: tuple[Database, Raw]):
@@ -199,7 +225,11 @@ def test_kinds_of_answers_are_what_the_definition_says_of_each_top_token(store: 
         counts: dict[tuple, int] = defaultdict(int)
         for fact_id, rows in raw.rows[run_id].items():
             fact = raw.facts[fact_id]
-            alike = [one for one in raw.facts.values() if (one["probe_set"], one["relation"]) == (fact["probe_set"], fact["relation"])]
+            alike = [
+                one
+                for one in raw.facts.values()
+                if (one["probe_set"], one["relation"]) == (fact["probe_set"], fact["relation"])
+            ]
             own = [one for one in alike if (one["subject"] or one["prompt"]) == (fact["subject"] or fact["prompt"])]
             for row in rows:
                 token = raw.tokens[row["top_ids"][0]]
@@ -232,7 +262,9 @@ def test_early_exit_chooses_on_one_half_and_scores_on_the_other(store: tuple[Dat
             assert row.n == len(scored)
             if scored:
                 assert row.last_layer == mean(own[-1] <= k for own in scored.values())
-                assert row.early_exit == mean(own[best[raw.facts[fact]["relation"]]] <= k for fact, own in scored.items())
+                assert row.early_exit == mean(
+                    own[best[raw.facts[fact]["relation"]]] <= k for fact, own in scored.items()
+                )
                 assert row.union == mean(min(own[1:]) <= k for own in scored.values())
                 assert row.difference == pytest.approx(row.early_exit - row.last_layer)
 

@@ -1,4 +1,6 @@
-"""What fine-tuning cost under each kind of head, and what heads reached in training: counted again from planted ranks."""
+"""What fine-tuning cost under each kind of head, and what heads reached in training: counted again from planted
+ranks.
+"""
 
 import pandas as pd
 import pytest
@@ -54,7 +56,10 @@ def test_what_is_lost_is_counted_from_the_planted_ranks_whether_or_not_predictio
         assert (row["n"], row["majority"]) == (120, 0.5)
         assert row["lost"] == pytest.approx((base - own) / 120)
         assert row["lost_above"] == pytest.approx(above(base) - above(own))
-        assert row["lost_low"] < row["lost"] < row["lost_high"] and row["lost_above_low"] < row["lost_above"] < row["lost_above_high"]
+        assert (
+            row["lost_low"] < row["lost"] < row["lost_high"]
+            and row["lost_above_low"] < row["lost_above"] < row["lost_above_high"]
+        )
 
 
 def test_losses_of_stored_predictions_are_paired_as_on_compare_and_those_of_counts_join_independent_shares(db):
@@ -92,7 +97,8 @@ def test_the_read_out_matters_where_the_intervals_of_two_kinds_do_not_touch(db):
 def test_intervals_that_just_touch_change_no_conclusion():
     lost = {"lost_above": 0.1, "lost_above_low": 0.0, "lost_above_high": 0.2}
     rows = [
-        lost | {"model": "m", "head": head, "above_swapped": value, "above_swapped_low": low, "above_swapped_high": high}
+        lost
+        | {"model": "m", "head": head, "above_swapped": value, "above_swapped_low": low, "above_swapped_high": high}
         for head, value, low, high in (("tied", 0.2, 0.1, 0.3), ("logit_lens", 0.4, 0.3, 0.5))
     ]
     found = read_out(pd.DataFrame(rows)).set_index("what")
@@ -107,12 +113,23 @@ def test_intervals_that_just_touch_change_no_conclusion():
         ((0.027, 0.025, 0.029), (0.087, 0.083, 0.09), False),  # sizes that differ: both are surely above 0
         ((0.0, -0.01, 0.01), (0.087, 0.083, 0.09), True),
         ((-0.04, -0.05, -0.03), (0.087, 0.083, 0.09), True),
-        ((0.05, -0.01, 0.085), (0.087, 0.083, 0.09), False),  # the intervals touch: one test says so, the other not, by chance
+        (
+            (0.05, -0.01, 0.085),
+            (0.087, 0.083, 0.09),
+            False,
+        ),  # the intervals touch: one test says so, the other not, by chance
     ],
 )
 def test_a_conclusion_changes_with_the_sign_and_not_with_the_size(first, second, changed):
     rows = [
-        {"model": "m", "head": head, "lost_above": None, "above_swapped": value, "above_swapped_low": low, "above_swapped_high": high}
+        {
+            "model": "m",
+            "head": head,
+            "lost_above": None,
+            "above_swapped": value,
+            "above_swapped_low": low,
+            "above_swapped_high": high,
+        }
         for head, (value, low, high) in (("logit_lens", first), ("tied", second))
     ]
     assert read_out(pd.DataFrame(rows))["changed"].tolist() == [changed]
@@ -125,7 +142,9 @@ def test_losses_are_those_of_the_heads_that_the_runs_were_read_through(db):
     for head, (values, _, _) in TRAINED.items():
         mine = table[table["head"] == head]
         assert list(mine["loss"]) == list(values)
-        assert list(mine["below_lens"]) == pytest.approx([lens - loss for lens, loss in zip(LENS_LOSS, values, strict=True)])
+        assert list(mine["below_lens"]) == pytest.approx(
+            [lens - loss for lens, loss in zip(LENS_LOSS, values, strict=True)]
+        )
     assert list(table[table["head"] == "logit_lens"]["loss"]) == list(LENS_LOSS)
     assert list(dict.fromkeys(losses(db, ids[:1])["head"])) == ["tied", "logit_lens"]
     assert losses(db, [headed(TUNED, "tied").run_id]).empty, "no training of its heads is stored"
@@ -133,7 +152,10 @@ def test_losses_are_those_of_the_heads_that_the_runs_were_read_through(db):
 
 
 def test_a_head_is_held_against_the_logit_lens_on_its_own_validation_text(tmp_path):
-    shifted = [row | {name: row[name] + 1 for name in ("lens_loss", "loss")} if row["head"] == "tied" else row for row in training_rows()]
+    shifted = [
+        row | {name: row[name] + 1 for name in ("lens_loss", "loss")} if row["head"] == "tied" else row
+        for row in training_rows()
+    ]
     plant_training(plant_runs(tmp_path / "runs", [headed(BASE, head) for head in TRAINED]), shifted)
     with open_database(tmp_path / "runs") as db:
         cost = costs(losses(db, [headed(BASE, head).run_id for head in TRAINED])).set_index("head")
@@ -141,8 +163,14 @@ def test_a_head_is_held_against_the_logit_lens_on_its_own_validation_text(tmp_pa
 
 
 def test_costs_are_sums_over_layers_and_seconds_that_are_not_recorded_stay_empty(db):
-    cost = costs(losses(db, [headed(BASE, head).run_id for head in ("tied", "logit_lens", "least_squares")])).set_index("head")
-    assert (cost.loc["tied", "steps"], cost.loc["tied", "seconds"], cost.loc["tied", "start"]) == (1400, 50.0, "pre-trained")
+    cost = costs(losses(db, [headed(BASE, head).run_id for head in ("tied", "logit_lens", "least_squares")])).set_index(
+        "head"
+    )
+    assert (cost.loc["tied", "steps"], cost.loc["tied", "seconds"], cost.loc["tied", "start"]) == (
+        1400,
+        50.0,
+        "pre-trained",
+    )
     assert cost.loc["least_squares", "steps"] == 0 and pd.isna(cost.loc["least_squares", "seconds"])
     # Layers 1 and 2 are inner ones.
     assert cost.loc["tied", "inner_loss"] == 6.0 and cost.loc["tied", "below_lens"] == 1.5

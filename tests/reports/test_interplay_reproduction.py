@@ -47,7 +47,12 @@ def share(model, task, pooling: str, layer: int) -> float:
 def test_the_model_with_the_least_seed_stands_for_an_objective(db):
     (family,) = INTERPLAY.subjects(db).values()
     assert (family.base, family.depth, family.protocol) == ("planted", LAST, "ours")
-    assert family.members == {"CoLA": "planted-cola", "SST-2": "planted-sst-2", "QA-SQuAD-1": "planted-squad", "control": "planted-control"}
+    assert family.members == {
+        "CoLA": "planted-cola",
+        "SST-2": "planted-sst-2",
+        "QA-SQuAD-1": "planted-squad",
+        "control": "planted-control",
+    }
 
 
 @pytest.mark.parametrize("model", [COLA, SQUAD], ids=lambda one: one.name)
@@ -106,7 +111,10 @@ def test_stars_are_the_first_token_after_against_the_mean_before(compared):
 
 def test_figures_have_our_points_with_yardsticks(compared):
     accuracy = plot(compared.ours.about, "accuracy")
-    assert len(accuracy.points) == len(TASKS) * 2 * (LAST + 1) and set(accuracy.levels["name"]) == {"majority", "surface"}
+    assert len(accuracy.points) == len(TASKS) * 2 * (LAST + 1) and set(accuracy.levels["name"]) == {
+        "majority",
+        "surface",
+    }
     entropy = plot(compared.ours.about, "entropy").points
     assert set(entropy["objective"]) == {"pre-training", "CoLA", "control"}
     mine = entropy[entropy["objective"] == "CoLA"].set_index("x")["value"]

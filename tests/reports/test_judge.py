@@ -14,7 +14,19 @@ from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.sentences.published import PublishedSentences
 from probing.reports.report import Filter, Report, Reports
 from probing.reports.reproduction import judge as judging
-from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Interval, Subject, apart, claims_frame, judge, share, verdict
+from probing.reports.reproduction.judge import (
+    FAILS,
+    HOLDS,
+    UNSURE,
+    UNTESTED,
+    Interval,
+    Subject,
+    apart,
+    claims_frame,
+    judge,
+    share,
+    verdict,
+)
 from probing.reports.reproduction.papers import PAPERS
 from probing.reports.reproduction.tiles import counts, missing, tiles
 from probing.store.opening import open_database
@@ -34,27 +46,50 @@ PLANTED = {
     ("control", "trex", 8): 0.45,
     ("undefined", "trex", 8): math.nan,
 }
-SUBJECT = Subject({"base": "base", "TUNED": "tuned", "GUESSER": "guesser", "UNDEFINED": "undefined", "CONTROL": "control"})
-CHECK = {"asks": "", "report": "planted numbers", "columns": ("value", "low", "high"), "second": {"model": "base"}, "relation": "<"}
+SUBJECT = Subject(
+    {"base": "base", "TUNED": "tuned", "GUESSER": "guesser", "UNDEFINED": "undefined", "CONTROL": "control"}
+)
+CHECK = {
+    "asks": "",
+    "report": "planted numbers",
+    "columns": ("value", "low", "high"),
+    "second": {"model": "base"},
+    "relation": "<",
+}
 
 
 @pytest.fixture
 def planted(monkeypatch):
     """Judges a check on the planted numbers; the guesser has not learned its task."""
-    table = pd.DataFrame([(*key, value, value - 0.01, value + 0.01) for key, value in PLANTED.items()],
-                         columns=["model", "probe_set", "layer", "value", "low", "high"])  # fmt: skip
-    paired = pd.DataFrame([("tuned", "google_re", -0.01, -0.012, -0.008)], columns=["model", "probe_set", "difference", "low", "high"])
+    table = pd.DataFrame(
+        [(*key, value, value - 0.01, value + 0.01) for key, value in PLANTED.items()],
+        columns=["model", "probe_set", "layer", "value", "low", "high"],
+    )
+    paired = pd.DataFrame(
+        [("tuned", "google_re", -0.01, -0.012, -0.008)], columns=["model", "probe_set", "difference", "low", "high"]
+    )
     reports = Reports(
         "planted",
-        (Report("planted", "numbers", "", lambda db, choice: table), Report("planted", "pairs", "", lambda db, choice: paired)),
+        (
+            Report("planted", "numbers", "", lambda db, choice: table),
+            Report("planted", "pairs", "", lambda db, choice: paired),
+        ),
         (Filter("model"),),
         lambda db, choice: None,
     )
     monkeypatch.setattr(judging, "KINDS", {"planted": reports})
-    monkeypatch.setattr(judging, "learned", lambda db, models: pd.DataFrame({"model": ["guesser"], "verdict": ["not learned"]}))
+    monkeypatch.setattr(
+        judging, "learned", lambda db, models: pd.DataFrame({"model": ["guesser"], "verdict": ["not learned"]})
+    )
 
     def judged(**check):
-        claim = Claim(name="a claim", says="It is so.", where="Section 1", shown={"page": "home"}, check=Check(**{**CHECK, **check}))
+        claim = Claim(
+            name="a claim",
+            says="It is so.",
+            where="Section 1",
+            shown={"page": "home"},
+            check=Check(**{**CHECK, **check}),
+        )
         return judge(object(), [claim], SUBJECT)[0]
 
     return judged
@@ -67,22 +102,32 @@ def rows(model="TUNED", probe_set="trex", layer=12):
 @pytest.mark.parametrize(
     ("relation", "margin", "expected"),
     [
-        ("<", 0.0, HOLDS), ("<", 0.09, UNSURE), ("<", 0.2, FAILS), (">", 0.0, FAILS), ("about", 0.2, HOLDS), ("about", 0.1, UNSURE),
+        ("<", 0.0, HOLDS),
+        ("<", 0.09, UNSURE),
+        ("<", 0.2, FAILS),
+        (">", 0.0, FAILS),
+        ("about", 0.2, HOLDS),
+        ("about", 0.1, UNSURE),
         ("about", 0.05, FAILS),
     ],
-)  # fmt: skip
+)
 def test_a_verdict_needs_the_whole_interval_on_one_side_of_the_margin(planted, relation, margin, expected):
     # 0.40 - 0.50 = -0.10, -0.114 to -0.086.
     assert planted(where=rows(), first={}, relation=relation, margin=margin).verdict == expected
 
 
 def test_about_fails_on_either_side():
-    assert {verdict(Interval(side * 0.1, side * 0.1 - 0.01, side * 0.1 + 0.01), "about", 0.05) for side in (-1, 1)} == {FAILS}
+    assert {verdict(Interval(side * 0.1, side * 0.1 - 0.01, side * 0.1 + 0.01), "about", 0.05) for side in (-1, 1)} == {
+        FAILS
+    }
 
 
 def test_the_difference_of_independent_shares_is_movers():
-    # 56 of 70 against 48 of 80 with Wilson's intervals: 0.2 (0.0524 to 0.3339), Newcombe (1998), example (a), method 10.
-    first, second = (Interval(hits / n, *binomtest(hits, n).proportion_ci(method="wilson")) for hits, n in ((56, 70), (48, 80)))
+    # 56 of 70 against 48 of 80 with Wilson's intervals: 0.2 (0.0524 to 0.3339), Newcombe (1998), example (a), method
+    # 10.
+    first, second = (
+        Interval(hits / n, *binomtest(hits, n).proportion_ci(method="wilson")) for hits, n in ((56, 70), (48, 80))
+    )
     assert apart(first, second) == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
 
 
@@ -96,7 +141,9 @@ def test_a_share_of_another_quantity_keeps_its_interval():
 
 def test_losses_by_layer_are_shares_of_what_the_base_knows_there(planted):
     by_points = planted(where=rows(), first={"layer": 12}, second={"layer": 6})
-    by_shares = planted(where=rows(), first={"layer": 12}, second={"layer": 6}, share_of={"model": "base"}, relation=">")
+    by_shares = planted(
+        where=rows(), first={"layer": 12}, second={"layer": 6}, share_of={"model": "base"}, relation=">"
+    )
     assert by_points.verdict == FAILS
     assert by_shares.verdict == HOLDS
     assert by_shares.compared[["first", "second"]].iloc[0].tolist() == pytest.approx([0.8, 0.2])
@@ -112,7 +159,9 @@ def test_one_failure_decides_and_one_open_comparison_leaves_open(planted):
 
 def test_a_paired_difference_is_used_where_a_report_gives_it(planted):
     pairs = {"report": "planted pairs", "columns": ("difference", "low", "high")}
-    found = planted(where={"layer": 12}, for_each={"model": ("TUNED",), "probe_set": ("trex", "google_re")}, paired=pairs)
+    found = planted(
+        where={"layer": 12}, for_each={"model": ("TUNED",), "probe_set": ("trex", "google_re")}, paired=pairs
+    )
     assert found.verdict == HOLDS
     assert found.compared["paired"].tolist() == [False, True]
     assert found.compared["difference_high"].iloc[1] == -0.008
@@ -128,7 +177,9 @@ def test_a_yardstick_stands_beside_a_comparison_and_does_not_decide(planted):
 
 
 def test_values_in_turn_are_compared_with_the_next(planted):
-    found = planted(where={"probe_set": "trex", "layer": 12}, second=None, in_turn={"model": ("base", "TUNED")}, relation=">")
+    found = planted(
+        where={"probe_set": "trex", "layer": 12}, second=None, in_turn={"model": ("base", "TUNED")}, relation=">"
+    )
     assert found.verdict == HOLDS
     assert found.compared[["compared", "first", "second"]].iloc[0].tolist() == ["base, TUNED", 0.5, 0.4]
 
@@ -152,7 +203,9 @@ def test_what_a_claim_names_in_vain_is_named_and_the_claim_cannot_be_tested(plan
 
 
 def test_what_both_sides_lack_is_named_once_and_a_probe_set_before_a_layer(planted):
-    found = planted(where=rows("OTHER"), for_each={"layer": (6, 12)}, second={"probe_set": "squad", "layer": 6, "model": "base"})
+    found = planted(
+        where=rows("OTHER"), for_each={"layer": (6, 12)}, second={"probe_set": "squad", "layer": 6, "model": "base"}
+    )
     assert claims_frame([found])["missing"].item() == "OTHER; squad"
 
 
@@ -189,9 +242,14 @@ def test_without_results_only_checks_have_a_verdict():
 
 
 def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Path):
-    models = {name: f"nesia-mini-{name.lower()}" for name in ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "MLM-MSMARCO", "NER-CoNLL")}
+    models = {
+        name: f"nesia-mini-{name.lower()}"
+        for name in ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "MLM-MSMARCO", "NER-CoNLL")
+    }
     with open_database(SNAPSHOT) as db:
-        found = judge(db, PublishedKnowledge.read().claims, Subject({"base": "nesia-mini"} | models, ({"head": "tied"},)))
+        found = judge(
+            db, PublishedKnowledge.read().claims, Subject({"base": "nesia-mini"} | models, ({"head": "tied"},))
+        )
     named = {one.claim.name: one for one in found}
     always = named["fine-tuning always forgets"]
     assert always.verdict == UNTESTED
@@ -200,7 +258,9 @@ def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Pa
     row = always.compared.set_index("compared").loc["MLM-SQuAD, trex"]
     counts = pd.read_parquet(repo_root / "data" / "snapshot" / "total_counts.parquet")
     runs = pd.read_parquet(repo_root / "data" / "snapshot" / "runs.parquet")
-    run = runs[(runs["model"] == "nesia-mini-mlm-squad") & (runs["head"] == "tied") & (runs["probe_set"] == "trex")]["run_id"].item()
+    run = runs[(runs["model"] == "nesia-mini-mlm-squad") & (runs["head"] == "tied") & (runs["probe_set"] == "trex")][
+        "run_id"
+    ].item()
     sums = counts.loc[counts["run_id"] == run, ["last_1", "n"]].sum()
     low, high = binomtest(int(sums["last_1"]), int(sums["n"])).proportion_ci(method="wilson")
     expected = (sums["last_1"] / sums["n"], low, high)
@@ -211,7 +271,9 @@ def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Pa
 def test_shipped_claims_about_sentences_are_as_the_numbers_say(repo_root: Path):
     models = {name: f"nesia-mini-{name.lower()}" for name in ("CoLA", "SST-2", "RTE", "QA-SQuAD-1")}
     with open_database(SNAPSHOT) as db:
-        found = judge(db, PublishedSentences.read().claims, Subject({"base": "nesia-mini"} | models, ({"protocol": "ours"},)))
+        found = judge(
+            db, PublishedSentences.read().claims, Subject({"base": "nesia-mini"} | models, ({"protocol": "ours"},))
+        )
     named = {one.claim.name: one for one in found}
     assert named["rte improves coordination"].verdict == UNTESTED
     stored = pd.read_parquet(repo_root / "data" / "snapshot" / "perplexity.parquet")
@@ -245,13 +307,25 @@ def test_every_shipped_claim_names_what_there_is(name):
         tabs = next(one for one in fields(selection._OWN[shown.page]) if one.name == f"{shown.page}_tab")
         assert shown.tab in tabs.metadata["choices"]
     published = paper.numbers
-    of_paper = {one.name for one in getattr(published, "models", ())} | {one.objective for one in getattr(published, "tuned", ())}
-    rows = [rows for claim in claims if claim.check for one in claim.check.comparisons() for rows in (one.first, one.second or {})]
+    of_paper = {one.name for one in getattr(published, "models", ())} | {
+        one.objective for one in getattr(published, "tuned", ())
+    }
+    rows = [
+        rows
+        for claim in claims
+        if claim.check
+        for one in claim.check.comparisons()
+        for rows in (one.first, one.second or {})
+    ]
     assert {row[column] for row in rows for column in ("model", "base") if column in row} <= {"base", *of_paper}
 
 
 def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted):
-    failed = planted(first={"model": "base", "probe_set": "trex"}, second={"model": "TUNED", "probe_set": "trex"}, where={"layer": 12})
+    failed = planted(
+        first={"model": "base", "probe_set": "trex"},
+        second={"model": "TUNED", "probe_set": "trex"},
+        where={"layer": 12},
+    )
     undecided = planted(for_each={"model": ("TUNED", "GUESSER")}, where={"probe_set": "trex", "layer": 12})
     table = tiles([failed, undecided])
     assert list(table["verdict"]) == [FAILS, "undecided"] and counts(table) == (0, 1, 1)
@@ -260,7 +334,9 @@ def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted):
 
 def test_a_tile_names_the_layer_of_ours_and_what_is_missing(planted):
     # Layer 6 of the paper's 12 is layer 4 of our 8.
-    found = planted(for_each={"layer": (6,)}, where={"probe_set": "trex"}, first={"model": "base"}, second={"model": "TUNED"})
+    found = planted(
+        for_each={"layer": (6,)}, where={"probe_set": "trex"}, first={"model": "base"}, second={"model": "TUNED"}
+    )
     assert "(layer 4 of 8)" in tiles([found])["here"].item()
     told = planted(for_each={"model": ("GUESSER", "OTHER"), "probe_set": ("trex", "squad")}, where={"layer": 12})
     assert missing(told) == "OTHER, and a model that learned GUESSER, and the paper's facts of SQuAD"

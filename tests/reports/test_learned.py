@@ -19,7 +19,9 @@ SHIPPED = tuple(entry.name for entry in read_registry().models if entry.shipped 
 
 @pytest.fixture
 def opened(tmp_path):
-    """A base, two models tuned from it of which one has a score, a control without a base, and a model that was never probed."""
+    """A base, two models tuned from it of which one has a score, a control without a base, and a model that was never
+    probed.
+    """
     runs = [
         PlantedRun(),
         PlantedRun("tuned", base="nesia-mini", objective="QA-SQuAD-1"),
@@ -34,7 +36,9 @@ def opened(tmp_path):
         source / "tasks-a.parquet",
     )
     write_table(
-        "tasks", [row | {"model": "unprobed", "objective": "QA-SQuAD-1", "chance": None, "chance_name": None}], source / "tasks-b.parquet"
+        "tasks",
+        [row | {"model": "unprobed", "objective": "QA-SQuAD-1", "chance": None, "chance_name": None}],
+        source / "tasks-b.parquet",
     )
     with open_database(source) as db:
         yield db
@@ -42,7 +46,12 @@ def opened(tmp_path):
 
 def test_every_fine_tuned_model_has_a_verdict_and_a_base_has_none(opened):
     found = learned(opened).set_index("model")
-    assert found["verdict"].to_dict() == {"elsewhere": "no score stored", "more": "control", "tuned": "partly", "unprobed": "cannot tell"}
+    assert found["verdict"].to_dict() == {
+        "elsewhere": "no score stored",
+        "more": "control",
+        "tuned": "partly",
+        "unprobed": "cannot tell",
+    }
     assert list(learned(opened, ("tuned",))["model"]) == ["tuned"] and learned(opened, ()).empty
     tuned = found.loc["tuned"]
     assert (tuned["low"], tuned["high"]) == wilson_mean(0.5, 400)
@@ -83,7 +92,9 @@ def test_every_score_of_a_model_has_the_one_verdict_of_the_deciding_score(tmp_pa
         row("ner", "NER-CoNLL", "entity F1", 0.0005, 0.0, "O for every word"),
     ]
     for model in ("qa", "ner"):
-        write_table("tasks", [one for one in planted if one["model"] == model], tmp_path / "runs" / f"tasks-{model}.parquet")
+        write_table(
+            "tasks", [one for one in planted if one["model"] == model], tmp_path / "runs" / f"tasks-{model}.parquet"
+        )
     with open_database(tmp_path / "runs") as db:
         found, short = scores(db), learned(db)
     assert len(found) == len(planted)
@@ -106,7 +117,10 @@ def test_models_of_which_only_results_are_kept_are_printed_if_they_are_named(run
 def shipped(tmp_path_factory):
     """The shipped task scores with a run of each model: the shipped runs take long to count."""
     source = tmp_path_factory.mktemp("shipped")
-    plant_runs(source, [PlantedRun(), *(PlantedRun(model, base="nesia-mini", objective=_objective(model)) for model in SHIPPED)])
+    plant_runs(
+        source,
+        [PlantedRun(), *(PlantedRun(model, base="nesia-mini", objective=_objective(model)) for model in SHIPPED)],
+    )
     for model in SHIPPED:
         write_table("tasks", _stored(model), source / f"tasks-{model}.parquet")
     with open_database(source) as db:

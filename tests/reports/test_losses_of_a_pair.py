@@ -21,7 +21,9 @@ def test_whole_shares_add_up_and_are_next_to_the_exact_ones(seed):
 
 def test_every_outcome_is_in_one_part_and_what_was_gained_is_beside_them():
     sizes = [234, 286, 15, 35, 104, 219, 107]
-    outcome = pd.DataFrame({"part": OUTCOMES, "n": sizes, "note": ["no layers" if one == LAYERS_BACK else "" for one in OUTCOMES]})
+    outcome = pd.DataFrame(
+        {"part": OUTCOMES, "n": sizes, "note": ["no layers" if one == LAYERS_BACK else "" for one in OUTCOMES]}
+    )
     table = hundred(outcome, pd.DataFrame({"way": []}), NOTHING, (20, 1000))
     of = table.set_index("part")
     assert of.loc[of["kind"] != GAINED, "of_100"].sum() == 100 and of.loc[of["kind"] != GAINED, "n"].sum() == sum(sizes)

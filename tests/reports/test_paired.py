@@ -8,7 +8,9 @@ from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts, planted_rank
 
 BASE = PlantedRun()
-MODEL = PlantedRun(model="nesia-mini-qa", base="nesia-mini", rank=lambda number, layer: 1 if number in (0, 3, 7) else 5 + layer)
+MODEL = PlantedRun(
+    model="nesia-mini-qa", base="nesia-mini", rank=lambda number, layer: 1 if number in (0, 3, 7) else 5 + layer
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,11 @@ def test_every_layer_counts_the_facts_that_each_side_knows(db, k):
         base = {number for number in numbers if planted_rank(number, layer) <= k}
         model = {number for number in numbers if MODEL.rank(number, layer) <= k}
         assert row["n"] == 10
-        assert (row["both"], row["base_only"], row["model_only"]) == (len(base & model), len(base - model), len(model - base))
+        assert (row["both"], row["base_only"], row["model_only"]) == (
+            len(base & model),
+            len(base - model),
+            len(model - base),
+        )
         assert row["both"] + row["base_only"] + row["model_only"] + row["neither"] == 10
         assert row["difference"] == pytest.approx((len(model) - len(base)) / 10)
         assert row["difference_low"] <= row["difference"] <= row["difference_high"]

@@ -32,7 +32,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 def passing(exposures: tuple[str, ...] | None = None, answer_in_subject: bool | None = None) -> list[Planted]:
     return [
-        one for one in FACTS if (exposures is None or one.exposure in exposures) and answer_in_subject in (None, one.fact.answer_in_subject)
+        one
+        for one in FACTS
+        if (exposures is None or one.exposure in exposures) and answer_in_subject in (None, one.fact.answer_in_subject)
     ]
 
 
@@ -45,7 +47,12 @@ def counted(facts: list[Planted], k: int) -> dict[str, int]:
 
 def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
     found = transitions(db, pairs(choose(db)), (1,)).iloc[0]
-    assert (found["base"], found["model"], found["base_run_id"], found["run_id"]) == (BASE.model, MODEL.model, BASE.run_id, MODEL.run_id)
+    assert (found["base"], found["model"], found["base_run_id"], found["run_id"]) == (
+        BASE.model,
+        MODEL.model,
+        BASE.run_id,
+        MODEL.run_id,
+    )
     assert found[["kept", "gained", "lost", "never"]].tolist() == [7, 3, 4 + 2 + 1 + 5 + 3 + 2, 6 + 3 + 2 + 8]
     assert found[list(FATES)].tolist() == [4, 2 + 1, 5, 3, 2]
     assert (found["n"], found["only_base"], found["only_model"]) == (46, 1, 2)

@@ -23,7 +23,9 @@ from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store, pr
 #: At the last of its layers 0 to 2 the primary run knows facts 0 to 3 of 10, the replicates 2 to 5 and 9.
 PRIMARY = PlantedRun(layers=3, rank=lambda number, layer: 1 if layer == 2 and number < 4 else 50)
 REPLICATES = (
-    PlantedRun(layers=3, seed=1, role="replicate", last_only=True, rank=lambda number, layer: 1 if 2 <= number <= 5 else 50),
+    PlantedRun(
+        layers=3, seed=1, role="replicate", last_only=True, rank=lambda number, layer: 1 if 2 <= number <= 5 else 50
+    ),
     PlantedRun(layers=3, seed=2, role="replicate", last_only=True, rank=lambda number, layer: 1 if number == 9 else 50),
 )
 

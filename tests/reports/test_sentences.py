@@ -18,7 +18,21 @@ from probing.reports.sentences.accuracy_changes import changes, group_means, tur
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
 from probing.store.database import Database
 from probing.store.opening import open_database
-from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel
+from tests.planted_relatives import (
+    BASE,
+    COLA,
+    CONTROL,
+    FATE,
+    LAST,
+    LAYERS,
+    LOST,
+    MODELS,
+    SEED_2,
+    SEED_3,
+    SQUAD,
+    SST_2,
+    PlantedModel,
+)
 from tests.sentences_planted import (
     BIGRAM,
     COORDINATION,
@@ -51,7 +65,9 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 def answered(model: PlantedModel, task: PlantedTask, cell: Cell, protocol: str = OURS) -> list[bool]:
     """Whether each test sentence that the model takes is right, from the label numbers that are stored."""
     run = PlantedSentenceRun(model, task, protocol)
-    return [said == label for said, label in zip(predicted(run, cell), gold(task, protocol), strict=True)][model.too_long :]
+    return [said == label for said, label in zip(predicted(run, cell), gold(task, protocol), strict=True)][
+        model.too_long :
+    ]
 
 
 def share(model: PlantedModel, task: PlantedTask, cell: Cell, protocol: str = OURS) -> float:
@@ -72,7 +88,10 @@ def test_accuracies_are_those_of_the_answers(db: Database, task: PlantedTask):
     rows = found.set_index(["model", "pooling", "layer", "reading", "portion"])
     for model in LISTED:
         for cell in cells(model):
-            got, asked = rows.loc[(model.name, cell.pooling, cell.layer, cell.reading, cell.portion)], answered(model, task, cell)
+            got, asked = (
+                rows.loc[(model.name, cell.pooling, cell.layer, cell.reading, cell.portion)],
+                answered(model, task, cell),
+            )
             interval = stats.binomtest(sum(asked), len(asked)).proportion_ci(method="wilson")
             assert (got["accuracy"], got["right"], got["n_test"]) == (fmean(asked), sum(asked), len(asked))
             assert (got["low"], got["high"]) == pytest.approx((interval.low, interval.high), abs=1e-9)
@@ -90,13 +109,20 @@ def test_models_that_differ_by_their_seed_have_one_row_with_their_spread(db: Dat
     assert set(found.loc[found["model"] != COLA.name, "seeds"]) == {1}
     named = accuracies(db, [SEED_2.name], [BIGRAM.name])
     assert set(named["model"]) == {SEED_2.name} and set(named["seeds"]) == {3}
-    assert named["accuracy"].tolist() == [share(SEED_2, BIGRAM, Cell(row.pooling, row.layer)) for row in named.itertuples()]
+    assert named["accuracy"].tolist() == [
+        share(SEED_2, BIGRAM, Cell(row.pooling, row.layer)) for row in named.itertuples()
+    ]
 
 
 def test_protocols_are_kept_apart(db: Database):
     quick = accuracies(db, protocol=QUICK)
     assert set(quick["model"]) == {BASE.name, COLA.name, CONTROL.name} and set(quick["n_test"]) == {SIZES[QUICK][2]}
-    row = quick[(quick["model"] == COLA.name) & (quick["task"] == BIGRAM.name) & (quick["pooling"] == MEAN) & (quick["layer"] == 3)]
+    row = quick[
+        (quick["model"] == COLA.name)
+        & (quick["task"] == BIGRAM.name)
+        & (quick["pooling"] == MEAN)
+        & (quick["layer"] == 3)
+    ]
     assert row["accuracy"].item() == share(COLA, BIGRAM, Cell(MEAN, 3), QUICK)
     assert accuracies(db, protocol="senteval").empty
 
@@ -119,13 +145,17 @@ def test_changes_are_those_of_the_answers(db: Database, model: PlantedModel):
         p_values.append(stats.binomtest(only_tuned, only_tuned + only_base).pvalue if only_tuned + only_base else 1.0)
         assert (row.only_tuned, row.only_base, row.n_test) == (only_tuned, only_base, n)
         assert row.change == pytest.approx((only_tuned - only_base) / n) and row.low <= row.change <= row.high
-        assert row.accuracy == share(model, task, cell) and row.accuracy - row.base_accuracy == pytest.approx(row.change)
+        assert row.accuracy == share(model, task, cell) and row.accuracy - row.base_accuracy == pytest.approx(
+            row.change
+        )
         against_mean = discordant(model, cell, task, Cell(MEAN, row.layer))
         both = against_mean[0] + against_mean[1]
         mean_p_values.append(stats.binomtest(against_mean[0], both).pvalue if both else 1.0)
         assert row.mean_change == pytest.approx((against_mean[0] - against_mean[1]) / n)
     assert found["p"].tolist() == pytest.approx(p_values) and found["mean_p"].tolist() == pytest.approx(mean_p_values)
-    assert found["q"].tolist() == pytest.approx(slow_bh(p_values)) and found["mean_q"].tolist() == pytest.approx(slow_bh(mean_p_values))
+    assert found["q"].tolist() == pytest.approx(slow_bh(p_values)) and found["mean_q"].tolist() == pytest.approx(
+        slow_bh(mean_p_values)
+    )
     assert set(found["family"]) == {30}
 
 
@@ -168,13 +198,16 @@ def test_a_change_where_the_control_happens_to_be_near_zero_is_inside_its_spread
     rows = changes(db, [SEED_2.name], [BIGRAM.name])
     near = rows[(rows["change"] == -2 / 3000) & (rows["layer"] == 4)]
     assert len(near) == 2 and near["control_change"].eq(0).all() and near["inside_control"].all()
-    assert (near["change"].abs() <= near["control_spread"]).all() and not rows.loc[rows["change"] < -0.1, "inside_control"].any()
+    assert (near["change"].abs() <= near["control_spread"]).all() and not rows.loc[
+        rows["change"] < -0.1, "inside_control"
+    ].any()
 
 
 def test_a_change_of_one_seed_is_marked_where_seeds_differ_by_as_much(db: Database):
     rows = changes(db)
     changed = rows[rows["change"] != 0]
-    # The control's seed differs from the base by two sentences at most, CoLA's seeds by four; the others differ by six and ten.
+    # The control's seed differs from the base by two sentences at most, CoLA's seeds by four; the others differ by six
+    # and ten.
     assert set(changed.loc[changed["within_seeds"], "model"]) == {CONTROL.name}
     assert changed.loc[changed["model"] == CONTROL.name, "within_seeds"].all()
 
@@ -188,9 +221,14 @@ def test_means_of_lower_and_upper_layers_are_those_of_the_changes(db: Database):
         mine = every[(every["task"] == row.task) & (every["pooling"] == row.pooling) & every["layer"].isin(layers)]
         assert row.mean_change == pytest.approx(mine["change"].mean()) and row.significant == (mine["q"] <= 0.05).sum()
         task = next(task for task in TASKS if task.name == row.task)
-        of = {model: fmean(own_change(model, task, Cell(row.pooling, layer)) for layer in layers) for model in (*SEEDS, CONTROL)}
+        of = {
+            model: fmean(own_change(model, task, Cell(row.pooling, layer)) for layer in layers)
+            for model in (*SEEDS, CONTROL)
+        }
         assert row.control_change == pytest.approx(of[CONTROL])
-        assert (row.seed_low, row.seed_high) == pytest.approx((min(of[one] for one in SEEDS), max(of[one] for one in SEEDS)))
+        assert (row.seed_low, row.seed_high) == pytest.approx(
+            (min(of[one] for one in SEEDS), max(of[one] for one in SEEDS))
+        )
 
 
 @pytest.mark.parametrize("model", [COLA, SEED_2, SEED_3], ids=lambda model: model.name)
@@ -230,9 +268,17 @@ def lighter_store(folder: Path, kept: Callable[[str, dict[str, Any]], bool]) -> 
 
 def of_few_comparisons(table: str, row: dict[str, Any]) -> bool:
     """Whether a run with few comparisons stores this pair: of probes of one kind, at one layer."""
-    if table != "sentence_pairs" or row["with_model"] != BASE.name or row["run_id"] in {run.run_id for run in RUNS if run.model is BASE}:
+    if (
+        table != "sentence_pairs"
+        or row["with_model"] != BASE.name
+        or row["run_id"] in {run.run_id for run in RUNS if run.model is BASE}
+    ):
         return True
-    return row["reading"] != MLP and row["layer"] == row["with_layer"] and not (row["pooling"] == MEAN and row["with_pooling"] == FIRST)
+    return (
+        row["reading"] != MLP
+        and row["layer"] == row["with_layer"]
+        and not (row["pooling"] == MEAN and row["with_pooling"] == FIRST)
+    )
 
 
 def test_counts_that_a_run_does_not_store_come_from_predictions(db: Database, tmp_path: Path):
@@ -256,14 +302,23 @@ def test_without_predictions_no_cell_has_a_fate_even_if_an_early_step_holds(tmp_
 def test_a_run_without_a_probe_that_decides_has_no_fates(tmp_path: Path):
     with open_database(lighter_store(tmp_path, lambda table, row: row.get("reading") != FROZEN)) as fewer:
         found = where_gone(fewer, [COLA.name])
-    assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NOT_TRAINED} and found["frozen"].isna().all()
+    assert (
+        set(found["fate"]) == {""}
+        and set(found.loc[found["counted"], "why"]) == {NOT_TRAINED}
+        and found["frozen"].isna().all()
+    )
 
 
 def test_an_undecided_cell_says_how_many_sentences_it_takes(db: Database):
     row = where_gone(db, [COLA.name]).set_index(["task", "pooling", "layer"]).loc[(COORDINATION.name, MEAN, 3)]
     steps = {"own": Cell(MEAN, 3), "best": Cell(MEAN, row["best_layer"])}
-    disagreements = {name: sum(discordant(COLA, this, COORDINATION, Cell(MEAN, 3))[:2]) / row["n_test"] for name, this in steps.items()}
-    assert row["needed"] == max(math.ceil(9604 * share) for share in disagreements.values()) and row["fate"] == UNDECIDED
+    disagreements = {
+        name: sum(discordant(COLA, this, COORDINATION, Cell(MEAN, 3))[:2]) / row["n_test"]
+        for name, this in steps.items()
+    }
+    assert (
+        row["needed"] == max(math.ceil(9604 * share) for share in disagreements.values()) and row["fate"] == UNDECIDED
+    )
 
 
 def test_shares_of_fates_sum_to_one(db: Database):
@@ -303,7 +358,15 @@ def test_turned_sentences_are_those_that_one_of_two_has_right(db: Database, mode
 
 
 def test_what_is_not_stored_has_no_rows(db: Database):
-    assert turned_sentences(db, "nobody", BIGRAM.name, MEAN, 2).empty and turned_sentences(db, BASE.name, BIGRAM.name, MEAN, 2).empty
-    for table in (accuracies(db, ["nobody"]), changes(db, ["nobody"]), where_gone(db, ["nobody"]), group_means(db, ["nobody"])):
+    assert (
+        turned_sentences(db, "nobody", BIGRAM.name, MEAN, 2).empty
+        and turned_sentences(db, BASE.name, BIGRAM.name, MEAN, 2).empty
+    )
+    for table in (
+        accuracies(db, ["nobody"]),
+        changes(db, ["nobody"]),
+        where_gone(db, ["nobody"]),
+        group_means(db, ["nobody"]),
+    ):
         assert table.empty and len(table.columns)
     assert right(PlantedSentenceRun(BASE, BIGRAM), Cell(MEAN, 3)).sum() == 180 * 15

@@ -26,7 +26,11 @@ def test_steps_are_counted_at_the_last_layer_next_to_score_and_loss(db):
     table = series.steps(db, [COLA.name])
     ranks = states(SERIES[0]).ranks[:, -1]
     swapped = states(SERIES[0]).swapped[:, -1]
-    assert list(table["step"]) == list(STEPS) and set(table["layer"]) == {LAST} and set(table["protection"]) == {"unprotected"}
+    assert (
+        list(table["step"]) == list(STEPS)
+        and set(table["layer"]) == {LAST}
+        and set(table["protection"]) == {"unprotected"}
+    )
     for place, row in enumerate(table.itertuples()):
         before, now = ranks[0] == 1, ranks[place] == 1
         assert row.known == now.sum() and row.lost == (before & ~now).sum() and row.gained == (~before & now).sum()
@@ -38,7 +42,9 @@ def test_steps_are_counted_at_the_last_layer_next_to_score_and_loss(db):
     assert len(series.logged(db, [COLA.name])) == 3
     every = series.steps(db, [COLA.name], k=10, layers=range(LAST + 1))
     assert len(every) == len(STEPS) * (LAST + 1) and set(every["k"]) == {10}
-    assert every.query("layer == @LAST")["known"].tolist() == (states(SERIES[0]).ranks[:, -1] <= 10).sum(axis=1).tolist()
+    assert (
+        every.query("layer == @LAST")["known"].tolist() == (states(SERIES[0]).ranks[:, -1] <= 10).sum(axis=1).tolist()
+    )
 
 
 def test_relations_add_up_to_steps(db):
@@ -71,7 +77,12 @@ def test_the_story_of_every_fact_that_was_known_before(db):
 
 def test_prevention_has_one_point_per_recipe_and_says_which_are_dominated(db):
     points = prevention(db).set_index(["objective", "protection"])
-    assert set(points.index) == {("CoLA", "unprotected"), ("CoLA", "average 0.5"), ("CoLA", "freeze 2"), ("control", "unprotected")}
+    assert set(points.index) == {
+        ("CoLA", "unprotected"),
+        ("CoLA", "average 0.5"),
+        ("CoLA", "freeze 2"),
+        ("control", "unprotected"),
+    }
     first = points.loc[("CoLA", "unprotected")]
     assert (first["seeds"], first["score"], first["score_low"], first["score_high"]) == (2, 0.8, 0.8, 0.8)
     one = states(PREVENTED[1])
@@ -104,7 +115,10 @@ def test_figures_draw_what_the_tables_have(db):
     cells = series.ranks_of_fact(db, COLA.name, "trex", ids()[0])
     ranks = rank_map(cells).data[0]
     assert ranks.text[1][0] == "1" and rank_map(cells[:0]).layout.annotations
-    assert dict(zip(ranks.colorbar.tickvals, ranks.colorbar.ticktext, strict=True))[ranks.z[1][0]] == "1" and ranks.texttemplate is None
+    assert (
+        dict(zip(ranks.colorbar.tickvals, ranks.colorbar.ticktext, strict=True))[ranks.z[1][0]] == "1"
+        and ranks.texttemplate is None
+    )
     points = prevention_points(prevention(db))
     assert {trace.name: trace.marker.symbol for trace in points.data if trace.mode == "markers"} == {
         "plain": "diamond",
@@ -114,7 +128,11 @@ def test_figures_draw_what_the_tables_have(db):
     # The control has no score on the task, so it is no point: a line at what it keeps, as wide as the points.
     control = next(trace for trace in points.data if trace.name == "control")
     kept, scores = prevention(db).query("control")["kept"].iloc[0], prevention(db).query("not control")["score"]
-    assert list(control.y) == [100 * kept] * 2 and list(control.x) == [scores.min(), scores.max()] and control.line.dash == "longdash"
+    assert (
+        list(control.y) == [100 * kept] * 2
+        and list(control.x) == [scores.min(), scores.max()]
+        and control.line.dash == "longdash"
+    )
     longer = prevention(db).query("protection == 'unprotected' and not control").assign(steps=1000)
     drawn = prevention_points(pd.concat([prevention(db), longer])).data
     assert {trace.name for trace in drawn if trace.marker.symbol == "diamond"} == {
@@ -123,7 +141,11 @@ def test_figures_draw_what_the_tables_have(db):
     }
     # Of two points at one place, the second one's name stands elsewhere.
     twins = prevention(db).query("protection == 'unprotected' and not control")
-    named = [one for one in prevention_points(pd.concat([twins, twins], ignore_index=True)).data if one.mode == "markers+text"]
+    named = [
+        one
+        for one in prevention_points(pd.concat([twins, twins], ignore_index=True)).data
+        if one.mode == "markers+text"
+    ]
     assert named[0].textposition != named[1].textposition
     ends = {"top": "kept_high", "middle": "kept", "bottom": "kept_low"}
     assert [one.y[0] for one in named] == [100 * twins[ends[one.textposition.split()[0]]].iloc[0] for one in named]

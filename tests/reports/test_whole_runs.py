@@ -104,7 +104,9 @@ def other_text(tmp_path):
 
 def test_values_of_other_sentences_are_not_compared_with_a_models(other_text):
     found = values(other_text, [COLA.name])
-    assert len(found) and found[["base_value", "control_value"]].isna().all().all() and not found["inside_control"].any()
+    assert (
+        len(found) and found[["base_value", "control_value"]].isna().all().all() and not found["inside_control"].any()
+    )
     assert perplexities(other_text, [COLA.name])["control_log_change"].isna().all()
 
 

@@ -22,7 +22,9 @@ PARTS = ("heads", "memory", "probing", "live", "edges", "pages", "clicks")
 def bench(
     parts: Annotated[list[str] | None, typer.Argument(help=f"Any of {', '.join(PARTS)}; none means all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Small slices, to check that it runs; the ratios are not meaningful.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small slices, to check that it runs; the ratios are not meaningful.")
+    ] = False,
 ) -> None:
     """Measure our speed against named alternatives in the same run, at BERT-base size with random weights.
 
@@ -46,12 +48,18 @@ def table(rows: "Sequence[Measurement]") -> str:
     """The measurements in words, three lines each."""
     lines = []
     for row in rows:
-        alternative = "" if row.alternative_seconds is None else f"; {row.alternative}: {seconds(row.alternative_seconds)}"
+        alternative = (
+            "" if row.alternative_seconds is None else f"; {row.alternative}: {seconds(row.alternative_seconds)}"
+        )
         ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
         bound = (
-            "" if row.bound is None else f" ({'at most' if row.at_most else 'at least'} {row.bound:g}: {'kept' if row.met() else 'MISSED'})"
+            ""
+            if row.bound is None
+            else f" ({'at most' if row.at_most else 'at least'} {row.bound:g}: {'kept' if row.met() else 'MISSED'})"
         )
-        lines.append(f"{row.name}: {ratio}{bound}\n  ours: {seconds(row.ours_seconds)}{alternative}\n  equal: {row.equal}")
+        lines.append(
+            f"{row.name}: {ratio}{bound}\n  ours: {seconds(row.ours_seconds)}{alternative}\n  equal: {row.equal}"
+        )
         if row.note:
             lines.append(f"  note: {row.note}")
     return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""Seconds from a click to a still page in a real browser, against a bare Streamlit page with one Plotly figure in the same run."""
+"""Seconds from a click to a still page in a real browser, against a bare Streamlit page with one Plotly figure in the
+same run.
+"""
 
 import logging
 import os
@@ -96,16 +98,25 @@ def measure(quick: bool = False) -> list[Measurement]:
                     words = ", ".join(f"{seconds:.2f}" for seconds in mine[what])
                     rows.append(
                         Measurement(
-                            f"{page}, click to still page, {what}: ours by bare", a, BARE, b, a / b, None, True, "nothing to compare",
+                            f"{page}, click to still page, {what}: ours by bare",
+                            a,
+                            BARE,
+                            b,
+                            a / b,
+                            None,
+                            True,
+                            "nothing to compare",
                             f"same browser, one after the other; {words} s",
                         )
-                    )  # fmt: skip
+                    )
         browser.close()
     return rows
 
 
 def _times(browser: Any, address: str, turned: Turned, rounds: int) -> dict[str, list[float]]:
-    """Seconds of each kind of click; every round is a session of its own, and the first opens the first page of a new server."""
+    """Seconds of each kind of click; every round is a session of its own, and the first opens the first page of a new
+    server.
+    """
     found: dict[str, list[float]] = {what: [] for what in WHAT}
     for number in range(rounds + 1):
         context = browser.new_context(viewport={"width": 1280, "height": 900})
@@ -139,7 +150,11 @@ def _served(module: Sequence[str], environment: dict[str, str]) -> Iterator[str]
     # Users' Python keeps compiled modules; a server that compiles them again takes twice as long to start.
     kept = {"PYTHONDONTWRITEBYTECODE": ""}
     server = subprocess.Popen(
-        words, cwd=REPOSITORY, env={**os.environ, **kept, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        words,
+        cwd=REPOSITORY,
+        env={**os.environ, **kept, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         for _ in range(480):

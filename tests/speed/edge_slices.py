@@ -1,4 +1,6 @@
-"""Tasks in the shape of the eight, on shipped sentences, because the speed of probes does not depend on the meaning of labels."""
+"""Tasks in the shape of the eight, on shipped sentences, because the speed of probes does not depend on the meaning of
+labels.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

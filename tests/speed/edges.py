@@ -91,16 +91,20 @@ def authors_way(encoder: Encoder, folder: Path, quick: bool) -> list[Measurement
         theirs += epoch * steps * sum(taken) / len(taken) * len(keys)
     once = encoding / distinct * DISTINCT * sum(size.records for size in sizes) / sum(size.records for size in SIZES)
     note = (
-        f"extrapolated to the training parts of {len(sizes)} tasks from {steps} steps of {BATCH} sentences for each task (one call of our "
-        f"training, with its start and an evaluation; theirs at layers {' and '.join(map(str, TIMED_LAYERS))}) and {distinct} sentences "
-        f"encoded and written; encoder {once / 3600:.2f} h, our epoch {ours / 3600:.2f} h; evaluations left out; "
-        f"{thread_count()} threads"
+        f"extrapolated to the training parts of {len(sizes)} tasks from {steps} steps of {BATCH} sentences for each"
+        " task (one call of our training, with its start and an evaluation; theirs at layers"
+        f" {' and '.join(map(str, TIMED_LAYERS))}) and {distinct} sentences encoded and written; encoder"
+        f" {once / 3600:.2f} h, our epoch {ours / 3600:.2f} h; evaluations left out; {thread_count()} threads"
     )
     rows = []
     for epochs, bound in BOUNDS.items():
         mine, other = once + epochs * ours, epochs * theirs
         name = f"edge probing, {len(sizes)} tasks x {len(keys)} layers at BERT-base's size, epochs: {epochs}"
-        rows.append(Measurement(name, mine, "the authors' way: encoder in every step", other, other / mine, bound, False, equal, note))
+        rows.append(
+            Measurement(
+                name, mine, "the authors' way: encoder in every step", other, other / mine, bound, False, equal, note
+            )
+        )
     return rows
 
 
@@ -133,5 +137,11 @@ def _equal_ways(task: _Task, encoder: Encoder) -> str:
         batch = batch_of(few.data.train, few.data.train_states, targets, CPU)
         got = torch.sigmoid(logits_of(trained.flat, trained.shape, mask_of([key], encoder.layers), batch))[0]
     far = float((got - wanted).abs().max())
-    require_equal(far < NEAR, f"probabilities of {task.size.task} at layer {layer} are up to {far:.1e} apart after {EQUAL_STEPS} steps")
-    return f"sentences, start and batches; probabilities after {EQUAL_STEPS} steps at layer {layer} within {far:.0e} (states in 16 bits)"
+    require_equal(
+        far < NEAR,
+        f"probabilities of {task.size.task} at layer {layer} are up to {far:.1e} apart after {EQUAL_STEPS} steps",
+    )
+    return (
+        f"sentences, start and batches; probabilities after {EQUAL_STEPS} steps at layer {layer} within {far:.0e}"
+        " (states in 16 bits)"
+    )

@@ -23,13 +23,16 @@ def fill_mask(folder: Path) -> FillMaskPipeline:
 
 
 def best_batch(pipe: FillMaskPipeline, prompts: Sequence[str]) -> int:
-    """The batch size with which the pipeline is fastest on all of these prompts; on fewer prompts another size may be faster."""
+    """The batch size with which the pipeline is fastest on all of these prompts; on fewer prompts another size may be
+    faster.
+    """
     pipe(list(prompts[:1]))
     return min(BATCHES, key=lambda size: seconds_of(lambda: pipe(list(prompts), batch_size=size)))
 
 
 def far_apart(ids: Sequence[int], logs: Sequence[float], wanted: Sequence[Mapping[str, Any]]) -> float:
-    """Maximum distance of the log-probabilities of best tokens from the pipeline's log-probabilities of the same tokens.
+    """Maximum distance of the log-probabilities of best tokens from the pipeline's log-probabilities of the same
+    tokens.
 
     Tokens must be the same, except for a token that ties with the pipeline's last one.
 

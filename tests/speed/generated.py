@@ -1,8 +1,8 @@
 """A store of made-up predictions at the paper's size, as real files: what pages and queries are timed on.
 
-Nothing here was computed by a model. Ranks, tokens and log-probabilities are drawn so that they look like a run's: ranks fall
-through the layers, facts differ in how hard they are, a fine-tuned model loses some in its last layers. Equal sizes give equal
-files; they are made once.
+Nothing here was computed by a model. Ranks, tokens and log-probabilities are drawn so that they look like a run's:
+ranks fall through the layers, facts differ in how hard they are, a fine-tuned model loses some in its last layers.
+Equal sizes give equal files; they are made once.
 """
 
 import hashlib
@@ -101,7 +101,10 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
         mine = [fact for fact in facts if fact.probe_set == probe_set]
         write_table("facts", [_fact_row(fact) for fact in mine], folder / f"facts-{probe_set}.parquet")
     relations = shipped_relations().values()
-    rows = [{"relation": one.name, "probe_set": one.probe_set, "label": one.label, "cardinality": one.cardinality} for one in relations]
+    rows = [
+        {"relation": one.name, "probe_set": one.probe_set, "label": one.label, "cardinality": one.cardinality}
+        for one in relations
+    ]
     write_table("relations", rows, folder / "relations.parquet")
     words = [token(number) for number in range(TOKENS)]
     tokens = {
@@ -113,7 +116,10 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
     }
     write_table("vocabulary", tokens, folder / "vocabulary.parquet")
     exposure = np.random.default_rng(0).choice(len(_EXPOSURES), len(facts), p=(0.3, 0.3, 0.1, 0.3))
-    keys = {f"{fact.relation}\t{fact.subject}\t{fact.object}": _EXPOSURES[n] for fact, n in zip(facts, exposure, strict=True)}
+    keys = {
+        f"{fact.relation}\t{fact.subject}\t{fact.object}": _EXPOSURES[n]
+        for fact, n in zip(facts, exposure, strict=True)
+    }
     said = {"model": [BASE] * len(keys), "fact_key": list(keys), "exposure": list(keys.values())}
     write_table("exposure", said, folder / "exposure.parquet")
     hardness = np.random.default_rng(1).normal(0, 2.2, len(facts)).astype(np.float32)
@@ -129,13 +135,17 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
         table = _predictions(run, number, ids.take(pa.array(own)), hardness[own], answers[own], size.top_k)
         write_table("predictions", table, folder / f"predictions-{run.run_id}.parquet")
         row = as_stored("runs", [_run_row(run, len(own), size.top_k)])
-        counted = count_facts(beside | {"facts": of_set[run.probe_set], "runs": row, "predictions": as_stored("predictions", table)})
+        counted = count_facts(
+            beside | {"facts": of_set[run.probe_set], "runs": row, "predictions": as_stored("predictions", table)}
+        )
         write_table("known", counted.pop("known"), folder / f"known-{run.run_id}.parquet")
         for name, rows in counted.items():
             counts.setdefault(name, []).append(rows)
     for name, parts in counts.items():
         write_table(name, pa.concat_tables(parts), folder / f"{name}.parquet")
-    write_table("runs", [_run_row(run, len(places[run.probe_set]), size.top_k) for run in runs], folder / "runs.parquet")
+    write_table(
+        "runs", [_run_row(run, len(places[run.probe_set]), size.top_k) for run in runs], folder / "runs.parquet"
+    )
     _write_training(folder, runs)
 
 
@@ -196,7 +206,9 @@ def _runs(size: Size) -> list[_Run]:
     return found
 
 
-def _predictions(run: _Run, number: int, ids: pa.Array, hardness: np.ndarray, answers: np.ndarray, top_k: int) -> pa.Table:
+def _predictions(
+    run: _Run, number: int, ids: pa.Array, hardness: np.ndarray, answers: np.ndarray, top_k: int
+) -> pa.Table:
     """The rows of a run, by fact and layer."""
     rng = np.random.default_rng((3, number))
     n = len(ids)
@@ -221,7 +233,9 @@ def _predictions(run: _Run, number: int, ids: pa.Array, hardness: np.ndarray, an
     has_other = run.probe_set in ("trex", "google_re")
     return pa.table(
         {
-            "run_id": pa.DictionaryArray.from_arrays(pa.array(np.zeros(n * LAYERS, np.int8)), pa.array([run.run_id])).cast(pa.string()),
+            "run_id": pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(n * LAYERS, np.int8)), pa.array([run.run_id])
+            ).cast(pa.string()),
             "fact_id": ids.take(pa.array(np.repeat(np.arange(n), LAYERS))),
             "layer": np.tile(np.arange(LAYERS, dtype=np.uint8), n),
             "gold_rank": rank.ravel(),
@@ -242,18 +256,41 @@ def _fact_row(fact: Fact) -> dict:
 def _run_row(run: _Run, n: int, top_k: int) -> dict:
     assert run.probe_set in PROBE_SETS
     return {
-        "run_id": run.run_id, "model": run.model, "model_revision": "made up", "base": run.base, "objective": run.objective,
-        "head": run.head, "seed": 0, "role": "primary", "template_set": "default", "top_k": top_k, "probe_set": run.probe_set,
-        "layers": LAYERS, "n_read": n, "n_probed": n, "left_out": "{}", "tokenizer": TOKENIZER, "dtype": "float32", "device": "none",
-        "code_version": "made up", "created": "2026-01-01T00:00:00+00:00", "config": run.config,
-    }  # fmt: skip
+        "run_id": run.run_id,
+        "model": run.model,
+        "model_revision": "made up",
+        "base": run.base,
+        "objective": run.objective,
+        "head": run.head,
+        "seed": 0,
+        "role": "primary",
+        "template_set": "default",
+        "top_k": top_k,
+        "probe_set": run.probe_set,
+        "layers": LAYERS,
+        "n_read": n,
+        "n_probed": n,
+        "left_out": "{}",
+        "tokenizer": TOKENIZER,
+        "dtype": "float32",
+        "device": "none",
+        "code_version": "made up",
+        "created": "2026-01-01T00:00:00+00:00",
+        "config": run.config,
+    }
 
 
 def _write_training(folder: Path, runs: list[_Run]) -> None:
     """What fine-tuning changed, model by model."""
     tuned = list({run.model: run for run in runs if run.base}.values())
     drift = [
-        {"model": run.model, "base": run.base, "layer": layer, "drift": 0.01 * (1 + layer) * (1 + number % 6), "parameters": 7_087_872}
+        {
+            "model": run.model,
+            "base": run.base,
+            "layer": layer,
+            "drift": 0.01 * (1 + layer) * (1 + number % 6),
+            "parameters": 7_087_872,
+        }
         for number, run in enumerate(tuned)
         for layer in range(LAYERS)
     ]

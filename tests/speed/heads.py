@@ -97,7 +97,13 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 
 def _against_straightforward(
-    encoder: Encoder, model: torch.nn.Module, recipe: HeadRecipe, text: MaskedText, layer: LayerStates, steps: int, encoding: float
+    encoder: Encoder,
+    model: torch.nn.Module,
+    recipe: HeadRecipe,
+    text: MaskedText,
+    layer: LayerStates,
+    steps: int,
+    encoding: float,
 ) -> list[Measurement]:
     ours = HeadStep(encoder, recipe, steps, most_positions(recipe, text))
     theirs = Straightforward(encoder, model, recipe, text, steps)
@@ -111,24 +117,31 @@ def _against_straightforward(
     step, slow = median(times[0][1:]), median(times[1][1:])
     far, moved = _distance(ours.weights(), theirs.weights(), start)
     equal = (
-        f"masks, batches and order; after {steps} steps no tensor of the head differs by more than {far:.1e} of its norm "
-        f"(at most {NEAR:g} is let pass), or {moved:.1e} of what training changed"
+        f"masks, batches and order; after {steps} steps no tensor of the head differs by more than {far:.1e} of its"
+        f" norm (at most {NEAR:g} is let pass), or {moved:.1e} of what training changed"
     )
     require_equal(far < NEAR, equal)
-    spread = f"ours {min(times[0][1:]):.2f} to {max(times[0][1:]):.2f} s, theirs {min(times[1][1:]):.1f} to {max(times[1][1:]):.1f} s"
+    spread = (
+        f"ours {min(times[0][1:]):.2f} to {max(times[0][1:]):.2f} s, theirs {min(times[1][1:]):.1f} to"
+        f" {max(times[1][1:]):.1f} s"
+    )
     found = []
     for epochs, bound in ((EPOCHS, 10.0), (1, None)):
         mine, other = encoding + LAYERS * epochs * step, LAYERS * epochs * slow
         note = (
-            f"seconds for each {BLOCKS_A_STEP} blocks of text, extrapolated from {steps - 1} steps of one layer ({spread}) and "
-            f"{encoding:.2f} s of encoder, disk included; validation left out in both"
+            f"seconds for each {BLOCKS_A_STEP} blocks of text, extrapolated from {steps - 1} steps of one layer"
+            f" ({spread}) and {encoding:.2f} s of encoder, disk included; validation left out in both"
         )
         name = f"training full heads, {LAYERS} layers, {epochs} epoch{'s' if epochs > 1 else ''}"
-        found.append(Measurement(name, mine, "straightforward procedure", other, other / mine, bound, False, equal, note))
+        found.append(
+            Measurement(name, mine, "straightforward procedure", other, other / mine, bound, False, equal, note)
+        )
     return found
 
 
-def _distance(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor], start: dict[str, torch.Tensor]) -> tuple[float, float]:
+def _distance(
+    ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor], start: dict[str, torch.Tensor]
+) -> tuple[float, float]:
     """Largest norm of a tensor's difference, by the tensor's norm and by the norm of what training changed."""
     apart = {name: float((ours[name] - theirs[name]).norm()) for name in ours}
     by_norm = max(apart[name] / float(theirs[name].norm()) for name in ours)

@@ -1,4 +1,6 @@
-"""Time of all layers' predictions for a typed sentence, against one call of transformers' ``fill-mask`` for the last layer."""
+"""Time of all layers' predictions for a typed sentence, against one call of transformers' ``fill-mask`` for the last
+layer.
+"""
 
 from statistics import median, quantiles
 
@@ -13,7 +15,8 @@ from tests.speed.trex_prompts import bench_folder, trex_prompts
 
 #: Word pieces of the sentence, including special tokens.
 PIECES = 10
-#: Kind of head -> how many calls of ``fill-mask`` it may take; the weights of ``full`` heads alone are 3.6 times as many to read.
+#: Kind of head -> how many calls of ``fill-mask`` it may take; the weights of ``full`` heads alone are 3.6 times as
+#: many to read.
 BOUNDS = {"logit_lens": 1.3, "tied": 1.3, "full": 4.0}
 
 
@@ -26,7 +29,9 @@ def measure(quick: bool = False) -> list[Measurement]:
     prompt = next(fact.prompt for fact in facts if len(tokenize([fact.prompt], encoder)[0]) == PIECES)
     text, rows = prompt, []
     for kind, bound in BOUNDS.items():
-        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers)]
+        heads = [
+            encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers)
+        ]
         live = LiveModel(encoder, heads, kind)
         ours, theirs = alternate(
             lambda live=live: live.ask(prompt, TOP, check=lambda: None),  # type: ignore[misc]
@@ -36,10 +41,13 @@ def measure(quick: bool = False) -> list[Measurement]:
         last, wanted = live.ask(prompt, TOP).layers[-1].tokens, pipe(text)
         far = far_apart([token.id for token in last], [token.log_probability for token in last], wanted)
         require_equal(
-            far < NEAR, f"{kind}: got {[token.token for token in last]} for {prompt!r}, expected {[one['token_str'] for one in wanted]}"
+            far < NEAR,
+            f"{kind}: got {[token.token for token in last]} for {prompt!r}, expected"
+            f" {[one['token_str'] for one in wanted]}",
         )
         spread = "; ".join(
-            f"{who} {q[0] * 1000:.0f} to {q[2] * 1000:.0f} ms" for who, q in (("ours", quantiles(ours)), ("theirs", quantiles(theirs)))
+            f"{who} {q[0] * 1000:.0f} to {q[2] * 1000:.0f} ms"
+            for who, q in (("ours", quantiles(ours)), ("theirs", quantiles(theirs)))
         )
         rows.append(
             Measurement(
@@ -51,7 +59,8 @@ def measure(quick: bool = False) -> list[Measurement]:
                 bound,
                 True,
                 f"the {TOP} best tokens of the last layer, log-probabilities within {far:.0e}",
-                f"medians of {rounds} alternating calls, {PIECES} tokens, {thread_count()} threads; middle half {spread}",
+                f"medians of {rounds} alternating calls, {PIECES} tokens, {thread_count()} threads; middle half"
+                f" {spread}",
             )
         )
     return rows

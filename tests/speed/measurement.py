@@ -83,10 +83,11 @@ def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: 
 
 
 def random_bert_base(folder: Path) -> Path:
-    """Folder of a model of BERT-base's size: 12 layers of 768, 30,522 tokens, random weights of seed 0; it is made once.
+    """Folder of a model of BERT-base's size: 12 layers of 768, 30,522 tokens, random weights of seed 0; it is made
+    once.
 
-    Speed does not depend on weights. The WordPiece tokenizer is real: the shipped model's tokens, and made-up words that
-    no word of a text starts with, so texts have the same word pieces as in the shipped model.
+    Speed does not depend on weights. The WordPiece tokenizer is real: the shipped model's tokens, and made-up words
+    that no word of a text starts with, so texts have the same word pieces as in the shipped model.
     """
     place = folder / "random-bert-base"
     if place.is_dir():
@@ -101,7 +102,9 @@ def random_bert_base(folder: Path) -> Path:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         BertForMaskedLM(BertConfig(pad_token_id=shipped["[PAD]"])).save_pretrained(temporary)
-    BertTokenizer(vocab={token: number for number, token in enumerate(tokens)}, do_lower_case=True).save_pretrained(temporary)
+    BertTokenizer(vocab={token: number for number, token in enumerate(tokens)}, do_lower_case=True).save_pretrained(
+        temporary
+    )
     try:
         temporary.rename(place)
     except OSError:

@@ -49,8 +49,13 @@ def measure(quick: bool = False) -> list[Measurement]:
         ("peak memory of probing with full heads (GB)", "probe_slice", 64 if quick else SHARD + 64, 4.0, 0),
     ):
         with TemporaryDirectory(prefix=f"{function}-", dir=source.parent) as folder:
-            code = f"from tests.speed.memory import {function} as work, report; report(work, {str(source)!r}, {folder!r}, {amount})"
-            run = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
+            code = (
+                f"from tests.speed.memory import {function} as work, report; report(work, {str(source)!r}, {folder!r},"
+                f" {amount})"
+            )
+            run = subprocess.run(
+                [sys.executable, "-c", code], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True
+            )
         found = Peak(**json.loads(run.stdout.splitlines()[-1]))
         note = f"measured on a slice: {found.done}; {found.loaded / 1e9:.2f} GB before the work"
         if more:
@@ -93,7 +98,9 @@ def peak_bytes() -> int:
 
 
 def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
-    """States of all layers of a short text, then one layer's full head, through the function that ``train-heads`` calls."""
+    """States of all layers of a short text, then one layer's full head, through the function that ``train-heads``
+    calls.
+    """
     from probing.models.heads.masked_states import StatesCache
     from probing.models.heads.recipe import HeadRecipe, text_sha256
     from probing.models.heads.training import train_heads
@@ -110,7 +117,9 @@ def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
         blocks_per_step=BLOCKS_A_STEP,
     )
     train_heads(encoder, train, valid, recipe, folder / "heads", StatesCache(folder / "states"), layers=[LAYER])
-    return f"about {blocks} blocks of {BLOCK} pieces, states of all layers, the head of one, checkpoint and head written"
+    return (
+        f"about {blocks} blocks of {BLOCK} pieces, states of all layers, the head of one, checkpoint and head written"
+    )
 
 
 def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
@@ -148,4 +157,7 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
         code_version=__version__,
     )
     paths = probe_shards(ProbeWork(encoder, heads, facts, answers, config, folder / "shards", folder / "states"))
-    return f"{len(facts):,} facts and as many about another subject, {len(heads)} heads, {len(paths)} shards of at most {SHARD:,} facts"
+    return (
+        f"{len(facts):,} facts and as many about another subject, {len(heads)} heads, {len(paths)} shards of at most"
+        f" {SHARD:,} facts"
+    )

@@ -16,7 +16,9 @@ Query = Callable[[], Any]
 
 
 def overviews(db: Database) -> dict[str, Query]:
-    """Queries of counts: what the overview pages read, for one family of seven models with one kind of head on all probe sets."""
+    """Queries of counts: what the overview pages read, for one family of seven models with one kind of head on all
+    probe sets.
+    """
     family = _family(run_queries.runs(db))
     ids = list(family["run_id"])
     trex = family[family["probe_set"] == "trex"]

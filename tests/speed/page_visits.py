@@ -1,7 +1,9 @@
 """Visits every page of the app in a separate process and prints the time of each page and the memory of all.
 
-A program: ``python -m tests.speed.page_visits ROUNDS`` with ``PROBING_SNAPSHOT`` and ``PROBING_CACHE`` set prints one JSON object.
-The pages run in Streamlit's own test harness, which runs the same scripts in the same runtime as the server, without a browser.
+A program: ``python -m tests.speed.page_visits ROUNDS`` with ``PROBING_SNAPSHOT`` and ``PROBING_CACHE`` set prints one
+    JSON object.
+The pages run in Streamlit's own test harness, which runs the same scripts in the same runtime as the server, without a
+browser.
 """
 
 import json
@@ -17,7 +19,9 @@ from probing.core.registry import REPOSITORY
 from probing.ui.frame import navigation
 
 #: Page -> its file; Ask last: it loads a model, which stays.
-PAGES = dict(sorted(((words, file) for file, (_, words, _) in navigation.PAGES.items()), key=lambda page: page[0] == "Ask"))
+PAGES = dict(
+    sorted(((words, file) for file, (_, words, _) in navigation.PAGES.items()), key=lambda page: page[0] == "Ask")
+)
 _TUNED = [f"bert-base-uncased-{name}" for name in ("qa-squad-2", "mlm-squad", "rank-msmarco", "mlm-msmarco")]
 #: Page -> kind and key of the widget that its reader turns most, and values that it does not have at first.
 TURNED: dict[str, tuple[str, str, list[Any]]] = {
@@ -31,7 +35,8 @@ _WARM_UPS = 2
 
 
 def visit(page: str, rounds: int) -> dict[str, Any]:
-    """Seconds of a page: first, the same view again, another view for the first time, and with every cache of numbers emptied.
+    """Seconds of a page: first, the same view again, another view for the first time, and with every cache of numbers
+    emptied.
 
     Raises:
         RuntimeError: if the page shows an error, or shows something else without its caches.
@@ -61,7 +66,14 @@ def visit(page: str, rounds: int) -> dict[str, Any]:
             getattr(app, kind)(key=key).set_value(value)
             other.append(_seconds(app, page))
     figures = len(app.get("plotly_chart"))
-    return {"page": page, "first": first, "again": again, "other": other, "anew": min(anew, default=None), "figures": figures}
+    return {
+        "page": page,
+        "first": first,
+        "again": again,
+        "other": other,
+        "anew": min(anew, default=None),
+        "figures": figures,
+    }
 
 
 def _seconds(app: AppTest, page: str) -> float:
@@ -75,7 +87,9 @@ def _seconds(app: AppTest, page: str) -> float:
 
 def _shown(app: AppTest) -> list[str]:
     """What a reader sees: words and figures."""
-    words = [str(one.value) for kind in ("title", "markdown", "caption", "info", "warning") for one in getattr(app, kind)]
+    words = [
+        str(one.value) for kind in ("title", "markdown", "caption", "info", "warning") for one in getattr(app, kind)
+    ]
     return words + [chart.proto.spec for chart in app.get("plotly_chart")]
 
 

@@ -77,7 +77,10 @@ def measure(quick: bool = False) -> list[Measurement]:
                     f"{of}; medians in ms, uncached: {words}",
                 )
             )
-    for name, words in (("bytes", "every page but Ask"), ("bytes_with_ask", "every page, including Ask with the shipped model")):
+    for name, words in (
+        ("bytes", "every page but Ask"),
+        ("bytes_with_ask", "every page, including Ask with the shipped model"),
+    ):
         gib = found[name] / 2**30
         rows.append(
             Measurement(

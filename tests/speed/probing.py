@@ -23,7 +23,9 @@ from tests.speed.trex_prompts import Asked, bench_folder, trex_prompts
 
 
 def measure(quick: bool = False) -> list[Measurement]:
-    """Thirteen layers by ``logit_lens`` and by ``full`` heads, each against one pass and against thirteen passes of ``fill-mask``."""
+    """Thirteen layers by ``logit_lens`` and by ``full`` heads, each against one pass and against thirteen passes of
+    ``fill-mask``.
+    """
     count, rounds = (64, 1) if quick else (512, 2)
     folder = random_bert_base(bench_folder())
     encoder = load_encoder(folder, device="cpu")
@@ -33,41 +35,73 @@ def measure(quick: bool = False) -> list[Measurement]:
     batch = best_batch(pipe, prompts)
     rows = []
     for kind in ("logit_lens", "full"):
-        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers)]
+        heads = [
+            encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers)
+        ]
         ours, theirs = alternate(
             lambda heads=heads: ask_all(encoder, heads, asked),  # type: ignore[misc]
             lambda: pipe(prompts, batch_size=batch),
             rounds,
         )
         equal = _agreement(ask_all(encoder, heads, asked), pipe(prompts, batch_size=batch), prompts, encoder, asked)
-        spread = f"{min(ours):.1f} to {max(ours):.1f} s against {min(theirs):.1f} to {max(theirs):.1f} s in {rounds} rounds"
+        spread = (
+            f"{min(ours):.1f} to {max(ours):.1f} s against {min(theirs):.1f} to {max(theirs):.1f} s in {rounds} rounds"
+        )
         note = (
-            f"{count} of {asked.of:,} shipped T-REx-like prompts, evenly spread, extrapolated to all; {spread}; {thread_count()} threads; "
-            f"fill-mask at batch size {batch}, the best of {', '.join(map(str, BATCHES))}; ours tokenises, ranks, writes states and shards"
+            f"{count} of {asked.of:,} shipped T-REx-like prompts, evenly spread, extrapolated to all; {spread};"
+            f" {thread_count()} threads; fill-mask at batch size {batch}, the best of {', '.join(map(str, BATCHES))};"
+            " ours tokenises, ranks, writes states and shards"
         )
         whole = asked.of / count
         one, other = median(ours) * whole, median(theirs) * whole
         layers = encoder.layers
         rows += [
             Measurement(
-                f"probing, {kind}, {layers} layers: {layers} fill-mask passes by ours", one, f"{layers} passes of fill-mask",
-                layers * other, layers * other / one, 11, False, equal, note,
+                f"probing, {kind}, {layers} layers: {layers} fill-mask passes by ours",
+                one,
+                f"{layers} passes of fill-mask",
+                layers * other,
+                layers * other / one,
+                11,
+                False,
+                equal,
+                note,
             ),
             Measurement(
-                f"probing, {kind}, {layers} layers: ours by one fill-mask pass", one, "one pass of fill-mask, the last layer alone", other,
-                one / other, 1.2, True, equal, note,
+                f"probing, {kind}, {layers} layers: ours by one fill-mask pass",
+                one,
+                "one pass of fill-mask, the last layer alone",
+                other,
+                one / other,
+                1.2,
+                True,
+                equal,
+                note,
             ),
-        ]  # fmt: skip
+        ]
     return rows
 
 
 def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> dict[str, np.ndarray]:
     """Probes a shard like ``probing probe``, including tokenization and writing, and returns its columns."""
     config = RunConfig(
-        model=encoder.name, weights=encoder.weights_id, model_revision="local", base="", objective="mlm", head="bench", head_recipe="",
-        seed=0, probe_set="trex", template_set="default", facts_sha256=facts_sha256(asked.facts, asked.answers), top_k=TOP,
-        dtype="float32", threads=thread_count(), shard=len(asked.facts), code_version="",
-    )  # fmt: skip
+        model=encoder.name,
+        weights=encoder.weights_id,
+        model_revision="local",
+        base="",
+        objective="mlm",
+        head="bench",
+        head_recipe="",
+        seed=0,
+        probe_set="trex",
+        template_set="default",
+        facts_sha256=facts_sha256(asked.facts, asked.answers),
+        top_k=TOP,
+        dtype="float32",
+        threads=thread_count(),
+        shard=len(asked.facts),
+        code_version="",
+    )
     with tempfile.TemporaryDirectory(dir=bench_folder()) as work, contextlib.redirect_stderr(io.StringIO()):
         folder = Path(work)
         (path,) = probe_shards(ProbeWork(encoder, heads, asked.facts, asked.answers, config, folder, folder / "states"))
@@ -78,7 +112,8 @@ def _agreement(columns: dict[str, np.ndarray], theirs: list, prompts: list[str],
     """Compares the last layer's best tokens, those of full heads being a copy of the lens here; in words.
 
     Raises:
-        ProbingError: if a prompt's tokens differ otherwise than by the order of near scores, or their log-probabilities differ.
+        ProbingError: if a prompt's tokens differ otherwise than by the order of near scores, or their log-probabilities
+            differ.
     """
     found = dict(zip(prompts, theirs, strict=True))
     same = 0
@@ -86,7 +121,13 @@ def _agreement(columns: dict[str, np.ndarray], theirs: list, prompts: list[str],
         answer = found[fact.prompt]
         ids, logs = columns["top_ids"][-1, n].tolist(), columns["top_logp"][-1, n].tolist()
         far = far_apart(ids, logs, answer)
-        require_equal(far < NEAR, f"log-probabilities of {fact.prompt!r} by {far:.1e}, tokens {ids} and {[one['token'] for one in answer]}")
+        require_equal(
+            far < NEAR,
+            f"log-probabilities of {fact.prompt!r} by {far:.1e}, tokens {ids} and {[one['token'] for one in answer]}",
+        )
         same += ids == [one["token"] for one in answer]
     near = len(asked.facts) - same
-    return f"the {TOP} best tokens of the last layer, in order, of {same} prompts; of {near} more except for scores nearer than {NEAR}"
+    return (
+        f"the {TOP} best tokens of the last layer, in order, of {same} prompts; of {near} more except for scores nearer"
+        f" than {NEAR}"
+    )

@@ -28,7 +28,8 @@ def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
     assert (runs["model"].nunique(), runs["head"].nunique(), runs["probe_set"].nunique()) == (7, 3, 4)
     # Its ranks with a swapped subject are drawn, and no subject is stored.
     assert {problem.partition(": ")[2].partition(" ")[2] for problem in check_store([store])} == {
-        "facts have ranks with a swapped subject, and none of another answer is stored; delete its files and run `probe` again"
+        "facts have ranks with a swapped subject, and none of another answer is stored; delete its files and run"
+        " `probe` again"
     }
 
 
@@ -38,7 +39,9 @@ def test_equal_sizes_give_equal_bytes_and_are_made_once(store, tmp_path):
     assert make_store(place.parents[1], SMALL) == store
     assert {path.name: path.stat().st_mtime_ns for path in place.iterdir()} == before
     other = make_store(tmp_path, SMALL)
-    assert {path.name: path.read_bytes() for path in other.iterdir()} == {path.name: path.read_bytes() for path in place.iterdir()}
+    assert {path.name: path.read_bytes() for path in other.iterdir()} == {
+        path.name: path.read_bytes() for path in place.iterdir()
+    }
 
 
 def test_a_right_answer_stands_where_its_rank_says(store):

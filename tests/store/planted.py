@@ -70,8 +70,8 @@ class PlantedRun:
     """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.
 
     ``facts`` replaces the probe set's own, ``top`` gives the id of the token that is put first if the right answer is
-    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; without
-    ``swapped`` there are no swapped subjects, as in compact runs; ``version`` is that of the program.
+    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration;
+    without ``swapped`` there are no swapped subjects, as in compact runs; ``version`` is that of the program.
     """
 
     model: str = "nesia-mini"
@@ -172,19 +172,39 @@ def lender_rows(run: PlantedRun) -> list[dict[str, str]]:
     run_id, asked = run.run_id, run.asked
     ids = [fact.fact_id for fact in asked]
     pairs = zip(ids, swapped_subjects(asked), strict=True)
-    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+    return [
+        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]}
+        for fact_id, lender in pairs
+        if lender is not None
+    ]
 
 
 def run_row(run: PlantedRun) -> dict[str, Any]:
     """The row of ``runs``: one fact was left out."""
     n = len(run.asked)
     return {
-        "run_id": run.run_id, "model": run.model, "model_revision": "planted", "base": run.base, "objective": run.objective,
-        "head": run.head, "seed": run.seed, "role": run.role, "template_set": run.template_set, "top_k": 10, "probe_set": run.probe_set,
-        "layers": run.layers, "n_read": n + 1, "n_probed": n, "left_out": json.dumps({"object is several tokens": 1}),
-        "tokenizer": TOKENIZER, "dtype": "float32", "device": "cpu", "code_version": run.version, "created": "2026-01-01T00:00:00Z",
+        "run_id": run.run_id,
+        "model": run.model,
+        "model_revision": "planted",
+        "base": run.base,
+        "objective": run.objective,
+        "head": run.head,
+        "seed": run.seed,
+        "role": run.role,
+        "template_set": run.template_set,
+        "top_k": 10,
+        "probe_set": run.probe_set,
+        "layers": run.layers,
+        "n_read": n + 1,
+        "n_probed": n,
+        "left_out": json.dumps({"object is several tokens": 1}),
+        "tokenizer": TOKENIZER,
+        "dtype": "float32",
+        "device": "cpu",
+        "code_version": run.version,
+        "created": "2026-01-01T00:00:00Z",
         "config": run.config,
-    }  # fmt: skip
+    }
 
 
 def token_rows(tokens: Sequence[str], tokenizer: str = TOKENIZER) -> list[dict[str, Any]]:
@@ -227,7 +247,8 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
         }
         write_table("exposure", rows_of_exposure, folder / "exposure-nesia-mini.parquet")
         relations = [
-            {"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()
+            {"relation": name, "probe_set": "trex", "label": label, "cardinality": kind}
+            for name, (label, kind) in _LABELS.items()
         ]
         write_table("relations", relations, folder / "relations.parquet")
         for run in runs:
@@ -240,15 +261,27 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
 def _counts(run: PlantedRun, exposure: tuple[tuple[str, str], ...]) -> dict[str, pa.Table]:
     """What is counted of a planted run, once for all tests."""
     rows = {
-        "runs": [run_row(run)], "predictions": prediction_rows(run), "facts": _fact_rows(run.asked),
+        "runs": [run_row(run)],
+        "predictions": prediction_rows(run),
+        "facts": _fact_rows(run.asked),
         "vocabulary": token_rows((*TOKENS, *UNUSED)),
         "exposure": [{"model": "nesia-mini", "fact_key": key, "exposure": kind} for key, kind in exposure],
-    }  # fmt: skip
+    }
     return counted(KINDS[FACTS], {table: as_stored(table, found) for table, found in rows.items()})
 
 
 def _fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
-    columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
+    columns = [
+        "fact_id",
+        "probe_set",
+        "relation",
+        "subject",
+        "object",
+        "prompt",
+        "template",
+        "answer_in_subject",
+        "pred",
+    ]
     return [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
 
 
@@ -263,6 +296,8 @@ def forget_predictions(folder: Path, run: PlantedRun) -> None:
         (folder / run.run_id / f"{table}-{run.run_id}.parquet").unlink(missing_ok=True)
 
 
-def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, exposure: Mapping[str, str] | None = None) -> Path:
+def plant_store(
+    folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, exposure: Mapping[str, str] | None = None
+) -> Path:
     """Plants runs (or a name of ``VARIANTS``) in ``folder / "runs"``, which it returns."""
     return plant_runs(folder / "runs", VARIANTS[runs] if isinstance(runs, str) else runs, exposure)

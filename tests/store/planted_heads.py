@@ -1,4 +1,6 @@
-"""A family read by several kinds of heads: which model keeps what under which kind is planted; some runs are stored as counts only."""
+"""A family read by several kinds of heads: which model keeps what under which kind is planted; some runs are stored as
+counts only.
+"""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +31,11 @@ KNOWN = {
 
 def recipe(head: str) -> str:
     """The recipe that a run's configuration and the table of head training name."""
-    return "" if head == "logit_lens" else json.dumps({"kind": head, **({} if head == "least_squares" else {"start": "pre-trained"})})
+    return (
+        ""
+        if head == "logit_lens"
+        else json.dumps({"kind": head, **({} if head == "least_squares" else {"start": "pre-trained"})})
+    )
 
 
 def headed(model: str, head: str) -> PlantedRun:
@@ -79,7 +85,9 @@ def training_rows(model: str = BASE) -> list[dict]:
 
 def plant_training(folder: Path, rows: Sequence[dict] | None = None) -> Path:
     """Writes the file of head training of the base."""
-    write_table("head_training", training_rows() if rows is None else list(rows), folder / "head_training-planted.parquet")
+    write_table(
+        "head_training", training_rows() if rows is None else list(rows), folder / "head_training-planted.parquet"
+    )
     return folder
 
 

@@ -49,9 +49,21 @@ DAMAGE = {
         lambda rows: [*rows, *({**row, "target": 900} for row in rows[:5])],
         "the target 900 of dev",
     ),
-    "number of a label": ("edge_predictions", lambda rows: first(rows, ANY, top=77), "the label number 77, its task has 4 labels"),
-    "gold of an answer": ("edge_predictions", lambda rows: first(rows, ANY, p_gold=[]), "other gold labels than their targets"),
-    "label numbers": ("edge_labels", lambda rows: first(rows, ANY, label=9), "no labels of its task srl are stored, or not all"),
+    "number of a label": (
+        "edge_predictions",
+        lambda rows: first(rows, ANY, top=77),
+        "the label number 77, its task has 4 labels",
+    ),
+    "gold of an answer": (
+        "edge_predictions",
+        lambda rows: first(rows, ANY, p_gold=[]),
+        "other gold labels than their targets",
+    ),
+    "label numbers": (
+        "edge_labels",
+        lambda rows: first(rows, ANY, label=9),
+        "no labels of its task srl are stored, or not all",
+    ),
     "gold label": ("edge_targets", lambda rows: first(rows, ANY, gold=[12]), "the label number 12"),
     "memory": ("edge_targets", lambda rows: first(rows, ANY, memory=[12]), "the label number 12"),
 }
@@ -75,7 +87,11 @@ def test_runs_of_two_folders_that_differ_are_named(tmp_path):
     assert any("differ from those with the same" in problem for problem in check_store([one, two]))
 
     def again(table, rows):
-        return [row | {"device": "cuda", "created": "2027-01-01T00:00:00Z"} for row in rows] if table == "edge_runs" else rows
+        return (
+            [row | {"device": "cuda", "created": "2027-01-01T00:00:00Z"} for row in rows]
+            if table == "edge_runs"
+            else rows
+        )
 
     assert check_store([one, plant_edge_runs(tmp_path / "three", [RUN], again)]) == []
 

@@ -45,7 +45,9 @@ def _predictions(rows: list[dict]) -> Callable[[Path], object]:
 
 
 def _run(**changes: object) -> Callable[[Path], object]:
-    return lambda folder: write_table("runs", [run_row(RUN) | changes], folder / RUN.run_id / f"runs-{RUN.run_id}.parquet")
+    return lambda folder: write_table(
+        "runs", [run_row(RUN) | changes], folder / RUN.run_id / f"runs-{RUN.run_id}.parquet"
+    )
 
 
 def _truncate(folder: Path) -> None:
@@ -54,16 +56,32 @@ def _truncate(folder: Path) -> None:
 
 
 #: Of a row at layer 0 that is missing, there twice, or of a fact that is not stored.
-OTHER = "layer_counts, swapped_counts, answer_counts, answer_clusters: other rows than its predictions give; run `probe` again"
+OTHER = (
+    "layer_counts, swapped_counts, answer_counts, answer_clusters: other rows than its predictions give; run `probe`"
+    " again"
+)
 FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "truncated": (_truncate, ["relations.parquet"]),
-    "foreign": (lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"), ["not written by this program"]),
-    "row missing": (_predictions(ROWS[1:]), [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)", OTHER]),
+    "foreign": (
+        lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"),
+        ["not written by this program"],
+    ),
+    "row missing": (
+        _predictions(ROWS[1:]),
+        [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)", OTHER],
+    ),
     "row repeated": (
         _predictions([*ROWS, ROWS[0]]),
-        ["1 rows repeat the key", "41 predictions, expected 40 (10 facts x 4 layers); 1 of them repeat a fact and layer", OTHER],
+        [
+            "1 rows repeat the key",
+            "41 predictions, expected 40 (10 facts x 4 layers); 1 of them repeat a fact and layer",
+            OTHER,
+        ],
     ),
-    "orphan": (_predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]), ["1 facts of its predictions are in no facts file", OTHER]),
+    "orphan": (
+        _predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]),
+        ["1 facts of its predictions are in no facts file", OTHER],
+    ),
     "other rank": (
         _predictions([ROWS[0] | {"gold_rank": 7}, *ROWS[1:]]),
         ["layer_counts, swapped_counts, answer_clusters: other rows than"],
@@ -73,7 +91,10 @@ FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "config not canonical": (_run(config=RUN.config.replace(":", ": ")), ["not canonical JSON"]),
     "config not JSON": (_run(config="{"), ["not JSON"]),
     "left out": (_run(left_out="many"), ["left_out is not JSON"]),
-    "tokenizer": (_run(tokenizer="other"), ["no vocabulary file has its tokenizer 'other'", "answer_counts: other rows than"]),
+    "tokenizer": (
+        _run(tokenizer="other"),
+        ["no vocabulary file has its tokenizer 'other'", "answer_counts: other rows than"],
+    ),
     "no run row": (lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(), ["has rows of predictions"]),
     "no predictions": (lambda f: forget_predictions(f, RUN), []),
     "second vocabulary": (
@@ -121,7 +142,9 @@ COUNTS: tuple[tuple[str, dict, str], ...] = (
 
 
 @pytest.mark.parametrize(("table", "change", "said"), COUNTS, ids=[f"{table} {change}" for table, change, _ in COUNTS])
-def test_counts_that_cannot_be_are_named_and_a_file_with_impossible_ones_is_not_read(tmp_path: Path, table: str, change: dict, said: str):
+def test_counts_that_cannot_be_are_named_and_a_file_with_impossible_ones_is_not_read(
+    tmp_path: Path, table: str, change: dict, said: str
+):
     source = plant_runs(tmp_path / "runs")
     forget_predictions(source, RUN)
     path = source / RUN.run_id / f"{table}-{RUN.run_id}.parquet"
@@ -136,7 +159,9 @@ def test_counts_that_cannot_be_are_named_and_a_file_with_impossible_ones_is_not_
 def test_a_run_without_counts_is_named(tmp_path: Path, table: str):
     source = plant_runs(tmp_path / "runs")
     (source / RUN.run_id / f"{table}-{RUN.run_id}.parquet").unlink()
-    assert any(f"run {RUN.run_id}: {table}" in one and "counts of 0 facts, expected 10" in one for one in check_store([source]))
+    assert any(
+        f"run {RUN.run_id}: {table}" in one and "counts of 0 facts, expected 10" in one for one in check_store([source])
+    )
 
 
 def test_counts_that_do_not_belong_to_what_is_stored_beside_them_are_named(tmp_path: Path):
@@ -149,7 +174,10 @@ def test_counts_that_do_not_belong_to_what_is_stored_beside_them_are_named(tmp_p
     plant_runs(source, exposure={})
     plant_runs(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "exposure-nesia-mini.parquet", source)
-    assert any("8 of its facts are counted with another exposure to the base's training text" in one for one in check_store([source]))
+    assert any(
+        "8 of its facts are counted with another exposure to the base's training text" in one
+        for one in check_store([source])
+    )
 
 
 def test_of_a_run_in_two_folders_the_first_ones_rows_count_however_they_are_divided_into_files(tmp_path: Path):
@@ -169,7 +197,9 @@ def test_of_a_run_in_two_folders_the_first_ones_rows_count_however_they_are_divi
 
 def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):
     one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two")
-    write_table("runs", [run_row(RUN) | {"device": "cuda", "created": "2027"}], two / RUN.run_id / f"runs-{RUN.run_id}.parquet")
+    write_table(
+        "runs", [run_row(RUN) | {"device": "cuda", "created": "2027"}], two / RUN.run_id / f"runs-{RUN.run_id}.parquet"
+    )
     assert check_store([one, two]) == []
     _predictions([ROWS[0] | {"gold_rank": 7}, *ROWS[1:]])(two)
     (problem,) = check_store([one, two])
@@ -187,5 +217,7 @@ def test_facts_that_differ_in_the_name_of_their_template_set_only_are_no_contrad
     rows = read_table(source / "facts-trex.parquet", "facts").to_pylist()
     write_table("facts", [row | {"template_set": "lama"} for row in rows], source / "facts-of-lama.parquet")
     assert check_store([source]) == []
-    write_table("facts", [row | {"template_set": "lama", "object": "else"} for row in rows], source / "facts-of-lama.parquet")
+    write_table(
+        "facts", [row | {"template_set": "lama", "object": "else"} for row in rows], source / "facts-of-lama.parquet"
+    )
     assert "differ from those with the same ['fact_id']" in check_store([source])[0]

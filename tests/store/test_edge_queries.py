@@ -11,7 +11,19 @@ from probing.store.database import Database
 from probing.store.edges import queries
 from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, tasks_of_texts, traces
 from probing.store.opening import open_database
-from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, own_too, plant_edge_runs, plant_edges, planted_part, run_rows
+from tests.edges_planted import (
+    POS,
+    ROLES,
+    RUNS,
+    SRL,
+    TASKS,
+    PlantedEdgeRun,
+    own_too,
+    plant_edge_runs,
+    plant_edges,
+    planted_part,
+    run_rows,
+)
 
 #: The runs of one model that a page of sentences looks at.
 SHOWN = [PlantedEdgeRun(task=task) for task in TASKS]
@@ -97,10 +109,21 @@ def slow_sentences(filters: dict) -> dict[str, tuple[int, int, int]]:
 
 
 FILTERS = [
-    {}, {"task": "srl"}, {"label": "ARG0"}, {"task": "proto-roles", "label": "volition"}, {"unseen": True}, {"settled": 0}, {"settled": 3},
-    {"kind": "ambiguous"}, {"kind": "ambiguous", "task": "srl"}, {"kind": "revised", "unseen": True}, {"out_of_order": ("srl", "pos")},
-    {"out_of_order": ("pos", "srl"), "kind": "revised", "task": "srl"}, {"out_of_order": ("proto-roles", "pos")}, {"label": "nothing"},
-]  # fmt: skip
+    {},
+    {"task": "srl"},
+    {"label": "ARG0"},
+    {"task": "proto-roles", "label": "volition"},
+    {"unseen": True},
+    {"settled": 0},
+    {"settled": 3},
+    {"kind": "ambiguous"},
+    {"kind": "ambiguous", "task": "srl"},
+    {"kind": "revised", "unseen": True},
+    {"out_of_order": ("srl", "pos")},
+    {"out_of_order": ("pos", "srl"), "kind": "revised", "task": "srl"},
+    {"out_of_order": ("proto-roles", "pos")},
+    {"label": "nothing"},
+]
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
@@ -137,7 +160,11 @@ def test_words_are_given_where_the_licence_allows_it(db: Database):
 def test_the_tasks_of_a_text_are_those_whose_data_have_it(db: Database):
     open_text, closed_text = (planted_part(task, "dev").records[0].sha256 for task in (POS, ROLES))
     found = tasks_of_texts(db, "dev", [open_text, closed_text, "0" * 64])
-    assert list(found.itertuples(index=False, name=None)) == [("pos", open_text), ("srl", open_text), ("proto-roles", closed_text)]
+    assert list(found.itertuples(index=False, name=None)) == [
+        ("pos", open_text),
+        ("srl", open_text),
+        ("proto-roles", closed_text),
+    ]
     assert tasks_of_texts(db, "train", [open_text]).empty
 
 
@@ -150,7 +177,9 @@ def test_our_own_sentences_have_traces_and_change_no_score(db: Database, tmp_pat
         assert len(queries.edge_runs(own)) == len(SHOWN), "no run is left out"
         assert queries.score_counts(own, IDS).equals(queries.score_counts(db, IDS))
         assert queries.sentence_counts(own, IDS, "dev").equals(queries.sentence_counts(db, IDS, "dev"))
-        assert set(sentences(own, IDS, "own", limit=100)["text"]) == {record.text for record in planted_part(POS, "dev").records}
+        assert set(sentences(own, IDS, "own", limit=100)["text"]) == {
+            record.text for record in planted_part(POS, "dev").records
+        }
     assert set(queries.traced_parts(db)["part"]) == {"dev", "test"}
 
 
@@ -166,7 +195,9 @@ def test_traces_are_the_planted_answers_by_name(db: Database):
         labels = names[one["task"]]
         for row in one["rows"]:
             got = rows[one["task"], one["target"], row["layer"]]
-            assert set(got["gold"]) == one["labels"] and got["predicted"] == [labels[label] for label in row["predicted"]]
+            assert set(got["gold"]) == one["labels"] and got["predicted"] == [
+                labels[label] for label in row["predicted"]
+            ]
             assert (got["top"], got["wrong"]) == (labels[row["top"]], labels[row["wrong"]])
             assert (got["p_gold"], got["p_wrong"], got["p_top"], got["p_sum"]) == (
                 row["p_gold"],
@@ -204,7 +235,10 @@ def test_counts_of_scores_are_those_of_labels_that_count(db: Database):
         assert len(found) == len(targets)
         for row in found.itertuples():
             key = (row.run_id, row.part, row.layer)
-            assert [row.tp, row.fp, row.fn, row.targets] == [*(expected[*key, name] for name in ("tp", "fp", "fn")), targets[key]]
+            assert [row.tp, row.fp, row.fn, row.targets] == [
+                *(expected[*key, name] for name in ("tp", "fp", "fn")),
+                targets[key],
+            ]
 
 
 def test_tasks_are_in_the_papers_order(db: Database):

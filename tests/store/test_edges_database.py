@@ -1,4 +1,6 @@
-"""Edge probing among the results: rows of the files, runs next to those on facts, and what is counted of predictions."""
+"""Edge probing among the results: rows of the files, runs next to those on facts, and what is counted of
+predictions.
+"""
 
 import itertools
 import tracemalloc
@@ -15,7 +17,17 @@ from probing.store.database import Database
 from probing.store.kinds import KINDS
 from probing.store.opening import open_database
 from probing.store.parquet import read_table
-from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
+from tests.edges_planted import (
+    PARTS,
+    POS,
+    RUNS,
+    SRL,
+    PlantedEdgeRun,
+    plant_edge_runs,
+    plant_edges,
+    planted_part,
+    run_rows,
+)
 
 STORED = [run for run in RUNS if run.stores_predictions]
 
@@ -29,7 +41,11 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 def test_runs_of_edge_probing_have_kind_and_provenance_and_are_no_runs_on_facts(db: Database):
     runs = db.query("SELECT * FROM runs").set_index("run_id")
     assert set(runs["kind"]) == {"edges"} and set(runs.index) == {run.run_id for run in RUNS}
-    assert runs.loc[RUNS[0].run_id, ["weights", "recipe", "dtype"]].tolist() == ["nesia-mini trained", '{"width":16}', "float32"]
+    assert runs.loc[RUNS[0].run_id, ["weights", "recipe", "dtype"]].tolist() == [
+        "nesia-mini trained",
+        '{"width":16}',
+        "float32",
+    ]
     assert run_queries.runs(db).empty
     of_edges = db.query("SELECT run_id, kind, weights, task FROM runs_of_edges").set_index("run_id")
     assert of_edges.loc[RUNS[0].run_id].tolist() == ["cumulative", "nesia-mini trained", "pos"]
@@ -49,7 +65,9 @@ def slow_counts(run: PlantedEdgeRun) -> Counter:
     return counts
 
 
-@pytest.mark.parametrize("run", STORED, ids=lambda run: f"{run.model}-{run.task.name}-{run.kind}-{run.encoder}-{run.seed}")
+@pytest.mark.parametrize(
+    "run", STORED, ids=lambda run: f"{run.model}-{run.task.name}-{run.kind}-{run.encoder}-{run.seed}"
+)
 def test_counts_by_sentence_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
     found = db.query("SELECT * FROM edge_sentence_counts WHERE run_id = $run", {"run": run.run_id})
     got: Counter = Counter()
@@ -59,7 +77,9 @@ def test_counts_by_sentence_are_those_of_the_predictions(db: Database, run: Plan
     assert +got == +slow_counts(run)
 
 
-@pytest.mark.parametrize("run", STORED, ids=lambda run: f"{run.model}-{run.task.name}-{run.kind}-{run.encoder}-{run.seed}")
+@pytest.mark.parametrize(
+    "run", STORED, ids=lambda run: f"{run.model}-{run.task.name}-{run.kind}-{run.encoder}-{run.seed}"
+)
 def test_traces_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
     found = db.query("SELECT * FROM edge_traces WHERE run_id = $run", {"run": run.run_id}).set_index(["part", "target"])
     assert len(found) == sum(len(planted_part(run.task, part).targets) for part in PARTS)
@@ -84,7 +104,10 @@ def overflowing(table: str, rows: list) -> list:
         return [row | {"unseen_labels": 10**9} for row in rows]
     if table == "edge_targets":
         # Counts are summed by sentence.
-        return [row | {"unknown_gold": 10**9, "sentence": rows[0]["sentence"]} if row["part"] == "dev" else row for row in rows]
+        return [
+            row | {"unknown_gold": 10**9, "sentence": rows[0]["sentence"]} if row["part"] == "dev" else row
+            for row in rows
+        ]
     return rows
 
 

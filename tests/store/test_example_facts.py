@@ -7,7 +7,8 @@ from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
 FACTS = planted_facts("trex")
-#: Number of a fact -> its ranks by layer. Planted swapped ranks are 5 * (number % 3) more, so that those of 0, 3, 6, 9 equal their own.
+#: Number of a fact -> its ranks by layer. Planted swapped ranks are 5 * (number % 3) more, so that those of 0, 3, 6, 9
+#: equal their own.
 RANKS = {
     1: (9, 1, 1, 1),  # right from the first layer on, and "paris" is the commonest birthplace
     4: (9, 9, 1, 1),  # right late; French, the commonest language
@@ -40,14 +41,19 @@ def test_what_no_guess_explains_comes_first_then_what_is_known_from_an_upper_lay
 
 def test_of_alike_facts_one_that_a_fine_tuned_model_finds_inside_only_comes_first(opened, tmp_path):
     first, second = numbers(example_facts(opened, LATE.run_id), "late")
-    tuned = PlantedRun(model="tuned", base=LATE.model, rank=lambda number, layer: (9, 1, 9, 9)[layer] if number == second else 50)
+    tuned = PlantedRun(
+        model="tuned", base=LATE.model, rank=lambda number, layer: (9, 1, 9, 9)[layer] if number == second else 50
+    )
     with open_database(plant_store(tmp_path, [LATE, tuned])) as both:
         assert numbers(example_facts(both, LATE.run_id), "late") == [first, second]
         assert numbers(example_facts(both, LATE.run_id, tuned=(tuned.run_id,)), "late") == [second, first]
 
 
 def test_no_more_are_given_than_asked_for(opened):
-    assert example_facts(opened, SHOWN.run_id, limit=1).groupby("kind")["fact_id"].count().to_dict() == {"late": 1, "lost": 1}
+    assert example_facts(opened, SHOWN.run_id, limit=1).groupby("kind")["fact_id"].count().to_dict() == {
+        "late": 1,
+        "lost": 1,
+    }
 
 
 def test_the_answer_in_its_own_subject_is_no_example(opened):

@@ -115,13 +115,18 @@ def test_the_rank_of_another_model_stands_next_to_the_facts(db: Database):
     other = next(one for one in SEVERAL[1:] if one.probe_set == RUN.probe_set)
     found = search_facts(db, RUN.run_id, other=other.run_id).set_index("fact_id")["their_last_rank"]
     ranks = {f.fact_id: other.rank(number, other.layers - 1) for number, f in enumerate(other.asked)}
-    assert all(pd.isna(rank) if fact not in ranks else rank == ranks[fact] for fact, rank in found.items()) and found.notna().any()
+    assert (
+        all(pd.isna(rank) if fact not in ranks else rank == ranks[fact] for fact, rank in found.items())
+        and found.notna().any()
+    )
 
 
 def test_pages_join_to_the_whole(db: Database):
     for order in ORDERS:
         whole = search_facts(db, RUN.run_id, order=order)["fact_id"].tolist()
-        pages = [search_facts(db, RUN.run_id, order=order, offset=at, limit=3)["fact_id"].tolist() for at in range(0, 12, 3)]
+        pages = [
+            search_facts(db, RUN.run_id, order=order, offset=at, limit=3)["fact_id"].tolist() for at in range(0, 12, 3)
+        ]
         assert [fact_id for page in pages for fact_id in page] == whole
         assert len(set(whole)) == len(FACTS)
 
@@ -137,7 +142,9 @@ def test_orders(db: Database):
     )
 
 
-@pytest.mark.parametrize("wrong", [{"order": "subject; DROP TABLE facts"}, {"limit": MAX_ROWS + 1}, {"limit": -1}, {"offset": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"order": "subject; DROP TABLE facts"}, {"limit": MAX_ROWS + 1}, {"limit": -1}, {"offset": -1}]
+)
 def test_unknown_orders_and_long_pages_are_refused(db: Database, wrong):
     with pytest.raises(ValueError, match="expected"):
         search_facts(db, RUN.run_id, **wrong)
@@ -212,14 +219,23 @@ def test_an_empty_store_has_no_facts(tmp_path: Path):
 def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path):
     answers, template = ("paris", "berlin", "rome"), "[X] was born in [Y] ."
     subjects = [f"Person {n}" if n % 7 else f"{answers[n % 3]} {n}" for n in range(300)]
-    facts = tuple(Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects))
+    facts = tuple(
+        Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects)
+    )
     run = PlantedRun(facts=facts, layers=5)
     draw = random.Random(1)
-    rows = [row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")} for row in prediction_rows(run)]
+    rows = [
+        row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")}
+        for row in prediction_rows(run)
+    ]
     plant_runs(tmp_path / "runs", [run])
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
     count(tmp_path / "runs", run)
-    borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, swapped_subjects(facts), strict=True) if lender is not None}
+    borrowed = {
+        one.fact_id: facts[lender]
+        for one, lender in zip(facts, swapped_subjects(facts), strict=True)
+        if lender is not None
+    }
     of_fact = defaultdict(list)
     for row in rows:
         of_fact[row["fact_id"]].append(row)

@@ -1,4 +1,6 @@
-"""Results are read where they are stored: what is new appears, what is damaged is left out by name, and nothing is written."""
+"""Results are read where they are stored: what is new appears, what is damaged is left out by name, and nothing is
+written.
+"""
 
 import ast
 import os
@@ -53,7 +55,9 @@ def test_without_files_every_table_is_empty(tmp_path):
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    with pytest.raises(StoreError, match=f"no folder {tmp_path / 'nowhere'}; expected one with files such as predictions-<run>.parquet"):
+    with pytest.raises(
+        StoreError, match=f"no folder {tmp_path / 'nowhere'}; expected one with files such as predictions-<run>.parquet"
+    ):
         open_database(tmp_path / "nowhere")
 
 
@@ -89,8 +93,9 @@ def test_a_run_without_counts_is_left_out_with_what_to_do(folder):
     with open_database(folder) as db:
         assert ids(db) == {OTHER.run_id}
         (why,) = db.left_out["why"]
-    assert why == (
-        f"the run {RUN.run_id} has no rows of layer_counts; run `probe` again, or delete the files that have {RUN.run_id} in their name"
+    assert (
+        why == f"the run {RUN.run_id} has no rows of layer_counts; run `probe` again, or delete the files that have"
+        f" {RUN.run_id} in their name"
     )
 
 
@@ -107,8 +112,13 @@ def test_the_first_of_two_folders_with_a_run_counts(tmp_path):
 
 def test_facts_and_relations_of_several_files_are_together_and_each_is_one_row(tmp_path):
     several = tmp_path / "several"
-    one, two = (plant_runs(several / name, runs) for name, runs in (("one", [RUN]), ("two", [RUN, PlantedRun(probe_set="questions")])))
-    renamed = [row | {"label": "another label"} for row in read_table(two / "relations.parquet", "relations").to_pylist()]
+    one, two = (
+        plant_runs(several / name, runs)
+        for name, runs in (("one", [RUN]), ("two", [RUN, PlantedRun(probe_set="questions")]))
+    )
+    renamed = [
+        row | {"label": "another label"} for row in read_table(two / "relations.parquet", "relations").to_pylist()
+    ]
     write_table("relations", [*renamed, renamed[0] | {"relation": "P9999"}], two / "relations.parquet")
     with open_database(one, two) as db:
         found = db.query("SELECT count(*) AS n, count(DISTINCT fact_id) AS ids FROM facts").iloc[0]
@@ -153,7 +163,9 @@ def test_a_damaged_file_is_left_out_by_name_and_all_others_are_read(folder, monk
 def test_impossible_numbers_are_found_when_a_file_is_opened_be_it_small_or_large(folder, rows):
     """Large files have the smallest and largest values of each column; small ones are read."""
     path = file_of(folder, "predictions")
-    planted = [row | {"fact_id": f"{number}-{row['fact_id']}"} for number in range(rows) for row in prediction_rows(RUN)]
+    planted = [
+        row | {"fact_id": f"{number}-{row['fact_id']}"} for number in range(rows) for row in prediction_rows(RUN)
+    ]
     planted[-1]["gold_logp"] = 0.5
     write_table("predictions", planted, path)
     assert (parquet.check_file(path, "predictions").row_group(0).column(0).statistics is None) == (rows == 1)
@@ -234,7 +246,9 @@ def test_a_folder_that_may_not_be_written_is_read_as_any_other(folder):
         before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
     with open_database(folder) as db:
         assert len(paired_facts(db, RUN.run_id, OTHER.run_id, 1)) == len(RUN.asked)
-    assert before == {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+    assert before == {
+        path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()
+    }
 
 
 def test_queries_in_many_threads_give_what_they_give_alone(tmp_path):
@@ -279,11 +293,16 @@ with open_database(Path(sys.argv[1])) as db:
 def test_three_hundred_runs_are_read_by_a_process_that_may_open_256_files(tmp_path):
     folder = plant_runs(tmp_path, [RUN])
     copied = {
-        table: read_table(file_of(folder, table), table) for table in ("predictions", "known", "layer_counts", "total_counts", "runs")
+        table: read_table(file_of(folder, table), table)
+        for table in ("predictions", "known", "layer_counts", "total_counts", "runs")
     }
     for number in range(299):
         for table, rows in copied.items():
-            write_table(table, rows.set_column(0, "run_id", [[f"{number:016x}"] * len(rows)]), folder / f"{table}-{number:016x}.parquet")
+            write_table(
+                table,
+                rows.set_column(0, "run_id", [[f"{number:016x}"] * len(rows)]),
+                folder / f"{table}-{number:016x}.parquet",
+            )
     asked = [sys.executable, "-c", _MANY, str(folder), RUN.asked[0].fact_id]
     done = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["300", "300", "300", "300", "0"]
@@ -291,7 +310,9 @@ def test_three_hundred_runs_are_read_by_a_process_that_may_open_256_files(tmp_pa
 
 @pytest.mark.slow
 def test_thirty_readers_see_no_wrong_row_while_runs_are_added_replaced_and_deleted(tmp_path):
-    """Every state that a reader can meet has the run that stays; of the run that comes and goes, all rows are of one version or none."""
+    """Every state that a reader can meet has the run that stays; of the run that comes and goes, all rows are of one
+    version or none.
+    """
     spare = {rank: tmp_path / f"rank-{rank}" for rank in (3, 7)}
     for rank, place in spare.items():
         plant_runs(place, [PlantedRun(seed=1, rank=lambda number, layer, rank=rank: rank)])
@@ -328,7 +349,9 @@ def test_thirty_readers_see_no_wrong_row_while_runs_are_added_replaced_and_delet
             for path in sorted(there.iterdir(), key=lambda path: not path.name.startswith("runs-")):
                 path.unlink()
             continue
-        files = sorted((spare[3 if turn % 2 else 7] / guest.run_id).iterdir(), key=lambda path: path.name.startswith("runs-"))
+        files = sorted(
+            (spare[3 if turn % 2 else 7] / guest.run_id).iterdir(), key=lambda path: path.name.startswith("runs-")
+        )
         for path in files:
             shutil.copyfile(path, there / f"{path.name}.part")
             (there / f"{path.name}.part").replace(there / path.name)

@@ -95,7 +95,8 @@ def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path, 
         lambda: has_predictions(tmp_path, ONE_MODEL[0].run_id, len(ROWS), print),
     ):
         with pytest.raises(
-            NewerVersionError, match=r"predictions-\w+\.parquet has schema version 99, expected 1: a newer version wrote it"
+            NewerVersionError,
+            match=r"predictions-\w+\.parquet has schema version 99, expected 1: a newer version wrote it",
         ):
             asked()
     assert path.read_bytes() == newer
@@ -145,7 +146,9 @@ def test_a_killed_write_leaves_nothing_under_the_final_name(tmp_path: Path):
     )
     target = tmp_path / "exposure.parquet"
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", program, str(target)], env=os.environ | {"PYTHONPATH": str(root)}, cwd=root, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(target)], env=os.environ | {"PYTHONPATH": str(root)}, cwd=root, check=False
+    )
     assert done.returncode == -9
     assert not target.exists()
     assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]

@@ -79,17 +79,23 @@ def test_aggregate_is_the_sum_over_the_rows(db: Database, exposures, answer_in_s
         gold, answer = [row["gold_rank"] for row in rows], [row["answer_rank"] for row in rows]
         other = [row["other_rank"] for row in rows if row["other_rank"] is not None]
         assert line.n == len(rows)
-        assert (line.hits_1, line.hits_10, line.hits_100) == tuple(sum(rank <= k for rank in gold) for k in (1, 10, 100))
+        assert (line.hits_1, line.hits_10, line.hits_100) == tuple(
+            sum(rank <= k for rank in gold) for k in (1, 10, 100)
+        )
         # To 36 binary places, so that sums do not depend on the order of adding.
         shares = ([1 / rank for rank in gold], [1 / rank**2 for rank in gold], [1 / rank for rank in answer])
         for got, of in zip(
-            (line.sum_reciprocal_rank, line.sum_squared_reciprocal_rank, line.sum_answer_reciprocal_rank), shares, strict=True
+            (line.sum_reciprocal_rank, line.sum_squared_reciprocal_rank, line.sum_answer_reciprocal_rank),
+            shares,
+            strict=True,
         ):
             assert got == sum(math.floor(share * 2**36 + 0.5) for share in of) / 2**36
             assert math.isclose(got, sum(of), abs_tol=1e-11 * len(of))
         assert line.answer_hits_1 == answer.count(1)
         assert line.other_n == len(other)
-        assert (line.other_1, line.other_10, line.other_100) == tuple(sum(rank <= k for rank in other) for k in (1, 10, 100))
+        assert (line.other_1, line.other_10, line.other_100) == tuple(
+            sum(rank <= k for rank in other) for k in (1, 10, 100)
+        )
 
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
@@ -224,7 +230,15 @@ def counted(folder: Path) -> Iterator[Database]:
 
 _REPORTS: dict[str, Callable[..., pd.DataFrame]] = {
     one.__name__: one
-    for one in (precision, precision_by_relation, total, forgotten, relation_forgetting, run_queries.majority, run_queries.exposures)
+    for one in (
+        precision,
+        precision_by_relation,
+        total,
+        forgotten,
+        relation_forgetting,
+        run_queries.majority,
+        run_queries.exposures,
+    )
 } | {
     "answers": lambda db, ids, *given: by_layer(db, ids, "answer_p_at_1", "macro", *given),
     "mrr": lambda db, ids, *given: by_layer(db, ids, "mrr", "micro", *given),
@@ -240,7 +254,9 @@ def _equal_but_over_answers(found: pd.DataFrame, expected: pd.DataFrame) -> None
 
 
 @pytest.mark.parametrize("report", _REPORTS.values(), ids=_REPORTS)
-def test_counts_alone_say_what_predictions_say_of_relations(full: Database, counted: Database, report: Callable[..., pd.DataFrame]):
+def test_counts_alone_say_what_predictions_say_of_relations(
+    full: Database, counted: Database, report: Callable[..., pd.DataFrame]
+):
     ids = [run.run_id for run in (BASE, *ALONE)]
     found, expected = report(counted, ids), report(full, ids)
     if report is total:
@@ -252,7 +268,9 @@ def test_counts_alone_say_what_predictions_say_of_relations(full: Database, coun
     _equal_but_over_answers(found, expected)
 
 
-@pytest.mark.parametrize("report", [precision, forgotten, relation_forgetting, run_queries.majority, run_queries.totals])
+@pytest.mark.parametrize(
+    "report", [precision, forgotten, relation_forgetting, run_queries.majority, run_queries.totals]
+)
 def test_counts_alone_can_be_filtered(full: Database, counted: Database, report: Callable[..., pd.DataFrame]):
     kept = {"exposures": ("stated",), "answer_in_subject": False}
     found = report(counted, [TUNED.run_id], **kept)
@@ -261,7 +279,9 @@ def test_counts_alone_can_be_filtered(full: Database, counted: Database, report:
 
 
 def test_runs_say_which_are_counted_and_check_is_content(counted: Database, folder: Path):
-    assert run_queries.runs(counted).set_index("run_id")["counted"].to_dict() == {run.run_id: run in ALONE for run in (BASE, *ALONE)}
+    assert run_queries.runs(counted).set_index("run_id")["counted"].to_dict() == {
+        run.run_id: run in ALONE for run in (BASE, *ALONE)
+    }
     assert check_store([folder / "counted"]) == []
 
 
@@ -273,8 +293,14 @@ def test_what_needs_facts_has_no_row_of_a_counted_run(counted: Database):
     assert paired_with_yardsticks(counted, BASE.run_id, TUNED.run_id, 1).empty
     assert early_exit(counted, [BASE.run_id, TUNED.run_id])["run_id"].tolist() == [BASE.run_id]
     assert set(answer_drift(counted, [BASE.run_id, TUNED.run_id])["run_id"]) == {BASE.run_id}
-    assert count_facts(counted, BASE.run_id) == 10 and count_facts(counted, TUNED.run_id) == 0 and search_facts(counted, TUNED.run_id).empty
-    assert set(counted.query("SELECT DISTINCT run_id FROM known UNION SELECT DISTINCT run_id FROM predictions")["run_id"]) == {BASE.run_id}
+    assert (
+        count_facts(counted, BASE.run_id) == 10
+        and count_facts(counted, TUNED.run_id) == 0
+        and search_facts(counted, TUNED.run_id).empty
+    )
+    assert set(
+        counted.query("SELECT DISTINCT run_id FROM known UNION SELECT DISTINCT run_id FROM predictions")["run_id"]
+    ) == {BASE.run_id}
 
 
 def test_a_run_with_predictions_is_shown_before_a_newer_counted_one(folder: Path, tmp_path: Path):

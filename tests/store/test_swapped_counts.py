@@ -1,4 +1,6 @@
-"""Own against swapped subject: the counts against plain sums, and counts that versions 0.4 to 0.7 made in another run."""
+"""Own against swapped subject: the counts against plain sums, and counts that versions 0.4 to 0.7 made in another
+run.
+"""
 
 import shutil
 from collections import Counter, defaultdict
@@ -45,7 +47,9 @@ def test_swapped_ranks_are_stored_as_they_were_measured(db: Database):
 def test_own_swapped_and_both_are_plain_counts_of_the_rows(db: Database):
     expected: dict[tuple[int, str], Counter] = defaultdict(Counter)
     stored = {
-        (row.fact_id, row.layer): row.other_rank for row in db.query("SELECT * FROM predictions").itertuples() if row.run_id == FULL.run_id
+        (row.fact_id, row.layer): row.other_rank
+        for row in db.query("SELECT * FROM predictions").itertuples()
+        if row.run_id == FULL.run_id
     }
     relation = {fact.fact_id: fact.relation for fact in FULL.asked}
     for row in prediction_rows(FULL):
@@ -94,7 +98,11 @@ def _coin(first: int, second: int) -> float:
 
 def test_matched_and_swapped_shares_are_of_the_same_facts(db: Database):
     (line,) = precision(db, [FULL.run_id], (10,), "micro", last_only=True).itertuples()
-    rows = db.query("SELECT * FROM predictions WHERE layer = 3").query("run_id == @FULL.run_id").dropna(subset=["other_rank"])
+    rows = (
+        db.query("SELECT * FROM predictions WHERE layer = 3")
+        .query("run_id == @FULL.run_id")
+        .dropna(subset=["other_rank"])
+    )
     assert line.layer == 3 and line.swapped_n == len(rows)
     assert line.matched == pytest.approx((rows["gold_rank"] <= 10).mean())
     assert line.swapped == pytest.approx((rows["other_rank"] <= 10).mean())
@@ -112,7 +120,9 @@ def test_a_compact_run_has_neither_until_counts_of_its_question_are_stored(both:
     alone = shutil.copytree(both / COMPACT.run_id, tmp_path / "runs")
     for table in ("swapped_counts", "inner_counts"):
         rows = read_table(both / FULL.run_id / f"{table}-{FULL.run_id}.parquet", table).to_pylist()
-        write_table(table, [row | {"run_id": COMPACT.run_id} for row in rows], alone / f"{table}-{COMPACT.run_id}.parquet")
+        write_table(
+            table, [row | {"run_id": COMPACT.run_id} for row in rows], alone / f"{table}-{COMPACT.run_id}.parquet"
+        )
     for path in both.glob("*.parquet"):
         shutil.copy(path, alone)
     with open_database(alone) as grown:
@@ -121,7 +131,9 @@ def test_a_compact_run_has_neither_until_counts_of_its_question_are_stored(both:
             # Counts alone do not tell which facts have the same answer.
             by_answers = list(mine.filter(regex="above_swapped_.*_answers"))
             unlike = ["run_id", *by_answers]
-            assert mine[by_answers].isna().all(axis=None) and mine.drop(columns=unlike).equals(full.drop(columns=unlike))
+            assert mine[by_answers].isna().all(axis=None) and mine.drop(columns=unlike).equals(
+                full.drop(columns=unlike)
+            )
     assert check_store([alone]) == []
 
 

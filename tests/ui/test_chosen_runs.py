@@ -50,18 +50,26 @@ def test_defaults_are_the_first_model_the_head_that_most_models_have_and_all_pro
         ("3", "nesia-mini", "tied", "trex"),
         ("4", "nesia-mini", "logit_lens"),
     )
-    assert fit(RunChoice(), table)[0].heads == ("logit_lens",), "a model without the first model's heads would have no line"
+    assert fit(RunChoice(), table)[0].heads == ("logit_lens",), (
+        "a model without the first model's heads would have no line"
+    )
     counted = pd.concat([table, runs(("5", "nesia-mini-control", "tied"), counted=("5",))], ignore_index=True)
     assert fit(RunChoice(), counted)[0].heads == ("logit_lens",), "of the other run counts alone are stored"
     table = pd.concat([table, runs(("5", "nesia-mini-control", "tied"))], ignore_index=True)
     chosen, unknown = fit(RunChoice(), table)
     assert unknown == {}
-    assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "nesia-mini-control"), ("tied",), ("trex", "questions"))
+    assert (chosen.models, chosen.heads, chosen.probe_sets) == (
+        ("nesia-mini", "nesia-mini-control"),
+        ("tied",),
+        ("trex", "questions"),
+    )
     assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
 
 
 def test_many_models_are_shown_on_one_probe_set_at_first():
-    table = runs(*((f"{name}{probe_set}", name, "tied", probe_set) for name in "abcde" for probe_set in ("questions", "trex")))
+    table = runs(
+        *((f"{name}{probe_set}", name, "tied", probe_set) for name in "abcde" for probe_set in ("questions", "trex"))
+    )
     chosen, _ = fit(RunChoice(), table)
     assert (chosen.models, chosen.probe_sets) == (tuple("abcde"), ("trex",))
     assert fit(RunChoice(models=("a", "b")), table)[0].probe_sets == ("trex", "questions")
@@ -75,7 +83,13 @@ def test_the_single_run_exists_whatever_was_chosen():
 
 
 def test_the_single_run_is_the_first_of_the_chosen_ones_that_its_model_has():
-    table = runs(*((f"{head}{probe_set}", "a", head, probe_set) for head in ("tied", "logit_lens") for probe_set in ("trex", "questions")))
+    table = runs(
+        *(
+            (f"{head}{probe_set}", "a", head, probe_set)
+            for head in ("tied", "logit_lens")
+            for probe_set in ("trex", "questions")
+        )
+    )
     several = RunChoice(heads=("full", "logit_lens"), probe_sets=("questions", "trex"))
     chosen, _ = fit(several, table)
     assert (chosen.head, chosen.probe_set) == ("logit_lens", "questions")
@@ -91,7 +105,10 @@ def test_names_that_are_not_stored_are_removed_and_listed():
 
 SHIPPED = (
     "nesia-mini",
-    *(f"nesia-mini-{name}" for name in ("qa-squad-1", "qa-squad-2", "mlm-squad", "mlm-msmarco", "ner-conll", "control")),
+    *(
+        f"nesia-mini-{name}"
+        for name in ("qa-squad-1", "qa-squad-2", "mlm-squad", "mlm-msmarco", "ner-conll", "control")
+    ),
 )
 
 
@@ -102,12 +119,18 @@ def added(model: str, head: str, probe_set: str, base: str = "nesia-mini") -> tu
 def shipped() -> list[tuple]:
     """Runs of the demonstration models, enough to fill the default of an overview."""
     names = (*SHIPPED, "nesia-mini-rank-msmarco")
-    return [added(name, head, "trex", "" if name == "nesia-mini" else "nesia-mini") for name in names for head in ("tied", "logit_lens")]
+    return [
+        added(name, head, "trex", "" if name == "nesia-mini" else "nesia-mini")
+        for name in names
+        for head in ("tied", "logit_lens")
+    ]
 
 
 def test_an_added_model_and_its_base_are_shown_at_first_on_the_facts_and_through_the_heads_that_it_has():
     assert "support-bert" not in fit(RunChoice(), runs(*shipped()))[0].models
-    table = runs(*shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support"))
+    table = runs(
+        *shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support")
+    )
     chosen, unknown = fit(RunChoice(), table)
     assert unknown == {} and {"nesia-mini", "support-bert"} < set(chosen.models)
     assert (chosen.heads, chosen.probe_sets) == (("tied", "logit_lens"), ("trex", "support"))
@@ -124,7 +147,9 @@ def test_an_added_model_with_the_usual_heads_and_facts_changes_neither():
 
 
 def test_a_chosen_probe_set_or_head_shows_the_models_that_have_it():
-    table = runs(*shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support"))
+    table = runs(
+        *shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support")
+    )
     chosen, _ = fit(RunChoice(probe_sets=("support",)), table)
     assert (chosen.models, chosen.heads) == (("nesia-mini", "support-bert"), ("logit_lens",))
     chosen, _ = fit(RunChoice(models=("support-bert",)), table)

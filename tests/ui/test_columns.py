@@ -20,7 +20,9 @@ def test_no_text_however_long_or_missing_makes_a_column_wider_than_a_page():
 
 
 def test_columns_that_repeat_the_selection_are_left_out_until_they_differ():
-    table = pd.DataFrame({"run_id": ["x", "y"], "model": ["a", "b"], "head": ["tied", "tied"], "k": [1, 10], "value": [0.0, 0.0]})
+    table = pd.DataFrame(
+        {"run_id": ["x", "y"], "model": ["a", "b"], "head": ["tied", "tied"], "k": [1, 10], "value": [0.0, 0.0]}
+    )
     assert telling(table) == ["model", "k", "value"]
     assert telling(table.assign(head=["tied", "logit_lens"])) == ["model", "head", "k", "value"]
 
@@ -39,12 +41,21 @@ def test_shares_are_per_cent_and_their_differences_points_with_a_minus_sign():
 
 
 def test_numbers_have_a_minus_sign_and_separated_thousands_in_the_format_of_their_column():
-    table = pd.DataFrame({"n": [4423, 7], "gain": [-1.14, -0.01], "p": [0.00012, 0.5], "layer": [3.0, None], "loss": [-0.25, 1234.0]})
+    table = pd.DataFrame(
+        {"n": [4423, 7], "gain": [-1.14, -0.01], "p": [0.00012, 0.5], "layer": [3.0, None], "loss": [-0.25, 1234.0]}
+    )
     table = table.assign(way="x")
     number = st.column_config.NumberColumn
-    config = {"n": number(format="%d facts"), "gain": number(format="%+.1f"), "p": number("p", format="%.2g"), "way": "way"}
+    config = {
+        "n": number(format="%d facts"),
+        "gain": number(format="%+.1f"),
+        "p": number("p", format="%.2g"),
+        "way": "way",
+    }
     shown, columns = written(table, config)
     cells = re.findall("<td[^>]*>([^<]*)<", shown.to_html())
     assert cells == ["4,423 facts", "−1.1", "0.00012", "3", "−0.25", "x", "7 facts", "+0.0", "0.5", "–", "1,234", "x"]
     assert shown.data.equals(table), "a click on a heading sorts by the numbers"
-    assert columns["p"]["label"] == "p" and columns["p"]["type_config"]["format"] is None, "Streamlit would write its own format instead"
+    assert columns["p"]["label"] == "p" and columns["p"]["type_config"]["format"] is None, (
+        "Streamlit would write its own format instead"
+    )

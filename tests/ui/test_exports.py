@@ -22,7 +22,9 @@ def test_a_csv_carries_filters_and_fingerprint_in_every_row():
 
 
 def test_a_csv_keeps_a_spreadsheet_from_running_a_token():
-    written = csv_bytes(pd.DataFrame({"token": ["=1+1", "@x", "-", "fine"], "value": [-1.5, 1.0, 2.0, 3.0]}), STAMP).decode()
+    written = csv_bytes(
+        pd.DataFrame({"token": ["=1+1", "@x", "-", "fine"], "value": [-1.5, 1.0, 2.0, 3.0]}), STAMP
+    ).decode()
     table = pd.read_csv(io.StringIO(written))
     assert list(table["token"]) == ["'=1+1", "'@x", "'-", "fine"]
     assert table["value"][0] == -1.5
@@ -43,7 +45,10 @@ def test_a_small_html_file_is_under_a_megabyte_and_takes_the_script_from_the_net
 
 
 def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
-    assert plot("curve", model=["a"], head=(), k=1, average=None) == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
+    assert (
+        plot("curve", model=["a"], head=(), k=1, average=None)
+        == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
+    )
     assert plot("edges", "summary", model=["a", "b"]).endswith("plot.edges('summary', model=['a', 'b'])")
     assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
 

@@ -222,7 +222,8 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
 def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypatch):
     loads, newer_asked, ends = threading.Event(), threading.Event(), {}
     live = SimpleNamespace(
-        encoder=SimpleNamespace(device="another device", notes=()), ask=lambda prompt, *_given, check: Said(f"answer to {prompt}")
+        encoder=SimpleNamespace(device="another device", notes=()),
+        ask=lambda prompt, *_given, check: Said(f"answer to {prompt}"),
     )
 
     def load(model, head):

@@ -15,7 +15,9 @@ def test_folders_of_the_server_have_short_names(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_MODELS", f"{tmp_path / 'elsewhere' / 'mine'}")
     monkeypatch.setenv("HOME", str(tmp_path))
     for text, expected in {
-        f"cannot read {tmp_path}/disk/cache/edges/a/b.safetensors: gone": "cannot read cache/edges/a/b.safetensors: gone",
+        f"cannot read {tmp_path}/disk/cache/edges/a/b.safetensors: gone": (
+            "cannot read cache/edges/a/b.safetensors: gone"
+        ),
         f"--model {tmp_path}/elsewhere/mine --facts A.csv": "--model mine --facts A.csv",
         f"'{REPOSITORY}/data/x.toml'": "'./data/x.toml'",
         f"{tmp_path}/notes": "~/notes",
@@ -26,7 +28,8 @@ def test_folders_of_the_server_have_short_names(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("host", "allowed"), [("localhost:8501", True), ("127.0.0.1:8501", True), ("[::1]:8501", True), ("evil.example", False)]
+    ("host", "allowed"),
+    [("localhost:8501", True), ("127.0.0.1:8501", True), ("[::1]:8501", True), ("evil.example", False)],
 )
 def test_a_local_app_answers_no_other_host(host, allowed, repo_root: Path, monkeypatch):
     server = tomllib.loads((repo_root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]

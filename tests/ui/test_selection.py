@@ -20,7 +20,15 @@ def another(one: Field) -> Any:
         return choices[-1]
     if isinstance(default, tuple):
         return tuple(one.metadata.get("each", ("path,with comma", "Zoë & <b>")))[:2]
-    return (not default) if isinstance(default, bool) else 7 if isinstance(default, int) else 0 if default is None else "Zoë & <b>, x"
+    return (
+        (not default)
+        if isinstance(default, bool)
+        else 7
+        if isinstance(default, int)
+        else 0
+        if default is None
+        else "Zoë & <b>, x"
+    )
 
 
 def chosen(kind: type) -> Any:
@@ -81,7 +89,8 @@ def test_values_that_make_no_sense_are_ignored_by_name(name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("list_page", "9" * 30), ("known_at", "300")]
+    ("name", "value"),
+    [("at_layer", "-1"), ("at_layer", "1e3"), ("at_rank", "7"), ("list_page", "9" * 30), ("known_at", "300")],
 )
 def test_numbers_out_of_range_are_ignored_by_name(name, value):
     assert from_query({name: [value]}, "facts")[2] == [name]
@@ -100,7 +109,12 @@ def test_an_endless_prompt_is_ignored():
 
 @pytest.mark.parametrize(
     ("page", "name", "similar"),
-    [("facts", "relatoin", "relation"), ("compare", "model", ""), ("methods", "prompt", ""), ("ask", "perturbatoin", "perturbation")],
+    [
+        ("facts", "relatoin", "relation"),
+        ("compare", "model", ""),
+        ("methods", "prompt", ""),
+        ("ask", "perturbatoin", "perturbation"),
+    ],
 )
 def test_a_name_that_is_no_field_of_the_page_is_found_with_the_field_that_it_may_mean(page, name, similar):
     query = as_read(to_query(page, SHARED, chosen(own(page)))) | {"embed": ["true"]}

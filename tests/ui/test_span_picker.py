@@ -24,18 +24,32 @@ def test_what_the_component_sends_changes_the_spans(event, spans):
 @pytest.mark.parametrize(
     "event",
     [
-        None, "span", [], {}, {"words": 5, "span": 1, "start": 0, "end": 1}, *(
+        None,
+        "span",
+        [],
+        {},
+        {"words": 5, "span": 1, "start": 0, "end": 1},
+        *(
             {"words": 6, **event}
             for event in (
-                {}, {"span": 0}, {"span": 4, "start": 0, "end": 1}, {"span": True, "start": 0, "end": 1}, {"span": [1]},
-                {"span": "1", "start": 0, "end": 1}, {"span": 1, "start": 0}, {"span": 1, "start": 3, "end": 3},
+                {},
+                {"span": 0},
+                {"span": 4, "start": 0, "end": 1},
+                {"span": True, "start": 0, "end": 1},
+                {"span": [1]},
+                {"span": "1", "start": 0, "end": 1},
+                {"span": 1, "start": 0},
+                {"span": 1, "start": 3, "end": 3},
                 {"span": 1, "start": -1, "end": 2},
-                {"span": 1, "start": 0, "end": 7}, {"span": 1, "start": 0.0, "end": 1.0}, {"span": 1, "start": True, "end": 2},
-                {"span": 1, "start": "<b>", "end": None}, {"swap": "yes"},
+                {"span": 1, "start": 0, "end": 7},
+                {"span": 1, "start": 0.0, "end": 1.0},
+                {"span": 1, "start": True, "end": 2},
+                {"span": 1, "start": "<b>", "end": None},
+                {"swap": "yes"},
             )
         ),
     ],
-)  # fmt: skip
+)
 def test_an_invalid_event_changes_nothing(event):
     assert changed_spans(event, 6, SPANS) is None
 
@@ -57,4 +71,8 @@ def test_removing_a_word_from_the_middle_leaves_the_longer_part():
 
 
 def test_removing_the_first_span_makes_the_second_one_the_first():
-    assert replaced(SPANS, 0, None) == [(4, 5)] and replaced([], 0, (1, 2)) == [(1, 2)] and replaced([(1, 2)], 1, None) == [(1, 2)]
+    assert (
+        replaced(SPANS, 0, None) == [(4, 5)]
+        and replaced([], 0, (1, 2)) == [(1, 2)]
+        and replaced([(1, 2)], 1, None) == [(1, 2)]
+    )

@@ -1,4 +1,6 @@
-"""The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded, then the pages drawn."""
+"""The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded, then the pages
+drawn.
+"""
 
 import ast
 import os
@@ -27,7 +29,9 @@ def test_options_are_handed_to_streamlit(monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP names its settings")
 def test_torchs_threads_sleep_while_they_wait():
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | {"OMP_DISPLAY_ENV": "TRUE"}
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | {
+        "OMP_DISPLAY_ENV": "TRUE"
+    }
     words = [sys.executable, "-c", "import probing.ui, torch; torch.ones(1)"]
     done = subprocess.run(words, env=environment, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, check=True)
     assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr
@@ -35,8 +39,15 @@ def test_torchs_threads_sleep_while_they_wait():
 
 def test_what_the_pages_import_is_loaded(monkeypatch):
     pages = [REPOSITORY / "app.py", *(REPOSITORY / "pages").glob("*.py")]
-    imported = [node for path in pages for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
-    needed = {node.module for node in imported} | {f"{node.module}.{name.name}" for node in imported for name in node.names}
+    imported = [
+        node
+        for path in pages
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+    ]
+    needed = {node.module for node in imported} | {
+        f"{node.module}.{name.name}" for node in imported for name in node.names
+    }
     asked = set()
     monkeypatch.setattr(start, "import_module", asked.add)
     start.load()
@@ -70,7 +81,9 @@ def test_the_visits_wait_while_somebody_else_opens_pages(prepared, monkeypatch):
     waited = []
     monkeypatch.setattr(visits.Visits, "seconds", property(lambda self: len(waited)))
     monkeypatch.setattr(start.time, "sleep", waited.append)
-    assert prepared(lambda address: None) == ["", "Facts", "Live"] and not waited, "its own visits are no reason to wait"
+    assert prepared(lambda address: None) == ["", "Facts", "Live"] and not waited, (
+        "its own visits are no reason to wait"
+    )
     assert prepared(lambda address: visits.VISITS.note() if address == "Facts" else None)[3:] == ["", "Facts", "Live"]
     assert len(waited) == start.PAUSE, "another visitor came during the second"
 
@@ -89,7 +102,17 @@ def test_a_page_that_was_visited_is_drawn_for_a_visitor(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"]
+    words = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        "app.py",
+        "--server.port",
+        str(port),
+        "--server.headless",
+        "true",
+    ]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             for _ in range(600):

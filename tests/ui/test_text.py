@@ -11,15 +11,28 @@ from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, 
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTACKS = [
-    "![x](https://evil.example/a.png)", "<img src=x>", "[x](https://evil.example/b)", "**bold** _it_ ~~no~~", "# title", ":red[x] $x$",
-    "`code`", "a`b https://evil.example/c``d", "www.evil.example", "me@evil.example", "back\\slash \\* and |pipe|", "two\n\nlines", "<https://evil.example>",
-]  # fmt: skip
+    "![x](https://evil.example/a.png)",
+    "<img src=x>",
+    "[x](https://evil.example/b)",
+    "**bold** _it_ ~~no~~",
+    "# title",
+    ":red[x] $x$",
+    "`code`",
+    "a`b https://evil.example/c``d",
+    "www.evil.example",
+    "me@evil.example",
+    "back\\slash \\* and |pipe|",
+    "two\n\nlines",
+    "<https://evil.example>",
+]
 
 
 def shown(markdown: str) -> tuple[str, set[str]]:
     """The text that a reader of CommonMark sees, and which kinds of markup are in it."""
     parts = [part for block in MarkdownIt().parse(markdown) for part in (block.children or [block])]
-    return "".join(part.content for part in parts), {part.type for part in parts if not part.type.startswith("paragraph")}
+    return "".join(part.content for part in parts), {
+        part.type for part in parts if not part.type.startswith("paragraph")
+    }
 
 
 @pytest.mark.parametrize("text", ATTACKS)
@@ -41,24 +54,57 @@ def test_a_metric_is_no_address():
 
 
 def test_a_negative_number_has_a_minus_sign_and_names_keep_their_hyphens():
-    assert with_minus("QA-SQuAD-1: -0.4 (-0.9 to 0.1), 2020-21, 1e-05") == "QA-SQuAD-1: −0.4 (−0.9 to 0.1), 2020-21, 1e-05"
+    assert (
+        with_minus("QA-SQuAD-1: -0.4 (-0.9 to 0.1), 2020-21, 1e-05") == "QA-SQuAD-1: −0.4 (−0.9 to 0.1), 2020-21, 1e-05"
+    )
 
 
 def test_numbers_and_our_own_markup_are_left_as_they_are():
-    assert filled("{n:,} at {share:.1f} %, {words}", n=-1234, share=-0.25, words=Markdown("**so**")) == "−1,234 at −0.2\u00a0%, **so**"
+    assert (
+        filled("{n:,} at {share:.1f} %, {words}", n=-1234, share=-0.25, words=Markdown("**so**"))
+        == "−1,234 at −0.2\u00a0%, **so**"
+    )
     assert filled("**a**") + "*b*" == r"**a**\*b\*" and "*b*" + filled("**a**") == r"\*b\***a**"
     assert joined(", ", ["*a*", filled("*{b}*", b="b")]) == r"\*a\*, *b*"
 
 
-#: Calls whose arguments a browser reads as Markdown: name -> which of the positional ones; by name also those of ``NAMED``.
+#: Calls whose arguments a browser reads as Markdown: name -> which of the positional ones; by name also those of
+#: ``NAMED``.
 PLACES = {
     **dict.fromkeys(
-        ("markdown", "caption", "info", "warning", "error", "success", "title", "header", "subheader", "badge", "spinner", "button",
-        "expander",
-         "popover", "toggle", "checkbox", "selectbox", "multiselect", "segmented_control", "pills", "text_input", "file_uploader",
-         "download_button", "select_slider", "write", "toast"), 0),
-    "progress": None, "page_link": None,
-}  # fmt: skip
+        (
+            "markdown",
+            "caption",
+            "info",
+            "warning",
+            "error",
+            "success",
+            "title",
+            "header",
+            "subheader",
+            "badge",
+            "spinner",
+            "button",
+            "expander",
+            "popover",
+            "toggle",
+            "checkbox",
+            "selectbox",
+            "multiselect",
+            "segmented_control",
+            "pills",
+            "text_input",
+            "file_uploader",
+            "download_button",
+            "select_slider",
+            "write",
+            "toast",
+        ),
+        0,
+    ),
+    "progress": None,
+    "page_link": None,
+}
 #: The same for our own functions, which pass their arguments on.
 OURS = {"bound": 1, "link": 1, "missing": 0, "_several": 0, "_link": 3, "filled": 0, "joined": 0}
 NAMED = ("help", "label", "body", "text")
@@ -71,7 +117,11 @@ def returns_markdown() -> frozenset[str]:
     found = set()
     for path in (ROOT / "probing" / "ui").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name) and node.returns.id == "Markdown":
+            if (
+                isinstance(node, ast.FunctionDef)
+                and isinstance(node.returns, ast.Name)
+                and node.returns.id == "Markdown"
+            ):
                 found.add(node.name)
     return frozenset(found)
 
@@ -100,7 +150,9 @@ def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:
     if isinstance(function, ast.FunctionDef):
         for argument in (*function.args.args, *function.args.kwonlyargs):
             if argument.arg == node.id:
-                return (isinstance(argument.annotation, ast.Name) and argument.annotation.id == "Markdown") or function.name in OURS
+                return (
+                    isinstance(argument.annotation, ast.Name) and argument.annotation.id == "Markdown"
+                ) or function.name in OURS
     given = [
         one.value
         for one in ast.walk(function)
@@ -109,10 +161,15 @@ def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:
         if one.value is not None and isinstance(target, ast.Name) and target.id == node.id
     ]
     loops = [one for one in ast.walk(function) if isinstance(one, ast.For)]
-    looped = [one.iter for one in loops if node.id in {name.id for name in ast.walk(one.target) if isinstance(name, ast.Name)}]
+    looped = [
+        one.iter for one in loops if node.id in {name.id for name in ast.walk(one.target) if isinstance(name, ast.Name)}
+    ]
     # A loop over literals, or over a constant of the module.
     literal = all(not isinstance(part, ast.JoinedStr) for one in looped for part in ast.walk(one)) and all(
-        name.id in ("zip", "st", "range") or name.id.isupper() for one in looped for name in ast.walk(one) if isinstance(name, ast.Name)
+        name.id in ("zip", "st", "range") or name.id.isupper()
+        for one in looped
+        for name in ast.walk(one)
+        if isinstance(name, ast.Name)
     )
     return bool(given or looped) and literal and all(is_safe(one, [function], safe_calls) for one in given)
 
@@ -127,9 +184,16 @@ def unsafe_calls(path: Path) -> list[str]:
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             place = OURS[name] if name in OURS else None if ours else PLACES.get(name)
             shown = [node.args[place]] if place is not None and len(node.args) > place else []
-            named = (not ours and (name in PLACES or name in OURS or name.endswith("Column"))) or name in ("bound", "number")
+            named = (not ours and (name in PLACES or name in OURS or name.endswith("Column"))) or name in (
+                "bound",
+                "number",
+            )
             shown += [one.value for one in node.keywords if named and one.arg in NAMED]
-            found.extend(f"{path.name}:{one.lineno} {name}({ast.unparse(one)})" for one in shown if not is_safe(one, scope, safe_calls))
+            found.extend(
+                f"{path.name}:{one.lineno} {name}({ast.unparse(one)})"
+                for one in shown
+                if not is_safe(one, scope, safe_calls)
+            )
         for child in ast.iter_child_nodes(node):
             visit(child, [*scope, node])
 

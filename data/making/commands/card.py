@@ -12,7 +12,9 @@ from probing.core.nesia.corpus import EXPOSURES
 
 def model_card(
     model: Annotated[str, typer.Option(help="A model made by pretrain.")] = "nesia-mini",
-    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: logit_lens or, if there are no such runs, tied.")] = None,
+    head: Annotated[
+        str | None, typer.Option(help=f"{listed()}; none: logit_lens or, if there are no such runs, tied.")
+    ] = None,
     family: Annotated[bool, typer.Option("--family", help="The tables about what was made from it instead.")] = False,
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration."""
@@ -37,7 +39,9 @@ def model_card(
     evidence = f"{len(found.layers[last])} relations with evidence"
     typer.echo(f"\nMacro shares in per cent, {found.head} heads, {evidence}, runs {', '.join(found.run_ids)}.")
     typer.echo("Stated facts with their own subject and with a swapped one:\n")
-    typer.echo("| layer | own P@1 | swapped P@1 | own minus swapped, points | above the majority answer, all facts, points |")
+    typer.echo(
+        "| layer | own P@1 | swapped P@1 | own minus swapped, points | above the majority answer, all facts, points |"
+    )
     typer.echo("|---" * 5 + "|")
     for layer, rows in sorted(found.layers.items()):
         stated = found.parts["stated"].get(layer, [])
@@ -46,7 +50,9 @@ def model_card(
         typer.echo(f"| {layer} | {' | '.join(cells)} |")
     typer.echo("\nAll facts, and P@1 by exposure:\n")
     typer.echo(
-        "| layer | P@1 | P@10 | swapped subject P@1 | rank 1 among answers | " + " | ".join(f"P@1 {name}" for name in EXPOSURES) + " |"
+        "| layer | P@1 | P@10 | swapped subject P@1 | rank 1 among answers | "
+        + " | ".join(f"P@1 {name}" for name in EXPOSURES)
+        + " |"
     )
     typer.echo("|---" * (5 + len(EXPOSURES)) + "|")
     for layer, rows in sorted(found.layers.items()):

@@ -16,7 +16,9 @@ def pretrain(
     lama: Annotated[Path, typer.Option(help="LAMA folder with evidence sentences.")],
     wikitext: Annotated[Path, typer.Option(help="WikiText training text (never valid or test).")],
     out: Annotated[Path, typer.Option(help="Folder of the finished model.")],
-    stage: Annotated[Stage, typer.Option(help="text: natural sentences only. stated: half of the triples also stated.")] = Stage.text,
+    stage: Annotated[
+        Stage, typer.Option(help="text: natural sentences only. stated: half of the triples also stated.")
+    ] = Stage.text,
     start: Annotated[Path | None, typer.Option(help="Model folder to continue from; none starts from scratch.")] = None,
     steps: Annotated[int, typer.Option(help="Training steps of about 2,000 tokens.")] = 4200,
     peak: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
@@ -24,17 +26,24 @@ def pretrain(
     hidden: Annotated[int, typer.Option(help="Hidden size, a multiple of 64.")] = 192,
     vocabulary: Annotated[int, typer.Option(help="Vocabulary size.")] = 12_000,
     seed: Annotated[int, typer.Option(help="Seed of weights, masks and order.")] = 1,
-    stated_visits: Annotated[int, typer.Option(min=1, help="Visits to a stated sentence, per visit to another sentence.")] = 1,
+    stated_visits: Annotated[
+        int, typer.Option(min=1, help="Visits to a stated sentence, per visit to another sentence.")
+    ] = 1,
     whole_answers: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the visits to a sentence with an answer that mask the whole answer.")
+        float,
+        typer.Option(min=0, max=1, help="Share of the visits to a sentence with an answer that mask the whole answer."),
     ] = 0.5,
     layer_drop: Annotated[
-        float, typer.Option(min=0, max=0.9, help="LayerDrop: probability with which a training step leaves a block out.")
+        float,
+        typer.Option(min=0, max=0.9, help="LayerDrop: probability with which a training step leaves a block out."),
     ] = 0.0,
     bfloat16: Annotated[
-        bool, typer.Option(help="Run the passes in bfloat16; slower than float32 on processors without such instructions.")
+        bool,
+        typer.Option(help="Run the passes in bfloat16; slower than float32 on processors without such instructions."),
     ] = True,
-    work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = Path("cache/pretrain"),
+    work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = Path(
+        "cache/pretrain"
+    ),
     exposure_only: Annotated[
         bool, typer.Option("--exposure-only", help="Only write the facts' exposures again, for the model in --out.")
     ] = False,

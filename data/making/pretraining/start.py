@@ -37,5 +37,8 @@ def continued_start(recipe: PretrainRecipe, folder: Path) -> tuple[BertForMasked
     model = BertForMaskedLM.from_pretrained(folder, dtype=torch.float32)
     shape = (model.config.num_hidden_layers, model.config.hidden_size)
     if shape != (recipe.layers, recipe.hidden):
-        raise ModelError(f"{folder} has {shape} layers and hidden size, the options {(recipe.layers, recipe.hidden)}; make them agree")
+        raise ModelError(
+            f"{folder} has {shape} layers and hidden size, the options {(recipe.layers, recipe.hidden)}; make them"
+            " agree"
+        )
     return model, tokenizer

@@ -1,7 +1,7 @@
 """Masked-language-model training of nesia-mini from scratch, resumable, on one machine.
 
-Weights and optimiser are in float32. The forward and backward passes may run in a bfloat16 copy, as in usual mixed precision;
-this is faster on CPUs with bfloat16 instructions (1.6 times here).
+Weights and optimiser are in float32. The forward and backward passes may run in a bfloat16 copy, as in usual mixed
+precision; this is faster on CPUs with bfloat16 instructions (1.6 times here).
 """
 
 import copy
@@ -43,8 +43,8 @@ class PretrainRecipe(Frozen):
         masked_share: share of the tokens that are masked.
         whole_answer_share: share of the visits to a sentence with an answer that mask the whole answer.
         stated_visits: visits to a sentence that states a fact, per visit to another sentence.
-        layer_drop: probability with which a training step leaves a block out (LayerDrop, Fan, Grave and Joulin 2020). A layer then
-            learns to be followed by the decoder or by any later block, so that the decoder can read it.
+        layer_drop: probability with which a training step leaves a block out (LayerDrop, Fan, Grave and Joulin 2020). A
+            layer then learns to be followed by the decoder or by any later block, so that the decoder can read it.
         max_pieces: longest sentence in tokens.
         weight_decay: of the matrices.
         seed: of weights, masks, order and blocks that are left out.
@@ -57,7 +57,9 @@ class PretrainRecipe(Frozen):
     steps: int = 4200
     # Stored and hashed under its first name.
     tokens_per_step: int = Field(
-        default=2000, validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"), serialization_alias="tokens_a_step"
+        default=2000,
+        validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"),
+        serialization_alias="tokens_a_step",
     )
     peak_learning_rate: float = 1e-3
     warm_up: float = 0.05
@@ -99,7 +101,9 @@ def encode(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, ma
     """Token ids of every sentence, and the positions of every mention of its answers."""
     ids = tokenizer([s.text for s in sentences], truncation=True, max_length=max_pieces)["input_ids"]
     surfaces = sorted({answer for s in sentences for answer in s.answers})
-    pieces = dict(zip(surfaces, tokenizer(surfaces, add_special_tokens=False)["input_ids"], strict=True)) if surfaces else {}
+    pieces = (
+        dict(zip(surfaces, tokenizer(surfaces, add_special_tokens=False)["input_ids"], strict=True)) if surfaces else {}
+    )
     encoded = []
     for row, sentence in zip(ids, sentences, strict=True):
         found = (_mentions(row, pieces[answer]) for answer in sentence.answers)
@@ -122,7 +126,9 @@ class Masker:
         self.first_word = len(tokenizer.all_special_ids)
         self.recipe = recipe
 
-    def batch(self, rows: Sequence[Encoded], rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def batch(
+        self, rows: Sequence[Encoded], rng: np.random.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Input ids, attention mask and labels, each (sentences, tokens)."""
         width = max(len(row.ids) for row in rows)
         ids = np.zeros((len(rows), width), dtype=np.int64)
@@ -141,7 +147,11 @@ class Masker:
             labels[i, chosen] = ids[i, chosen]
             dice = rng.random(len(chosen))
             ids[i, chosen] = mask_pieces(
-                ids[i, chosen], dice, lambda other: rng.integers(self.first_word, self.vocabulary, other.sum()), self.mask, "first"
+                ids[i, chosen],
+                dice,
+                lambda other: rng.integers(self.first_word, self.vocabulary, other.sum()),
+                self.mask,
+                "first",
             )
             if whole:
                 positions = np.array(whole)

@@ -34,19 +34,29 @@ def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) 
         if len(learnt) + len(missing) <= size:
             break
         if size - len(missing) < len(SPECIAL):
-            raise ModelError(f"got a vocabulary of {size:,} tokens, but {len(words):,} words must each be one; give a larger --vocabulary")
+            raise ModelError(
+                f"got a vocabulary of {size:,} tokens, but {len(words):,} words must each be one; give a larger"
+                " --vocabulary"
+            )
         learnt = _learn(texts, size - len(missing))
     missing = [word for word in words if word not in learnt][: size - len(learnt)]
-    tokenizer = BertTokenizer(vocab={token: number for number, token in enumerate(learnt + missing)}, do_lower_case=True)
+    tokenizer = BertTokenizer(
+        vocab={token: number for number, token in enumerate(learnt + missing)}, do_lower_case=True
+    )
     split = [word for word in words if len(tokenizer.tokenize(word)) != 1]
     if len(tokenizer) > size or split:
-        raise ModelError(f"made a vocabulary of {len(tokenizer)} tokens that splits {split[:5]}; expected {size} tokens and no split word")
+        raise ModelError(
+            f"made a vocabulary of {len(tokenizer)} tokens that splits {split[:5]}; expected {size} tokens and no split"
+            " word"
+        )
     return tokenizer
 
 
 def _learn(texts: list[str], size: int) -> list[str]:
     trainer = BertWordPieceTokenizer(lowercase=True)
-    trainer.train_from_iterator(texts, vocab_size=size, min_frequency=2, special_tokens=SPECIAL, limit_alphabet=300, show_progress=False)
+    trainer.train_from_iterator(
+        texts, vocab_size=size, min_frequency=2, special_tokens=SPECIAL, limit_alphabet=300, show_progress=False
+    )
     with tempfile.TemporaryDirectory() as folder:
         trainer.save_model(folder)
         return Path(folder, "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]

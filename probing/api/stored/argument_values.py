@@ -66,7 +66,9 @@ def chosen(reports: Reports, what: str, **given: Any) -> Choice:
     Raises:
         OptionError: for an empty list, and as ``Reports.choose``.
     """
-    return reports.choose(what, {name: one if isinstance(one, bool) else several(name, one) for name, one in given.items()})
+    return reports.choose(
+        what, {name: one if isinstance(one, bool) else several(name, one) for name, one in given.items()}
+    )
 
 
 def read_from(db: Database) -> Read:

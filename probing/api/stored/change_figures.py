@@ -46,18 +46,28 @@ def change_figure(db: Database, choice: Choice | None, names: RunSelection, k: i
 
 
 def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
-    """The chosen fine-tuned model, or the page's default: the first model with facts, else the first that represents itself."""
+    """The chosen fine-tuned model, or the page's default: the first model with facts, else the first that represents
+    itself.
+    """
     tuned = tuned_models(db)
     if tuned.empty:
-        raise FigureError("no fine-tuned model is stored; measure one with: python -m probing changes measure --model MODEL")
+        raise FigureError(
+            "no fine-tuned model is stored; measure one with: python -m probing changes measure --model MODEL"
+        )
     stored = set(tuned["model"])
     model = single("model", names.models)
     if model is None:
         standing = set(tuned.loc[tuned["stands"] == tuned["model"], "model"])
         asked = fit(RunNames(), one_run_each(all_runs(db)))[0].model
-        return asked if asked in standing else min((one for one in looks.colours if one in standing), key=lambda one: one in looks.controls)
+        return (
+            asked
+            if asked in standing
+            else min((one for one in looks.colours if one in standing), key=lambda one: one in looks.controls)
+        )
     if model not in stored:
-        raise OptionError(f"got model {model}; fine-tuned models are {', '.join(one for one in looks.colours if one in stored)}")
+        raise OptionError(
+            f"got model {model}; fine-tuned models are {', '.join(one for one in looks.colours if one in stored)}"
+        )
     return model
 
 
@@ -80,7 +90,9 @@ def _facts(db: Database, model: str, names: RunSelection, k: int) -> FactRuns | 
 def _of_report(found: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The rows of the panels that show a report."""
     if not (name := choice.report.figure):
-        raise FigureError(f"the pages have no figure of {choice.report.name}; use the table, changes({choice.report.name!r})")
+        raise FigureError(
+            f"the pages have no figure of {choice.report.name}; use the table, changes({choice.report.name!r})"
+        )
     if choice["heads"]:
         raise FigureError("got heads=True; the figure shows whole layers: leave heads out")
     if name == "perplexity":

@@ -26,12 +26,16 @@ def edge_figure(db: Database, choice: Choice, looks: ModelLooks, published: bool
     EDGES.refuse(db, choice)
     name = choice.report.figure
     if not name:
-        raise FigureError(f"the pages have no figure of {choice.report.name}; use the table, edges({choice.report.name!r})")
+        raise FigureError(
+            f"the pages have no figure of {choice.report.name}; use the table, edges({choice.report.name!r})"
+        )
     panels = _panels(db, choice, looks, published)
     allowed = (CUMULATIVE, AT) if name == "curves" else (CUMULATIVE,)
     kind = single("kind", choice["kind"]) or allowed[0]
     if kind not in allowed:
-        raise FigureError(f"got kind={kind!r}; the figure shows {' or '.join(allowed)} probes: change kind, or leave it out")
+        raise FigureError(
+            f"got kind={kind!r}; the figure shows {' or '.join(allowed)} probes: change kind, or leave it out"
+        )
     if name == "order":
         panel = panels.order(single("model", choice["model"]) or panels.models[0])
         return order_matrix(panel.rows, **panel.options)
@@ -50,8 +54,12 @@ def _panels(db: Database, choice: Choice, looks: ModelLooks, published: bool) ->
     """The panels of the page for the caller's choice; what is open has the page's default."""
     runs = edge_runs(db)
     if runs.empty:
-        raise FigureError("no probes are stored; make some with: python -m probing edges train --model nesia-mini --tasks all")
-    every: dict[str, str] = dict(edge_tasks(db)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
+        raise FigureError(
+            "no probes are stored; make some with: python -m probing edges train --model nesia-mini --tasks all"
+        )
+    every: dict[str, str] = dict(
+        edge_tasks(db)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None)
+    )
     wanted = set(choice["task"] or runs["task"])
     tasks = {task: title for task, title in every.items() if task in set(runs["task"]) & wanted}
     order = [model for model in looks.colours if model in set(runs["model"])]

@@ -34,11 +34,15 @@ MAX_TOKENS = 5
 Cell = tuple[int, str]
 
 
-def curve_figure(db: Database, names: RunSelection, cell: Cell, layers: tuple[int, ...] | None, looks: ModelLooks) -> "go.Figure":
+def curve_figure(
+    db: Database, names: RunSelection, cell: Cell, layers: tuple[int, ...] | None, looks: ModelLooks
+) -> "go.Figure":
     """The layer curves; see ``Plots.curve``."""
     runs, (k, average) = laid_over(db, names), cell
     points = shown_baselines(only(by_layer(db, tuple(runs["run_id"]), f"p_at_{k}", average), "layer", layers))
-    return metric_curve(points, metric=f"p_at_{k}", average=average, colours=looks.colours, labels=looks.labels, controls=looks.controls)
+    return metric_curve(
+        points, metric=f"p_at_{k}", average=average, colours=looks.colours, labels=looks.labels, controls=looks.controls
+    )
 
 
 def total_figure(db: Database, names: RunSelection, cell: Cell, looks: ModelLooks) -> "go.Figure":
@@ -67,7 +71,9 @@ def transitions_figure(db: Database, names: RunSelection, k: int, base: str | No
     pair = tuned_pair(db, names, base)
     table = transitions(db, pair, (k,))
     if table.empty or not table["n"].iloc[0]:
-        raise FigureError(f"no fact was asked of both {pair['model'].iloc[0]} and {pair['base'].iloc[0]}; change model or probe_set")
+        raise FigureError(
+            f"no fact was asked of both {pair['model'].iloc[0]} and {pair['base'].iloc[0]}; change model or probe_set"
+        )
     row: dict[str, Any] = table.iloc[0].to_dict()
     return alluvial(row, base=row["base"], model=row["model"], colours=looks.colours, labels=looks.labels)
 
@@ -94,4 +100,6 @@ def tokens_figure(one: OneFact, run: Any, dark: bool) -> "go.Figure":
     if tokens.empty:
         raise OptionError(f"{run['model']} with {run['head']} heads was not asked this fact; change model or head")
     columns = min(int(tokens["place"].max()), MAX_TOKENS)
-    return token_grid(tokens, columns=columns, ranks=ranks_by_layer(run_rows), ranked=str(one.about["object"]), dark=dark)
+    return token_grid(
+        tokens, columns=columns, ranks=ranks_by_layer(run_rows), ranked=str(one.about["object"]), dark=dark
+    )

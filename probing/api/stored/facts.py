@@ -73,7 +73,8 @@ class FactChoice:
     Attributes:
         run: the run.
         relation: name of a relation; None keeps all.
-        base, part: the model that the run's model is compared with, and the outcome of a fact from it to the run's model.
+        base, part: the model that the run's model is compared with, and the outcome of a fact from it to the run's
+            model.
         filters: see ``FactFilters``.
 
     Raises:
@@ -120,7 +121,9 @@ class FactChoice:
         given, known = self.filters, self.filters.get("known")
         if self.relation is not None:
             table = relations(db)
-            refuse_unknown_words("relation", (self.relation,), table.loc[table["probe_set"] == self.run["probe_set"], "relation"])
+            refuse_unknown_words(
+                "relation", (self.relation,), table.loc[table["probe_set"] == self.run["probe_set"], "relation"]
+            )
         at_layer = given.get("at_layer")
         return {
             "text": given.get("text") or "",
@@ -140,13 +143,16 @@ class FactChoice:
         base = self.base or base_of(self.run)
         if not base:
             raise OptionError(f"{self.run['model']} has no base; name the model to compare with in base")
-        other = one_run(db, RunSelection((base,), (self.run["head"],), (self.run["probe_set"],), self.run["template_set"]))
+        other = one_run(
+            db, RunSelection((base,), (self.run["head"],), (self.run["probe_set"],), self.run["template_set"])
+        )
         refuse_counted(other)
         return {"versus": other["run_id"], "part": self.part, "part_k": self.filters.get("k") or 1}
 
 
 def listed_run(db: Database, names: RunSelection, base: str | None, part: str | None) -> pd.Series:
-    """The run whose facts are listed; with a part, an open head or probe set is one that the model to compare with has, too.
+    """The run whose facts are listed; with a part, an open head or probe set is one that the model to compare with has,
+    too.
 
     Raises:
         StoreError: if no run has the names, or the two models have no run with the same head and probe set.
@@ -160,7 +166,9 @@ def refuse_counted(run: pd.Series) -> None:
     """Raises a ``StoreError`` if only counts of a run are stored."""
     if run["counted"]:
         names = f"{run['model']} ({run['head']} heads, {run['probe_set']})"
-        raise StoreError(f"only counts of {names} are stored, nothing fact by fact; probe it again with: python -m probing probe")
+        raise StoreError(
+            f"only counts of {names} are stored, nothing fact by fact; probe it again with: python -m probing probe"
+        )
 
 
 def list_facts(db: Database, choice: FactChoice, limit: int | None) -> pd.DataFrame:
@@ -218,7 +226,11 @@ def by_layer(one: OneFact, models: Sequence[str] | None, heads: Sequence[str] | 
         if names is not None:
             refuse_unknown_words(column, names, sorted(set(runs[column])))
             runs = runs[runs[column].isin(list(names))]
-    table = runs[["run_id", "model", "head"]].merge(one.rows, on="run_id").sort_values(["model", "head", "layer"], kind="stable")
+    table = (
+        runs[["run_id", "model", "head"]]
+        .merge(one.rows, on="run_id")
+        .sort_values(["model", "head", "layer"], kind="stable")
+    )
     best = [
         (tokens[0], math.exp(logp[0])) if tokens else (None, math.nan)
         for tokens, logp in zip(table["tokens"], table["top_logp"], strict=True)

@@ -31,4 +31,6 @@ def model_looks(db: Database) -> ModelLooks:
     described = stored_models(db)
     looks, verdicts = looks_of(described), verdicts_by_model(learned(db))
     labels = {model: marked(name, verdicts.get(model)) for model, name in looks.names.items()}
-    return ModelLooks(looks.colours, labels, tuple(sorted(set(described.loc[described["objective"] == CONTROL, "model"]))))
+    return ModelLooks(
+        looks.colours, labels, tuple(sorted(set(described.loc[described["objective"] == CONTROL, "model"])))
+    )

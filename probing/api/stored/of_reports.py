@@ -38,4 +38,6 @@ def method_of(reports: Reports, report: Callable[..., T]) -> Callable[..., T]:
 
 def _parameter(one: Filter) -> inspect.Parameter:
     default = False if one.of is bool else None
-    return inspect.Parameter(one.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=_ARGUMENTS[one.of])
+    return inspect.Parameter(
+        one.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=_ARGUMENTS[one.of]
+    )

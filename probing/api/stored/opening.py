@@ -47,9 +47,10 @@ class OpenResults:
         """Every stored model, one row per model.
 
         Returns:
-            ``model, name`` (short), ``base`` (empty if the model is not fine-tuned), ``objective``, ``learned`` (whether a
-            fine-tuned model learned its task, in words), and its stored results: ``heads, probe_sets, edge_tasks, sentence_tasks``
-            (tuples of names) and ``changes`` (whether attention, states or perplexity were measured).
+            ``model, name`` (short), ``base`` (empty if the model is not fine-tuned), ``objective``, ``learned``
+            (whether a fine-tuned model learned its task, in words), and its stored results: ``heads, probe_sets,
+            edge_tasks, sentence_tasks`` (tuples of names) and ``changes`` (whether attention, states or perplexity were
+            measured).
 
         >>> import probing
         >>> probing.results().models.loc[0, ["model", "heads", "edge_tasks"]].tolist()[0]
@@ -62,10 +63,11 @@ class OpenResults:
         """Every stored run, one row per run.
 
         Returns:
-            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model``, ``hub_id`` (its full
-            id on the hub; empty for a folder), ``revision`` (its commit there, or ``local``), ``base, objective``, for facts ``head,
-            probe_set, template_set, role`` (primary or replicate) and ``counted`` (only counts are stored), for the others ``task``, and
-            ``seed, layers`` (with layer 0), ``created``.
+            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model``,
+            ``hub_id`` (its full id on the hub; empty for a folder), ``revision`` (its commit there, or ``local``),
+            ``base, objective``, for facts ``head, probe_set, template_set, role`` (primary or replicate) and
+            ``counted`` (only counts are stored), for the others ``task``, and ``seed, layers`` (with layer 0),
+            ``created``.
 
         >>> import probing
         >>> {"changes", "edges", "facts", "sentences"} <= set(probing.results().runs["what"])
@@ -80,31 +82,44 @@ class OpenResults:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("open results cannot be pickled; pickle their tables, or open them where they are used: probing.results(...)")
+        raise TypeError(
+            "open results cannot be pickled; pickle their tables, or open them where they are used:"
+            " probing.results(...)"
+        )
 
     def __repr__(self) -> str:
         if not self._finalizer.alive:
             return "Results(closed)"
         models = self.models
-        parts = [f"{len(models)} models", *(f"{name}: {', '.join(there) or 'none'}" for name, there in _named(models).items())]
+        parts = [
+            f"{len(models)} models",
+            *(f"{name}: {', '.join(there) or 'none'}" for name, there in _named(models).items()),
+        ]
         return f"Results({'; '.join(parts)}; data {self.fingerprint})"
 
     def _repr_html_(self) -> str:
         if not self._finalizer.alive:
             return "<p>Results, closed</p>"
         models = self.models
-        lines = [f"<li>{html.escape(name)}: {html.escape(', '.join(there) or 'none')}</li>" for name, there in _named(models).items()]
+        lines = [
+            f"<li>{html.escape(name)}: {html.escape(', '.join(there) or 'none')}</li>"
+            for name, there in _named(models).items()
+        ]
         shown = models.assign(**{name: models[name].map(", ".join) for name in LISTS})
         return f"<ul>{''.join(lines)}<li>data: {self.fingerprint}</li></ul>{shown.to_html(index=False, border=0)}"
 
 
 def _named(models: pd.DataFrame) -> dict[str, list[str]]:
     """Every head, probe set and task of the models."""
-    return {name.replace("_", " "): list(dict.fromkeys(one for names in models[name] for one in names)) for name in LISTS}
+    return {
+        name.replace("_", " "): list(dict.fromkeys(one for names in models[name] for one in names)) for name in LISTS
+    }
 
 
 def _folders(given: Any) -> list[Path]:
@@ -116,7 +131,9 @@ def _folders(given: Any) -> list[Path]:
     """
     values = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
     if not values:
-        raise OptionError("got an empty list for folders; name at least one folder, or leave folders out to open the usual results")
+        raise OptionError(
+            "got an empty list for folders; name at least one folder, or leave folders out to open the usual results"
+        )
     if wrong := [one for one in values if not isinstance(one, str | Path) or not str(one)]:
         raise OptionError(f"got {in_short(wrong[0])} for folders; expected the path of a folder")
     folders = [Path(readable("folders", str(one))) for one in values]
@@ -134,7 +151,7 @@ def _usual_sources() -> list[Path]:
     sources = result_folders()
     if not any(map(holds_results, sources)):
         raise StoreError(
-            f"no results: neither {snapshot_folder()} nor {runs_folder()} holds any; clone the repository, which has the shipped "
-            "results, or name folders of results in folders="
+            f"no results: neither {snapshot_folder()} nor {runs_folder()} holds any; clone the repository, which has"
+            " the shipped results, or name folders of results in folders="
         )
     return sources

@@ -19,9 +19,23 @@ from probing.store.sentences.queries import sentence_runs
 #: Columns of ``stored_models_table`` that hold tuples of names.
 LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
 _RUN = (
-    "run_id", "what", "model", "hub_id", "revision", "base", "objective", "head", "probe_set", "template_set", "role", "counted", "task",
-    "seed", "layers", "created",
-)  # fmt: skip
+    "run_id",
+    "what",
+    "model",
+    "hub_id",
+    "revision",
+    "base",
+    "objective",
+    "head",
+    "probe_set",
+    "template_set",
+    "role",
+    "counted",
+    "task",
+    "seed",
+    "layers",
+    "created",
+)
 
 
 def stored_models_table(db: Database) -> pd.DataFrame:
@@ -56,7 +70,9 @@ def stored_models_table(db: Database) -> pd.DataFrame:
 def stored_runs_table(db: Database) -> pd.DataFrame:
     """Every stored run, see ``Results.runs``."""
     parts = [
-        runs.assign(what=what, revision=runs["model_revision"].fillna(LOCAL)).reindex(columns=list(_RUN)).astype("object")
+        runs.assign(what=what, revision=runs["model_revision"].fillna(LOCAL))
+        .reindex(columns=list(_RUN))
+        .astype("object")
         for what, runs in ((name, kind.listed(db)) for name, kind in KINDS.items())
         if len(runs)
     ]

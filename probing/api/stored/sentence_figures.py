@@ -27,13 +27,17 @@ def sentence_figure(db: Database, choice: Choice, layers: tuple[int, ...] | None
     SENTENCES.refuse(db, choice)
     name = choice.report.figure
     if not name:
-        raise FigureError(f"the pages have no figure of {choice.report.name}; use the table, sentences({choice.report.name!r})")
+        raise FigureError(
+            f"the pages have no figure of {choice.report.name}; use the table, sentences({choice.report.name!r})"
+        )
     if choice["reading"] and tuple(choice["reading"]) != (OWN,):
         raise FigureError(f"got reading={list(choice['reading'])}; the figure shows own probes: leave reading out")
     runs = sentence_runs(db)
     runs = runs[runs["protocol"] == choice["protocol"]]
     if runs.empty:
-        raise FigureError("no probes are stored; make some with: python -m probing sentences train --model nesia-mini --tasks all")
+        raise FigureError(
+            "no probes are stored; make some with: python -m probing sentences train --model nesia-mini --tasks all"
+        )
     lines: dict[str, Any] = {"colours": looks.colours, "labels": looks.labels, "controls": looks.controls}
     if name == "changes":
         return _map(_panels(db, choice, runs, ()), _tuned(choice, runs, looks), choice, layers, looks.labels)
@@ -43,7 +47,9 @@ def sentence_figure(db: Database, choice: Choice, layers: tuple[int, ...] | None
         panel = _panels(db, choice, runs, ()).fates(_tuned(choice, runs, looks))
         return fate_bars(panel.rows, **panel.options)
     order = [model for model in looks.colours if model in set(runs["model"])]
-    panels = _panels(db, choice, runs, at_most(MAX_MODELS, "model", tuple(choice["model"] or usual_models(runs, order))))
+    panels = _panels(
+        db, choice, runs, at_most(MAX_MODELS, "model", tuple(choice["model"] or usual_models(runs, order)))
+    )
     if name == "panels":
         panel = panels.panels()
         return layer_panels(only(panel.rows, "layer", layers), **panel.options, **lines)
@@ -68,11 +74,15 @@ def _tuned(choice: Choice, runs: pd.DataFrame, looks: ModelLooks) -> str:
     there = compared_models(runs, list(looks.colours), model)
     model = model or next(iter(there), "")
     if model not in there:
-        raise FigureError(f"{model or 'no model'} has no stored base; name a fine-tuned one in model: {', '.join(there) or 'none'}")
+        raise FigureError(
+            f"{model or 'no model'} has no stored base; name a fine-tuned one in model: {', '.join(there) or 'none'}"
+        )
     return model
 
 
-def _map(panels: SentencePanels, model: str, choice: Choice, layers: tuple[int, ...] | None, labels: dict[str, str]) -> "go.Figure":
+def _map(
+    panels: SentencePanels, model: str, choice: Choice, layers: tuple[int, ...] | None, labels: dict[str, str]
+) -> "go.Figure":
     kind = single("pooling", choice["pooling"]) or POOLINGS[0]
     panel = panels.changes(model)
     table = only(panel.rows, "layer", layers)

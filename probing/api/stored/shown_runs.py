@@ -34,7 +34,10 @@ def page_runs(db: Database, templates: str) -> pd.DataFrame:
     """
     runs = all_runs(db)
     if runs.empty:
-        raise StoreError("no probed facts are stored; make a run with: python -m probing probe --model nesia-mini --facts all --head tied")
+        raise StoreError(
+            "no probed facts are stored; make a run with: python -m probing probe --model nesia-mini --facts all --head"
+            " tied"
+        )
     return one_run_each(runs[runs["template_set"] == templates])
 
 
@@ -102,7 +105,8 @@ def _named(runs: pd.DataFrame, names: RunSelection) -> pd.DataFrame:
 
 
 def compared_run(db: Database, names: RunSelection, base: str) -> pd.Series:
-    """The run of ``one_run`` if ``base`` has a run with its head and probe set, else the first of the names with such a run of ``base``.
+    """The run of ``one_run`` if ``base`` has a run with its head and probe set, else the first of the names with such a
+    run of ``base``.
 
     Raises:
         StoreError: as ``laid_over``, or if the two models have no such runs.
@@ -128,14 +132,19 @@ def tuned_pair(db: Database, names: RunSelection, base: str | None = None) -> pd
     names.refuse_unknown(db)
     runs = page_runs(db, names.templates)
     tuned = pairs(runs, (base,) if base and names.models else None)
-    for column, chosen in (("model", names.models), ("head", names.heads), ("probe_set", names.probe_sets), ("base", base and [base])):
+    for column, chosen in (
+        ("model", names.models),
+        ("head", names.heads),
+        ("probe_set", names.probe_sets),
+        ("base", base and [base]),
+    ):
         tuned = tuned if not chosen else tuned[tuned[column].isin(list(chosen))]
     # Runs with stored counts alone have no single facts.
     tuned = tuned[~tuned["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
     if tuned.empty:
         raise FigureError(
-            "no fine-tuned model of this selection is stored fact by fact with its base; results.transitions() lists the pairs, "
-            "model= and base= name any two models"
+            "no fine-tuned model of this selection is stored fact by fact with its base; results.transitions() lists"
+            " the pairs, model= and base= name any two models"
         )
     return in_menu_order(tuned, runs).head(1).reset_index(drop=True)
 
@@ -157,10 +166,16 @@ def without_pair(db: Database, names: RunSelection, bases: tuple[str, ...] | Non
     model = next(iter(names.models or ()))
     base = bases[0] if bases else base_of(runs[runs["model"] == model].iloc[0])
     if not base:
-        return f"{model} has no stored base; name the model to compare with in base=, or load it with base= and probe it again"
+        return (
+            f"{model} has no stored base; name the model to compare with in base=, or load it with base= and probe it"
+            " again"
+        )
     shared = runs[runs["model"] == model].merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
     for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
         shared = shared if wanted is None else shared[shared[column].isin(list(wanted))]
     if shared.empty:
         return nothing_common(runs, model, base)
-    return f"{model} and {base} cannot be compared fact by fact, because only counts or only the last layer are stored; probe them again"
+    return (
+        f"{model} and {base} cannot be compared fact by fact, because only counts or only the last layer are stored;"
+        " probe them again"
+    )

@@ -8,9 +8,11 @@ from probing.workflows.requests.changes import ChangesRequest
 
 @command(ChangesRequest)
 def measure(request: ChangesRequest) -> None:
-    """Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the second time.
+    """Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the
+    second time.
 
-    It needs WikiText-2's raw test text: `fetch wikitext-2-raw` downloads it. A model that was not fine-tuned is measured alone.
+    It needs WikiText-2's raw test text: `fetch wikitext-2-raw` downloads it. A model that was not fine-tuned is
+    measured alone.
     """
     from probing.workflows.changes.measure import measure_changes
 

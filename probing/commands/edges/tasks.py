@@ -20,7 +20,9 @@ class Shape(StrEnum):
 
 
 def tasks(
-    names: Annotated[list[str] | None, typer.Argument(help="Tasks, or folders in jiant's format; none: all built-in tasks.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tasks, or folders in jiant's format; none: all built-in tasks.")
+    ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Also count each part of the fetched data.")] = False,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:

@@ -26,7 +26,9 @@ class Shape(StrEnum):
 def trace(
     request: TraceRequest,
     top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
-    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")] = Shape.table,
+    shape: Annotated[
+        Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")
+    ] = Shape.table,
 ) -> None:
     """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
     from probing.workflows.edges.trace import trace_sentence

@@ -8,7 +8,8 @@ from probing.workflows.requests.edges import EdgesRequest
 
 @command(EdgesRequest)
 def train(request: EdgesRequest) -> None:
-    """Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.
+    """Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the
+    second time.
 
     A task needs its data set: see `fetch`. Without options, cumulative probes P(0)..P(L) with one seed.
     """

@@ -8,7 +8,8 @@ from probing.workflows.requests.forgetting_series import FollowRequest
 
 @command(FollowRequest)
 def follow(request: FollowRequest) -> None:
-    """Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.
+    """Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the
+    second time.
 
     `series report` reports what is stored.
     """

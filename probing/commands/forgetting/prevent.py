@@ -8,7 +8,8 @@ from probing.workflows.requests.forgetting_series import PreventRequest
 
 @command(PreventRequest)
 def prevent(request: PreventRequest) -> None:
-    """Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no weights.
+    """Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no
+    weights.
 
     `series report prevention` reports what is stored.
     """

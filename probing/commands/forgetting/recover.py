@@ -16,9 +16,11 @@ _YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_HAD, RANDOM_BODY)
 
 @command(RecoverRequest)
 def recover(request: RecoverRequest) -> None:
-    """Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.
+    """Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing
+    brings; resumable.
 
-    That a fact comes back does not show that it is remembered: guesses come back, too. A fact that does not come back is "not recovered":
+    That a fact comes back does not show that it is remembered: guesses come back, too. A fact that does not come back
+    is "not recovered":
     no way here shows that it is gone.
     """
     import pandas as pd
@@ -39,9 +41,19 @@ def recover(request: RecoverRequest) -> None:
         typer.echo(f"- {name}: {outcomes[name]:,} ({100 * outcomes[name] / known:.0f} of 100)")
     if run["not_put_back"]:
         typer.echo(f"No layers are put back: {run['not_put_back']}.")
-    typer.echo(f"\nWhat each way by itself brings back of {lost:,} lost facts, and of each yardstick; relearned after {USUAL_STEPS} steps.")
-    typer.echo("Per cent; the facts that are compared against the yardstick, in points with 95 % intervals over answers and seeds:\n")
-    header = ("way", "lost facts", *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS))
+    typer.echo(
+        f"\nWhat each way by itself brings back of {lost:,} lost facts, and of each yardstick; relearned after"
+        f" {USUAL_STEPS} steps."
+    )
+    typer.echo(
+        "Per cent; the facts that are compared against the yardstick, in points with 95 % intervals over answers and"
+        " seeds:\n"
+    )
+    header = (
+        "way",
+        "lost facts",
+        *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS),
+    )
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
     counted = usual(against)
     for one in usual(shares).itertuples():
@@ -51,12 +63,17 @@ def recover(request: RecoverRequest) -> None:
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
     curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
     typer.echo(
-        f"\nRelearned, {BY_ANSWER}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after {USUAL_STEPS}. "
+        f"\nRelearned, {BY_ANSWER}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after"
+        f" {USUAL_STEPS}. "
     )
     for name, n in Counter(one["reworded"] for one in facts if one["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
     tests = tested(against)
-    groups = "planted answers minus wrong guesses" if run["planted"] else "stated facts minus right answers that the text never had"
+    groups = (
+        "planted answers minus wrong guesses"
+        if run["planted"]
+        else "stated facts minus right answers that the text never had"
+    )
     typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
     for one in tests.itertuples():
         typer.echo(f"- {called(one.way, one.protocol)}: {in_words(one)}")

@@ -18,7 +18,9 @@ class What(StrEnum):
 
 def delete(
     what: Annotated[What, typer.Argument(help="run, facts (a probe set with all its runs) or model.")],
-    name: Annotated[str, typer.Argument(help="As `space` lists it: id of the run, name of the probe set or of the model.")],
+    name: Annotated[
+        str, typer.Argument(help="As `space` lists it: id of the run, name of the probe set or of the model.")
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it is deleted.")] = False,
 ) -> None:
     """Delete a run, a probe set with all its runs, or a model from this machine; asks first.
@@ -32,4 +34,8 @@ def delete(
         return yes or typer.confirm(f"delete the {one.what} {one.name} ({one.said}, {in_bytes(one.size)})?")
 
     done = workflow(what.value, name, sure)
-    typer.echo("nothing was deleted" if done is None else f"deleted the {done.what} {done.name}: {in_bytes(done.size)} are free")
+    typer.echo(
+        "nothing was deleted"
+        if done is None
+        else f"deleted the {done.what} {done.name}: {in_bytes(done.size)} are free"
+    )

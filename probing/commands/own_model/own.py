@@ -16,7 +16,8 @@ from probing.workflows.requests.own_model import OwnRequest
 
 @command(OwnRequest)
 def own(request: OwnRequest) -> None:
-    """Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows the run.
+    """Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows
+    the run.
 
     The facts are copied, and the commands' output goes to `log.txt` in the folder of the run, below `cache/own-runs`.
     """
@@ -25,7 +26,9 @@ def own(request: OwnRequest) -> None:
         typer.echo(step.line)
     if request.plan:
         return
-    typer.echo(f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}")
+    typer.echo(
+        f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}"
+    )
     carry_out(run.id, typer.echo)
     wish = run.state.wish
     words = shlex.join(("--model", wish.name or find_entry(wish.model).name, "--facts", wish.called))

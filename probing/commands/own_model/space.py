@@ -17,7 +17,9 @@ def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with
 
     found = kept()
     if as_json:
-        typer.echo(json.dumps([{"what": one.what, "name": one.name, "said": one.said, "bytes": one.size} for one in found]))
+        typer.echo(
+            json.dumps([{"what": one.what, "name": one.name, "said": one.said, "bytes": one.size} for one in found])
+        )
         return
     for what in WHAT:
         of_kind = [one for one in found if one.what == what]

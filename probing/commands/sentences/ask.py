@@ -21,8 +21,12 @@ class Shape(StrEnum):
 
 
 @command(SentenceAskRequest)
-def ask(request: SentenceAskRequest, shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table) -> None:
-    """Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's prediction."""
+def ask(
+    request: SentenceAskRequest, shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table
+) -> None:
+    """Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's
+    prediction.
+    """
     from probing.workflows.sentences import ask as workflow
 
     answer = workflow.ask_live(request, lambda line: typer.echo(line, err=True))
@@ -31,7 +35,12 @@ def ask(request: SentenceAskRequest, shape: Annotated[Shape, typer.Option("--as"
         "verdicts": workflow.verdict_rows(answer),
         "same_word": workflow.similarity_rows(answer),
     }
-    typer.echo(_written(parts, shape, {"sentence": request.text, "pair": request.pair, "tokens": list(answer.attention.tokens)}), nl=False)
+    typer.echo(
+        _written(
+            parts, shape, {"sentence": request.text, "pair": request.pair, "tokens": list(answer.attention.tokens)}
+        ),
+        nl=False,
+    )
 
 
 def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, asked: dict[str, object]) -> str:

@@ -16,12 +16,14 @@ class Made(StrEnum):
 def make(
     task: Annotated[Made, typer.Argument(help="The task.")],
     out: Annotated[Path, typer.Option(help="The TSV file to write, with the columns sentence and label.")],
-    source: Annotated[Path | None, typer.Option("--from", help="Folder of the treebank; none: the fetched ud-english-ewt.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Folder of the treebank; none: the fetched ud-english-ewt.")
+    ] = None,
 ) -> None:
     """Write a task that is made by rule as TSV: odd-man-out, from UD English EWT.
 
-    Half of the sentences have one noun or verb replaced by another of the same form and frequency. `sentences train --tasks odd-man-out`
-    makes the same task itself.
+    Half of the sentences have one noun or verb replaced by another of the same form and frequency. `sentences train
+    --tasks odd-man-out` makes the same task itself.
     """
     from probing.workflows.sentences.make import write_odd_man_out
 

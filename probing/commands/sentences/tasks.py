@@ -21,12 +21,18 @@ class Shape(StrEnum):
 
 
 def tasks(
-    names: Annotated[list[str] | None, typer.Argument(help="Tasks, or files of sentences; none: all built-in tasks.")] = None,
-    counts: Annotated[bool, typer.Option("--counts", help="Also count used and left-out sentences of the fetched data.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tasks, or files of sentences; none: all built-in tasks.")
+    ] = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Also count used and left-out sentences of the fetched data.")
+    ] = False,
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences are split into parts.")] = OURS,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:
-    """List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left out."""
+    """List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left
+    out.
+    """
     with options_refused():
         table = task_list(cache_folder() / "downloads", names or (), counts, protocol)
     if shape is Shape.json:
@@ -35,4 +41,7 @@ def tasks(
         typer.echo(as_csv(table), nl=False)
     else:
         # Long columns do not matter for the counts.
-        typer.echo(text_table(table.drop(columns=["title", "level", "asks", "data_set", "licence"]) if counts else table), nl=False)
+        typer.echo(
+            text_table(table.drop(columns=["title", "level", "asks", "data_set", "licence"]) if counts else table),
+            nl=False,
+        )

@@ -8,9 +8,11 @@ from probing.workflows.requests.sentences import SentencesRequest
 
 @command(SentencesRequest)
 def train(request: SentencesRequest) -> None:
-    """Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the second time.
+    """Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the
+    second time.
 
-    A task needs its data set: see `fetch`. A fine-tuned model is read by its own probes and by its base's: unchanged, on its own
+    A task needs its data set: see `fetch`. A fine-tuned model is read by its own probes and by its base's: unchanged,
+        on its own
     scale, and on top of a linear map without labels.
     """
     from probing.workflows.sentences.train import train_sentences

@@ -12,12 +12,17 @@ def pull(
     name: Annotated[str | None, typer.Argument(help="Repository on the Hugging Face Hub: OWNER/NAME.")] = None,
     from_folder: Annotated[Path | None, typer.Option(help="Folder instead of the hub.")] = None,
     revision: Annotated[
-        str | None, typer.Option(help="Commit to pull; none: the one that was pulled before, else the newest, which is printed.")
+        str | None,
+        typer.Option(help="Commit to pull; none: the one that was pulled before, else the newest, which is printed."),
     ] = None,
-    what: Annotated[str | None, typer.Option(callback=shared, help="Which kind, if both kinds of repository have this name.")] = None,
+    what: Annotated[
+        str | None, typer.Option(callback=shared, help="Which kind, if both kinds of repository have this name.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
 ) -> None:
-    """Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is stored."""
+    """Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before
+    anything is stored.
+    """
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
     from probing.workflows.share import pull as workflow

@@ -26,22 +26,29 @@ def push(
         str,
         typer.Argument(
             callback=shared,
-            help=f"{', '.join(everything_shared())}: heads go to a model repository, runs on facts (predictions) and all other runs to a "
-            "data set repository.",
+            help=(
+                f"{', '.join(everything_shared())}: heads go to a model repository, runs on facts (predictions) and all"
+                " other runs to a "
+                "data set repository."
+            ),
         ),
     ],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions its name in `runs`.")],
     to: Annotated[str | None, typer.Option(help="Repository on the Hugging Face Hub: OWNER/NAME.")] = None,
     to_folder: Annotated[Path | None, typer.Option(help="Folder instead of the hub.")] = None,
     head: Annotated[str | None, typer.Option(help="Kinds of heads, separated by commas; none: all that exist.")] = None,
-    runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
+    ] = None,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     revision: RevisionOption = None,
     licence: Annotated[str | None, typer.Option(help="Licence on the card; none: the model's.")] = None,
     language: Annotated[str, typer.Option(help="Language of text or facts, in the hub's spelling.")] = "en",
     private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
-    """Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing."""
+    """Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again
+    changes nothing.
+    """
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
     from probing.workflows.share import push as workflow

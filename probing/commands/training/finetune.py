@@ -8,7 +8,9 @@ from probing.workflows.requests.finetune import FinetuneRequest
 
 @command(FinetuneRequest)
 def finetune(request: FinetuneRequest) -> None:
-    """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart."""
+    """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored
+    apart.
+    """
     from probing.workflows import finetune as workflow
 
     workflow.finetune(request, typer.echo)

@@ -21,8 +21,8 @@ class Command(NamedTuple):
 class Capability:
     """A question that is asked of models, with all that the program does and shows of it.
 
-    What is declared in other rooms is named as ``module:name`` and imported when it is needed, so that the list of commands loads none of
-    it.
+    What is declared in other rooms is named as ``module:name`` and imported when it is needed, so that the list of
+    commands loads none of it.
 
     Attributes:
         name: of its folder in every room, of its group of commands and of its method in a notebook.

@@ -13,7 +13,9 @@ T = TypeVar("T")
 HEADS = "heads"
 
 #: Name -> capability, in the order of lists.
-CAPABILITIES: dict[str, Capability] = {one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)}
+CAPABILITIES: dict[str, Capability] = {
+    one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)
+}
 
 
 def everything_shared() -> tuple[str, ...]:

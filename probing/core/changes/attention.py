@@ -1,4 +1,5 @@
-"""Measures of attention maps, and distances between two: (..., tokens, tokens), each row a distribution over token positions.
+"""Measures of attention maps, and distances between two: (..., tokens, tokens), each row a distribution over token
+positions.
 
 All is in float64. Rows are normalised to sum to 1, because a model's own float32 sums are off by some 1e-7.
 """
@@ -33,7 +34,8 @@ def entropy(rows: Array) -> Array:
 
 
 def movers_distance(first: Array, second: Array) -> Array:
-    """Earth mover's distance of the last axis with token positions as ground distance: sum over positions of |CDF - CDF|, in tokens.
+    """Earth mover's distance of the last axis with token positions as ground distance: sum over positions of |CDF -
+    CDF|, in tokens.
 
     It is what ``scipy.stats.wasserstein_distance(positions, positions, first, second)`` gives, for all rows at once.
     """
@@ -41,7 +43,9 @@ def movers_distance(first: Array, second: Array) -> Array:
 
 
 def total_variation(first: Array, second: Array) -> Array:
-    """Half the sum of |difference| over the last axis, 0 to 1: the earth mover's distance if all tokens are equally far apart."""
+    """Half the sum of |difference| over the last axis, 0 to 1: the earth mover's distance if all tokens are equally far
+    apart.
+    """
     return 0.5 * np.abs(first - second).sum(-1)
 
 
@@ -52,7 +56,8 @@ def map_cosine(first: Array, second: Array) -> Array:
 
 
 def of_model(maps: Array, kinds: TokenKinds) -> dict[str, Array]:
-    """Measure -> (layers, rows, heads) of one model's maps, (layers, rows, heads, tokens, tokens) of at least two tokens.
+    """Measure -> (layers, rows, heads) of one model's maps, (layers, rows, heads, tokens, tokens) of at least two
+    tokens.
 
     ``-first`` is of the first token's attention, ``-mean`` the mean over all tokens that attend.
     """
@@ -67,7 +72,11 @@ def of_model(maps: Array, kinds: TokenKinds) -> dict[str, Array]:
 
 def between(maps: Array, before: Array) -> dict[str, Array]:
     """Measure -> (layers, rows, heads) of how far each head's maps are from the same head's maps of another model."""
-    moved, varied, turned = movers_distance(maps, before), total_variation(maps, before), entropy(maps) - entropy(before)
+    moved, varied, turned = (
+        movers_distance(maps, before),
+        total_variation(maps, before),
+        entropy(maps) - entropy(before),
+    )
     found = _both("emd", moved) | _both("emd-share", moved / (maps.shape[-1] - 1)) | _both("total-variation", varied)
     return found | {"map-cosine": map_cosine(maps, before)} | _both("entropy-change", turned)
 

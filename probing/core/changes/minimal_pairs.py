@@ -1,4 +1,6 @@
-"""Minimal pairs: two gaps with a word each, one of which a model should find likelier, such as *are* after *the keys to the cabinet*."""
+"""Minimal pairs: two gaps with a word each, one of which a model should find likelier, such as *are* after *the keys to
+the cabinet*.
+"""
 
 import difflib
 from dataclasses import dataclass
@@ -14,7 +16,11 @@ from probing.core.registry import REPOSITORY
 #: The pairs that ship.
 FILE = REPOSITORY / "data" / "sentences" / "minimal_pairs.jsonl"
 #: Kind of shipped pairs -> its title.
-KINDS = {"agreement": "agreement across distractors", "negative polarity": "negative polarity items", "roles": "who does what"}
+KINDS = {
+    "agreement": "agreement across distractors",
+    "negative polarity": "negative polarity items",
+    "roles": "who does what",
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class MinimalPair:
-    """Two gaps; ``good`` is the one whose word should be likelier. Either the words differ, or the sentences around one word."""
+    """Two gaps; ``good`` is the one whose word should be likelier. Either the words differ, or the sentences around one
+    word.
+    """
 
     kind: str
     good: Gap
@@ -83,7 +91,9 @@ def typed_pair(good: str, bad: str) -> MinimalPair:
         return two_sentences(good, bad)
     words = [word.strip() for word in bad.split(",")]
     if len(words) != 2:
-        raise PromptError(f"got {bad!r} for the gap of {good!r}, expected two words separated by a comma, the likelier first")
+        raise PromptError(
+            f"got {bad!r} for the gap of {good!r}, expected two words separated by a comma, the likelier first"
+        )
     return two_words(good, *words)
 
 
@@ -105,6 +115,7 @@ def read_minimal_pairs(path: Path = FILE) -> list[MinimalPair]:
             found.append(MinimalPair(row["kind"], Gap(row["good"], row["good_word"]), Gap(row["bad"], row["bad_word"])))
     except (KeyError, TypeError, AttributeError, PromptError) as error:
         raise TextError(
-            f"{path}: line {len(found) + 1} is no minimal pair ({error!r}); expected kind, good, good_word, bad, bad_word"
+            f"{path}: line {len(found) + 1} is no minimal pair ({error!r}); expected kind, good, good_word, bad,"
+            " bad_word"
         ) from error
     return found

@@ -26,6 +26,9 @@ def mean_intervals(values: Array, seed: int = 0) -> tuple[Array, Array, Array]:
     weights = np.random.default_rng(seed).multinomial(rows, np.full(rows, 1 / rows), _DRAWS) / rows
     # Centred on the means, so that a column of equal values has an interval of width 0.
     apart = values - mean
-    ends = [np.quantile(weights @ apart[:, some : some + _COLUMNS], [0.025, 0.975], axis=0) for some in range(0, values.shape[1], _COLUMNS)]
+    ends = [
+        np.quantile(weights @ apart[:, some : some + _COLUMNS], [0.025, 0.975], axis=0)
+        for some in range(0, values.shape[1], _COLUMNS)
+    ]
     low, high = mean + np.concatenate(ends, axis=1)
     return mean, np.minimum(low, mean), np.maximum(high, mean)

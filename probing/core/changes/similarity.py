@@ -1,4 +1,6 @@
-"""Similarity of two models' states, and of the states of one model: rows are sentences or words, columns are hidden units."""
+"""Similarity of two models' states, and of the states of one model: rows are sentences or words, columns are hidden
+units.
+"""
 
 from collections.abc import Callable
 
@@ -25,11 +27,11 @@ def is_constant(states: Array) -> bool:
 
 
 def linear_cka(first: Array, second: Array) -> float | None:
-    """Centred kernel alignment with a linear kernel (Kornblith et al. 2019) of the same rows in two models; 1 if one is the other
-    rotated, shifted or scaled.
+    """Centred kernel alignment with a linear kernel (Kornblith et al. 2019) of the same rows in two models; 1 if one is
+    the other rotated, shifted or scaled.
 
-    With fewer than ten rows per column the unbiased estimator (Song et al. 2012, Nguyen et al. 2021) replaces the plain one; it
-    can be slightly below 0. None if either is constant, or with fewer than four rows.
+    With fewer than ten rows per column the unbiased estimator (Song et al. 2012, Nguyen et al. 2021) replaces the plain
+    one; it can be slightly below 0. None if either is constant, or with fewer than four rows.
     """
     if is_constant(first) or is_constant(second) or len(first) < 4:
         return None
@@ -45,7 +47,9 @@ def _hsic(x: Array, y: Array) -> float:
 
 
 def _unbiased_hsic(x: Array, y: Array) -> float:
-    """HSIC of the kernel matrices without their diagonals. The matrices are not built, because the kernels are linear."""
+    """HSIC of the kernel matrices without their diagonals. The matrices are not built, because the kernels are
+    linear.
+    """
     n = len(x)
     own, other = np.square(x).sum(1), np.square(y).sum(1)
     along, across = x @ x.sum(0) - own, y @ y.sum(0) - other
@@ -54,8 +58,8 @@ def _unbiased_hsic(x: Array, y: Array) -> float:
 
 
 def rsa(first: Array, second: Array) -> float | None:
-    """Pearson's correlation of the cosines of all pairs of rows in two models (representational similarity, as Merchant et al. 2020);
-    None if either is constant, or with fewer than three rows."""
+    """Pearson's correlation of the cosines of all pairs of rows in two models (representational similarity, as Merchant
+    et al. 2020); None if either is constant, or with fewer than three rows."""
     if is_constant(first) or is_constant(second) or len(first) < 3:
         return None
     above = np.triu_indices(len(first), 1)
@@ -70,7 +74,9 @@ def unit_rows(states: Array) -> Array:
 
 
 def mean_cosine(total: Array, n: Array | int) -> Array:
-    """Mean cosine over all pairs of different vectors among n of length 1, at least two, whose sum is ``total``, (..., hidden)."""
+    """Mean cosine over all pairs of different vectors among n of length 1, at least two, whose sum is ``total``, (...,
+    hidden).
+    """
     return (np.square(total).sum(-1) - n) / (n * (np.asarray(n) - 1))
 
 

@@ -1,4 +1,6 @@
-"""The text that models are measured on before and after fine-tuning: the raw test part of WikiText-2, before rare words were taken out."""
+"""The text that models are measured on before and after fine-tuning: the raw test part of WikiText-2, before rare words
+were taken out.
+"""
 
 import hashlib
 import re
@@ -22,7 +24,9 @@ def raw_text(downloads: Path) -> Path:
     """
     path = downloads / DATA_SET / FILE
     if not path.is_file():
-        raise TextError(f"no {path}; perplexity and attention are measured on it: fetch it with: python -m probing fetch {DATA_SET}")
+        raise TextError(
+            f"no {path}; perplexity and attention are measured on it: fetch it with: python -m probing fetch {DATA_SET}"
+        )
     return path
 
 
@@ -43,7 +47,8 @@ def text_lines(path: Path) -> list[str]:
 
 
 def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
-    """Up to ``most`` distinct sentences of 5 to 28 words, ordered by hash: a smaller number gives the beginning of a larger one.
+    """Up to ``most`` distinct sentences of 5 to 28 words, ordered by hash: a smaller number gives the beginning of a
+    larger one.
 
     Args:
         path: a text in WikiText's layout or, if ``plain``, one sentence per line.
@@ -54,7 +59,9 @@ def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
         TextError: if the file cannot be read, or has fewer than two sentences.
     """
     lines = text_lines(path)
-    sentences = lines if plain else [one for one in wikitext_sentences(path) if FEWEST_WORDS <= len(one.split()) <= MAX_WORDS]
+    sentences = (
+        lines if plain else [one for one in wikitext_sentences(path) if FEWEST_WORDS <= len(one.split()) <= MAX_WORDS]
+    )
     chosen = sorted(dict.fromkeys(sentences), key=lambda one: (share_of("changes", one), one))[:limit]
     if len(chosen) < 2:
         kind = "lines" if plain else f"sentences of {FEWEST_WORDS} to {MAX_WORDS} words"

@@ -1,4 +1,6 @@
-"""What a folder may be instead of a model that can be used, and the way out, for commands, notebooks and pages alike."""
+"""What a folder may be instead of a model that can be used, and the way out, for commands, notebooks and pages
+alike.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -19,13 +21,18 @@ _EMBEDDINGS = re.compile(
 )
 #: Tokenizers of such models that exist in Python only.
 _IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer")
-SLOW = "has a tokenizer in Python only ({}), which does not say which letters a token stands for; models with it cannot be used"
+SLOW = (
+    "has a tokenizer in Python only ({}), which does not say which letters a token stands for; models with it cannot be"
+    " used"
+)
 #: Share of a vocabulary that its tokenizer need not reach: released ones have odd signs.
 _FEW = 0.01
 
 
 def check_files(title: str | Path, files: ModelFiles) -> None:
-    """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` is how the user names it."""
+    """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` is how the user names
+    it.
+    """
     for said in _cases(files):
         raise ModelError(f"{title} {said}")
 
@@ -38,26 +45,31 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     if "adapter_config.json" in names:
         adapted = files.settings("adapter_config.json").get("base_model_name_or_path") or "another model"
         yield (
-            f"holds an adapter of PEFT for {adapted} (adapter_config.json), which is no model by itself; load both with PEFT, call "
-            "merge_and_unload(), save the result with save_pretrained, and the tokenizer beside it, and name that folder"
+            f"holds an adapter of PEFT for {adapted} (adapter_config.json), which is no model by itself; load both with"
+            " PEFT, call merge_and_unload(), save the result with save_pretrained, and the tokenizer beside it, and"
+            " name that folder"
         )
     empty = files.complete and not files.weights and "difference.safetensors" not in names
     if (empty or "config.json" not in names) and (inside := _inside(files.folder)):
         yield f"is no model's folder, but has one inside: name {inside}"
     if "config.json" in names and not files.kind:
-        yield 'has a config.json that cannot be read, or has no "model_type" (such as "bert"); expected that of transformers, in UTF-8'
+        yield (
+            'has a config.json that cannot be read, or has no "model_type" (such as "bert"); expected that of'
+            " transformers, in UTF-8"
+        )
     layers = config.get("num_hidden_layers", config.get("n_layers", 1))
     if files.kind and (said := why_unusable(files.kind, layers, config.get("is_decoder"))):
         yield said + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
     if empty and (other := min(filter(_OTHER_WEIGHTS.fullmatch, names), default="")):
         yield (
-            f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them (TensorFlow and Flax: "
-            "transformers 4 with from_tf or from_flax; shards of DeepSpeed: zero_to_fp32.py), and save the model with save_pretrained"
+            f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them"
+            " (TensorFlow and Flax: transformers 4 with from_tf or from_flax; shards of DeepSpeed: zero_to_fp32.py),"
+            " and save the model with save_pretrained"
         )
     if "config.json" not in names:
         yield (
-            "has no config.json; save the model itself with save_pretrained (from accelerate: unwrap_model(model)), or rename its "
-            'bert_config.json and put "model_type": "bert" into it'
+            "has no config.json; save the model itself with save_pretrained (from accelerate: unwrap_model(model)), or"
+            ' rename its bert_config.json and put "model_type": "bert" into it'
         )
     if empty:
         yield "has no weight files; expected model.safetensors or pytorch_model.bin"
@@ -65,14 +77,16 @@ def _cases(files: ModelFiles) -> Iterator[str]:
         yield said
     if prefix := _prefix(files):
         yield (
-            f"has weights whose names begin with '{prefix}', which is no part of such a model: they were saved with what is around it; "
-            "save the model inside it with save_pretrained, or take the prefix off the names"
+            f"has weights whose names begin with '{prefix}', which is no part of such a model: they were saved with"
+            " what is around it; save the model inside it with save_pretrained, or take the prefix off the names"
         )
     yield from _tokenizers(files)
 
 
 def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
-    """Why a model of this ``model_type``, number of layers and ``is_decoder`` cannot be used, in words that follow its name, or nothing."""
+    """Why a model of this ``model_type``, number of layers and ``is_decoder`` cannot be used, in words that follow its
+    name, or nothing.
+    """
     if kind not in ARCHITECTURES:
         known = f"expected a masked language model, one of {', '.join(ARCHITECTURES)}"
         return f"is a {kind} model; {known}: causal models and models that generate text are not supported"
@@ -94,7 +108,11 @@ def _inside(folder: Path) -> Path | None:
     """A model in a folder: the newest snapshot in one of the hub's cache, the last checkpoint of a run."""
     found = [ModelFiles(path.parent) for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/config.json")]
     models = [one.folder for one in found if one.kind and one.weights]
-    return max(models, default=None, key=lambda one: (*map(int, re.findall(r"(?<=checkpoint-)\d+", one.name)), one.stat().st_mtime))
+    return max(
+        models,
+        default=None,
+        key=lambda one: (*map(int, re.findall(r"(?<=checkpoint-)\d+", one.name)), one.stat().st_mtime),
+    )
 
 
 def _prefix(files: ModelFiles) -> str:
@@ -118,28 +136,48 @@ def _tokenizers(files: ModelFiles) -> Iterator[str]:
 def said_of_mask(tokens: Collection[str]) -> str:
     """A tokenizer that declares no mask token."""
     if mask := next((mask for mask in ("[MASK]", "<mask>") if mask in tokens), ""):
-        return f'has {mask}, which its tokenizer does not declare as its mask: put "mask_token": "{mask}" into tokenizer_config.json'
+        return (
+            f'has {mask}, which its tokenizer does not declare as its mask: put "mask_token": "{mask}" into'
+            " tokenizer_config.json"
+        )
     return "has no mask token; only masked language models can be asked"
 
 
 def said_of_surplus(tokens: int, rows: int) -> str:
     """A tokenizer with more tokens than the model has rows."""
-    more = f"has {tokens:,} tokens in its tokenizer, {tokens - rows:,} more than the {rows:,} of the model; they do not belong together"
+    more = (
+        f"has {tokens:,} tokens in its tokenizer, {tokens - rows:,} more than the {rows:,} of the model; they do not"
+        " belong together"
+    )
     return f"{more}: drop the tokens that were added, or train the model with them (resize_token_embeddings)"
 
 
 def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
-    """A warning of words that a tokenizer can never produce, which first makes ``read`` of a text; empty if there are few or none."""
+    """A warning of words that a tokenizer can never produce, which first makes ``read`` of a text; empty if there are
+    few or none.
+    """
     # Tokens of bytes write what is beyond ASCII as other letters.
     of_bytes = any(token.startswith("Ġ") for token in tokens)
     plain = [token.removeprefix("##").lstrip("▁") for token in tokens if token[:1] not in "[<"]
     words = [word for word in plain if word.isascii() or not of_bytes]
     lost = [word for word in words if not (word.isascii() and word.lower() == word) and read(word).strip() != word]
     if len(lost) > _FEW * len(words):
-        setting = '"do_lower_case": false' if read("A") != "A" and lost[0].lower() != lost[0] else '"strip_accents": false'
-        said = f"{len(lost):,} words, such as {lost[0]}, that its tokenizer changes (capitals, accents) before it looks for them"
-    elif read("A") == "A" and all(word.lower() == word for word in words) and any(re.search("[a-z]", word) for word in words):
-        setting, said = '"do_lower_case": true', "no word with capitals, which its tokenizer keeps, so that such words are unknown"
+        setting = (
+            '"do_lower_case": false' if read("A") != "A" and lost[0].lower() != lost[0] else '"strip_accents": false'
+        )
+        said = (
+            f"{len(lost):,} words, such as {lost[0]}, that its tokenizer changes (capitals, accents) before it looks"
+            " for them"
+        )
+    elif (
+        read("A") == "A"
+        and all(word.lower() == word for word in words)
+        and any(re.search("[a-z]", word) for word in words)
+    ):
+        setting, said = (
+            '"do_lower_case": true',
+            "no word with capitals, which its tokenizer keeps, so that such words are unknown",
+        )
     else:
         return ""
     return f"warning: the vocabulary of {name} has {said}: put {setting} into its tokenizer_config.json"

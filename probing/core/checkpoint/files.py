@@ -14,15 +14,35 @@ from typing import Any
 
 #: Architectures whose masked-LM head is known, by ``model_type``; ``models.encoders.head`` reads them.
 ARCHITECTURES = (
-    "albert", "bert", "camembert", "data2vec-text", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "esm", "megatron-bert",
-    "modernbert", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl",
-)  # fmt: skip
+    "albert",
+    "bert",
+    "camembert",
+    "data2vec-text",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "ernie",
+    "esm",
+    "megatron-bert",
+    "modernbert",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+)
 #: How the names of the weights of a masked-LM head begin, by architecture.
-_HEADS = {"albert": ("predictions.",), "distilbert": ("vocab_",), "electra": ("generator_",), "modernbert": ("decoder.",)}
+_HEADS = {
+    "albert": ("predictions.",),
+    "distilbert": ("vocab_",),
+    "electra": ("generator_",),
+    "modernbert": ("decoder.",),
+}
 _OTHER_HEADS = ("cls.predictions.", "lm_predictions.", "lm_head.")
 _DISCRIMINATOR = (
-    "is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release, such as "
-    "google/electra-small-generator"
+    "is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release,"
+    " such as google/electra-small-generator"
 )
 NO_HEAD = "has no own masked-LM head; name its base model, whose complete head is used"
 #: Weights as transformers stores them, in the order in which it looks for them: in one file, or as a list of shards.
@@ -35,18 +55,30 @@ _NO_FLOATS = "expected floating-point weights; it is quantised or damaged: use t
 #: Ends of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = (".weight", ".bias", ".gamma", ".beta")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
-_UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration, zipfile.BadZipFile)
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    StopIteration,
+    zipfile.BadZipFile,
+)
 
 
 def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str]) -> str:
-    """Why a model has no masked-LM head, in words that follow its name; empty if it was saved with one, complete or not.
+    """Why a model has no masked-LM head, in words that follow its name; empty if it was saved with one, complete or
+    not.
 
     Args:
         kind: its ``model_type``.
         architectures: classes that its configuration names; they decide if the names of its weights are unknown.
         names: of its weights.
     """
-    declared = any(one.endswith(("ForMaskedLM", "ForPreTraining")) and one != "ElectraForPreTraining" for one in architectures)
+    declared = any(
+        one.endswith(("ForMaskedLM", "ForPreTraining")) and one != "ElectraForPreTraining" for one in architectures
+    )
     # ModernBERT's classifiers have a head of these names, too, and it is trained for their task.
     begins = (*_HEADS.get(kind, _OTHER_HEADS), *(["head."] if declared and kind == "modernbert" else []))
     if any(name.startswith(begins) for name in names) if names else declared:
@@ -56,7 +88,9 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
-    """Names of the weight files that are loaded, of all ``names``; ``shards`` gives those that a list names. None if there are none."""
+    """Names of the weight files that are loaded, of all ``names``; ``shards`` gives those that a list names. None if
+    there are none.
+    """
     there = set(names)
     for layout in LAYOUTS:
         if layout in there:
@@ -100,14 +134,18 @@ class ModelFiles:
     @cached_property
     def weights(self) -> list[str]:
         """Names of the weight files that are loaded."""
-        return chosen_weights(self.names, lambda index: sorted({*map(str, dict(self.settings(index).get("weight_map", {})).values())}))
+        return chosen_weights(
+            self.names, lambda index: sorted({*map(str, dict(self.settings(index).get("weight_map", {})).values())})
+        )
 
     @cached_property
     def headers(self) -> list[tuple[frozenset[str], str]]:
         """Of each weight file the names of its weights, and what is wrong with it."""
         end = "which is missing, damaged or something else, such as a web page; copy or download it again"
         unreadable = f"has the weight file {{}}, {end}" if self.complete else ""
-        return [read_once(_header, self.folder / name) or (frozenset(), unreadable.format(name)) for name in self.weights]
+        return [
+            read_once(_header, self.folder / name) or (frozenset(), unreadable.format(name)) for name in self.weights
+        ]
 
     @property
     def weight_names(self) -> frozenset[str]:
@@ -129,7 +167,9 @@ class ModelFiles:
     @cached_property
     def tokens(self) -> tuple[str, ...] | None:
         """Its tokens by id; None if no file in words has them."""
-        path = next((self.folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json") if name in self.names), None)
+        path = next(
+            (self.folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json") if name in self.names), None
+        )
         ids = ((path and read_once(_tokens, path)) or {}) | self.settings("added_tokens.json")
         # No vocabulary has so many; the list of a damaged one would fill the memory.
         if not ids or not all(type(number) is int and 0 <= number < 10**7 for number in ids.values()):
@@ -141,7 +181,9 @@ class ModelFiles:
     def lower_cases(self) -> bool:
         """Whether its tokenizer lower-cases words, by its files; BERT's does if nothing says otherwise."""
         own = read_once(_normalizer, self.folder / "tokenizer.json")
-        usual = re.search('"lowercase": true|"Lowercase"', own) if own else "vocab.txt" in self.names and self.kind != "esm"
+        usual = (
+            re.search('"lowercase": true|"Lowercase"', own) if own else "vocab.txt" in self.names and self.kind != "esm"
+        )
         return bool(self.settings("tokenizer_config.json").get("do_lower_case", usual))
 
     def settings(self, name: str) -> dict[str, Any]:
@@ -151,7 +193,9 @@ class ModelFiles:
 
 
 def read_once(read: Callable[[Path], Any], path: Path) -> Any:
-    """What ``read`` finds in a file, once until the file changes, because pages ask at every run; None if it cannot be read."""
+    """What ``read`` finds in a file, once until the file changes, because pages ask at every run; None if it cannot be
+    read.
+    """
     try:
         return _read(read, path, path.stat().st_mtime_ns, path.stat().st_size)
     except _UNREADABLE:
@@ -193,8 +237,13 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
             while len(operations := [*pickletools.genops(stream)]) < 50 and stream.peek(1):
                 pass
     saved = "load it where it was made, and save the model itself with save_pretrained"
-    if (protocol := max((int(value or 0) for operation, value, _ in operations if operation.name == "PROTO"), default=2)) > 2:
-        return frozenset(), f"has its weights in a pickle of protocol {protocol}, which torch reads by running it; {saved}"
+    if (
+        protocol := max((int(value or 0) for operation, value, _ in operations if operation.name == "PROTO"), default=2)
+    ) > 2:
+        return (
+            frozenset(),
+            f"has its weights in a pickle of protocol {protocol}, which torch reads by running it; {saved}",
+        )
     named = [str(value).replace(" ", ".") for operation, value, _ in operations if operation.name == "GLOBAL"]
     if strange := next((one for one in named if not _OF_WEIGHTS.match(one)), ""):
         return frozenset(), f"holds objects of Python ({strange}) with its weights; {saved}"
@@ -203,7 +252,9 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
         way = "load them into the model (load_state_dict), and save it with save_pretrained"
         return frozenset(), f"has its weights under the key {key!r}; {way}"
     strange = next((one for one in named if _INTEGERS.match(one)), "")
-    return frozenset(text for text in texts if text.endswith(_PARAMETERS)), f"stores weights as {strange}, {_NO_FLOATS}" if strange else ""
+    return frozenset(text for text in texts if text.endswith(_PARAMETERS)), (
+        f"stores weights as {strange}, {_NO_FLOATS}" if strange else ""
+    )
 
 
 def _tokens(path: Path) -> dict[str, int]:

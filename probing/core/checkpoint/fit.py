@@ -1,4 +1,6 @@
-"""Whether a base belongs to a model: the base's head may read the model only if both give every id to the same token."""
+"""Whether a base belongs to a model: the base's head may read the model only if both give every id to the same
+token.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +13,9 @@ _FREE = re.compile(r"[\[<]unused_?\d+[\]>]|madeupword\d+")
 
 
 class Shape(NamedTuple):
-    """What a model has in common with its base: architecture, layers, width, rows of the vocabulary matrix, and tokens by id, if known."""
+    """What a model has in common with its base: architecture, layers, width, rows of the vocabulary matrix, and tokens
+    by id, if known.
+    """
 
     kind: str
     depth: int
@@ -21,26 +25,43 @@ class Shape(NamedTuple):
 
 
 def unlike(model: Shape, base: Shape, name: str) -> str:
-    """Why ``base``, called ``name``, cannot be the base of ``model``, in words that follow the model's name; empty if it can.
+    """Why ``base``, called ``name``, cannot be the base of ``model``, in words that follow the model's name; empty if
+    it can.
 
-    Tokens added at the end of either are no reason, nor is another token in a place that the vocabulary keeps free, nor rows of a matrix
-    without a token.
+    Tokens added at the end of either are no reason, nor is another token in a place that the vocabulary keeps free, nor
+    rows of a matrix without a token.
     """
-    compared = ["architecture", "number of layers", "width", *(["size of the vocabulary"] if None in (model.tokens, base.tokens) else [])]
-    said = [f"{what} {own} against {lent}" for what, own, lent in zip(compared, model, base, strict=False) if own != lent]
+    compared = [
+        "architecture",
+        "number of layers",
+        "width",
+        *(["size of the vocabulary"] if None in (model.tokens, base.tokens) else []),
+    ]
+    said = [
+        f"{what} {own} against {lent}" for what, own, lent in zip(compared, model, base, strict=False) if own != lent
+    ]
     pairs = [*enumerate(zip(model.tokens or (), base.tokens or (), strict=False))]
-    other = [(n, own, lent) for n, (own, lent) in pairs if own != lent and not (_FREE.fullmatch(own) or _FREE.fullmatch(lent))]
+    other = [
+        (n, own, lent)
+        for n, (own, lent) in pairs
+        if own != lent and not (_FREE.fullmatch(own) or _FREE.fullmatch(lent))
+    ]
     if other:
         first = ", ".join(f"{n} is {own!r} against {lent!r}" for n, own, lent in other[:3])
         said.append(f"{len(other):,} of {len(pairs):,} ids belong to other tokens: {first}")
     way = "name the model that it was fine-tuned from"
     if model.depth < base.depth and len(said) == 1:
-        way = f"{way}, or, for a student of {name}, put that model's head into it (BertForMaskedLM or its like), save it, and name no base"
+        way = (
+            f"{way}, or, for a student of {name}, put that model's head into it (BertForMaskedLM or its like), save it,"
+            " and name no base"
+        )
     return f"does not fit the base {name}: {', '.join(said)}; {way}" if said else ""
 
 
 def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[list[int], str]:
-    """The ids of a model's tokens for which its base's head has no row, and one line if the two do not have the same tokens."""
+    """The ids of a model's tokens for which its base's head has no row, and one line if the two do not have the same
+    tokens.
+    """
     own, lent = model.tokens or (), base.tokens or ()
     if own == lent or not own or not lent:
         return [], ""
@@ -51,9 +72,14 @@ def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[
 
 
 def said_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """A warning that a model's weights are too far from its base's; empty if they are not. ``rows`` have ``layer, drift``."""
+    """A warning that a model's weights are too far from its base's; empty if they are not. ``rows`` have ``layer,
+    drift``.
+    """
     farthest = max(rows, key=lambda row: row["drift"], default={"drift": 0.0})
     if farthest["drift"] < _STRANGE_DRIFT:
         return ""
-    away = f"layer {farthest['layer']} of {name} is {farthest['drift']:.2f} times the length of {base}'s weights away from them"
+    away = (
+        f"layer {farthest['layer']} of {name} is {farthest['drift']:.2f} times the length of {base}'s weights away from"
+        " them"
+    )
     return f"{away}, like an unrelated model's; is {base} really its base?"

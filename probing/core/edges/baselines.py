@@ -42,8 +42,8 @@ def has_many_labels(train: Part) -> bool:
 
 
 def memory_each_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
-    """Memory label by label, for tasks whose targets have several labels: those that at least half of the training targets of the same
-    text have, else those that at least half of all training targets have.
+    """Memory label by label, for tasks whose targets have several labels: those that at least half of the training
+    targets of the same text have, else those that at least half of all training targets have.
 
     One label per target, as ``memory_answers`` gives it, is too low a floor for such tasks.
     """
@@ -71,8 +71,9 @@ def seen_in_training(train: Part, part: Part) -> list[bool]:
 def ceiling(part: Part, counts: Callable[[str], bool]) -> float:
     """The greatest micro F1 of predictions that are the same for equal inputs: the same spans of the same text.
 
-    A probe sees spans, and one span may have several targets with a label each: a sentence that is one noun phrase is ``TOP`` and ``NP``.
-    F1 is greatest if a label is predicted for all targets of an input of which at least F1 / 2 have it; a few rounds find this F1.
+    A probe sees spans, and one span may have several targets with a label each: a sentence that is one noun phrase is
+    ``TOP`` and ``NP``. F1 is greatest if a label is predicted for all targets of an input of which at least F1 / 2 have
+    it; a few rounds find this F1.
 
     Args:
         part: with its gold labels.

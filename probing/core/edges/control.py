@@ -11,21 +11,28 @@ from probing.core.edges.target import Part, TaskData
 def with_control_labels(data: TaskData, seed: int) -> TaskData:
     """The same data with control labels.
 
-    The control labels of a target are those of training target number ``h mod n``, where ``h`` is sha256 of the JSON list of the seed,
-    the task and the lower-cased text of each span, and ``n`` the number of training targets. So equal texts have equal labels
-    in all parts, and labels are about as common as in training.
+    The control labels of a target are those of training target number ``h mod n``, where ``h`` is sha256 of the JSON
+    list of the seed, the task and the lower-cased text of each span, and ``n`` the number of training targets. So equal
+    texts have equal labels in all parts, and labels are about as common as in training.
     """
     drawn_from = [target.labels for _, target in targets_of(data.train)]
 
     def controlled(part: Part) -> Part:
         return replace(
-            part, records=tuple(replace(record, targets=tuple(map(target_of(record), record.targets))) for record in part.records)
+            part,
+            records=tuple(
+                replace(record, targets=tuple(map(target_of(record), record.targets))) for record in part.records
+            ),
         )
 
     def target_of(record):
-        return lambda target: replace(target, labels=drawn_from[_draw(seed, data.task, span_text(record, target)) % len(drawn_from)])
+        return lambda target: replace(
+            target, labels=drawn_from[_draw(seed, data.task, span_text(record, target)) % len(drawn_from)]
+        )
 
-    return replace(data, train=controlled(data.train), dev=controlled(data.dev), test=controlled(data.test) if data.test else None)
+    return replace(
+        data, train=controlled(data.train), dev=controlled(data.dev), test=controlled(data.test) if data.test else None
+    )
 
 
 def _draw(seed: int, task: str, texts: tuple[str, ...]) -> int:

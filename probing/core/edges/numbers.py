@@ -1,6 +1,7 @@
 """The numbers of edge probing, computed from counts, F1s and mixing weights (Tenney et al. 2019).
 
-The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefined values are NaN, which reports show as empty.
+The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefined values are NaN, which reports show as
+empty.
 """
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 #: Minimum F1(L) - F1(0) for an expected layer: one point.
 LEAST_GAIN = 0.01
-#: Mixing weights with a smaller K(s), in bits, are near uniform. They move a centre of gravity by at most about 8 % of the depth.
+#: Mixing weights with a smaller K(s), in bits, are near uniform. They move a centre of gravity by at most about 8 % of
+#: the depth.
 NEAR_UNIFORM = 0.05
 #: Why an expected layer is not resolved.
 ALREADY, NOT_ABOVE, INCONCLUSIVE, OUTSIDE = (
@@ -32,7 +34,8 @@ def gains(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def expected_layer(scores: ArrayLike) -> NDArray[np.float64]:
-    """Mean of the layers 1..L, each weighted by its gain, negative gains included (equation 4); NaN if P(L) equals P(0).
+    """Mean of the layers 1..L, each weighted by its gain, negative gains included (equation 4); NaN if P(L) equals
+    P(0).
 
     Args:
         scores: (..., layers) F1 of P(0) to P(L).
@@ -56,7 +59,8 @@ def resolved(gain: float, low: float | None) -> bool:
 def inside(low: float, high: float, last: int) -> bool:
     """Whether the interval of an expected layer is in 0 to L; an unknown interval (NaN) is.
 
-    The formula divides by F1(L) - F1(0). If this is small compared with its noise, the interval leaves the layers, and the value is noise.
+    The formula divides by F1(L) - F1(0). If this is small compared with its noise, the interval leaves the layers, and
+    the value is noise.
     """
     return not (low < 0 or high > last)
 
@@ -67,7 +71,8 @@ def near_uniform(bits: ArrayLike) -> NDArray[np.bool_]:
 
 
 def gain_above_memory(scores: ArrayLike, memory: float) -> NDArray[np.float64]:
-    """F1(L) minus the greater of F1(0) and the memory baseline: the gain without its part that a table of words has, too.
+    """F1(L) minus the greater of F1(0) and the memory baseline: the gain without its part that a table of words has,
+    too.
 
     Args:
         scores: (..., layers) F1 of P(0) to P(L).
@@ -88,7 +93,8 @@ def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
-    """Each layer's weight times the mean norm of its states, as shares: the layer's part of the mix by length (Fayyaz et al. 2021).
+    """Each layer's weight times the mean norm of its states, as shares: the layer's part of the mix by length (Fayyaz
+    et al. 2021).
 
     Args:
         weights: (..., layers).

@@ -76,7 +76,8 @@ class Comparison:
         first, second: names.
         verdict: of the first against the second.
         difference: expected layer of the first minus that of the second; NaN if one is not resolved.
-        low, high: its interval, at the level at which Holm's correction judges this pair; NaN if the variation over seeds is unknown.
+        low, high: its interval, at the level at which Holm's correction judges this pair; NaN if the variation over
+            seeds is unknown.
         p: two-sided, adjusted for the number of pairs.
         pairs: number of compared pairs: those with an interval.
         reason: why the order is not resolved, ``NO_PLACE``, ``TOO_FEW`` or ``CONTAINS_0``; empty if it is.
@@ -103,11 +104,11 @@ def compare(places: Sequence[Place]) -> list[Comparison]:
 def compare_pairs(pairs: Sequence[tuple[Place, Place]]) -> list[Comparison]:
     """Chosen pairs, which are one family.
 
-    The standard error of a difference comes from the middle 95 % of its draws, because the tails of an expected layer are long. Draws of
-    n seeds with replacement have only (n - 1) / n of the variance of their mean: none for one seed. The rest, 1 / n² of the variance of
-    one seed, is added with the pooled variance. This is estimated from few seeds, so the interval is that of Student's t with
-    Satterthwaite's degrees of freedom.
-    A pair is "order not resolved" if its interval contains 0, an expected layer is not resolved, or the variation over seeds is unknown.
+    The standard error of a difference comes from the middle 95 % of its draws, because the tails of an expected layer
+    are long. Draws of n seeds with replacement have only (n - 1) / n of the variance of their mean: none for one seed.
+    The rest, 1 / n² of the variance of one seed, is added with the pooled variance. This is estimated from few seeds,
+    so the interval is that of Student's t with Satterthwaite's degrees of freedom. A pair is "order not resolved" if
+    its interval contains 0, an expected layer is not resolved, or the variation over seeds is unknown.
     """
     values = np.array([one.value - other.value for one, other in pairs], dtype=np.float64)
     errors, free = np.array([_error(pair) for pair in pairs], dtype=np.float64).reshape(-1, 2).T

@@ -1,4 +1,6 @@
-"""What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads ``data/published``."""
+"""What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads
+``data/published``.
+"""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -32,7 +34,8 @@ class PublishedTask(Frozen):
     Attributes:
         name: as the task is called here.
         title: as the paper's figures call it.
-        authors: what the authors' code calls it. A task of a user's folder that has such a name is on the paper's own data.
+        authors: what the authors' code calls it. A task of a user's folder that has such a name is on the paper's own
+            data.
         data: the data set of the paper.
         targets, labels: number of training targets and of labels; None if they are not published.
         f1: per cent, of P(0) to P(L).
@@ -86,15 +89,25 @@ class PublishedEdges(Published):
     def _every_layer_is_there(self) -> "PublishedEdges":
         depths = {model.name: model.depth for model in self.models}
         for task in self.tasks:
-            for what, numbers in (("F1", task.f1), ("centre of gravity", task.centre_of_gravity), ("K(s)", task.k_weights)):
+            for what, numbers in (
+                ("F1", task.f1),
+                ("centre of gravity", task.centre_of_gravity),
+                ("K(s)", task.k_weights),
+            ):
                 if unknown := set(numbers) - set(depths):
-                    raise ValueError(f"{task.name} has the {what} of {sorted(unknown)}, expected some of {sorted(depths)}")
+                    raise ValueError(
+                        f"{task.name} has the {what} of {sorted(unknown)}, expected some of {sorted(depths)}"
+                    )
             for model, values in task.f1.items():
                 if len(values) != depths[model] + 1:
-                    raise ValueError(f"{task.name} has {len(values)} F1s of {model}, expected {depths[model] + 1}, from layer 0 on")
+                    raise ValueError(
+                        f"{task.name} has {len(values)} F1s of {model}, expected {depths[model] + 1}, from layer 0 on"
+                    )
             for model, centre in task.centre_of_gravity.items():
                 if not 0 <= centre <= depths[model]:
-                    raise ValueError(f"{task.name} has the centre of gravity {centre} on {model}, expected 0 to {depths[model]}")
+                    raise ValueError(
+                        f"{task.name} has the centre of gravity {centre} on {model}, expected 0 to {depths[model]}"
+                    )
         refuse_twice({"models": [model.name for model in self.models], "tasks": [task.name for task in self.tasks]})
         return self
 
@@ -112,7 +125,9 @@ class PublishedEdges(Published):
         Args:
             there: names of tasks that have results.
         """
-        found = {task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks}
+        found = {
+            task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks
+        }
         return {task: name for task, name in found.items() if name}
 
     @cached_property

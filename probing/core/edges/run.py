@@ -38,4 +38,6 @@ def part_sha256(part: Part) -> str:
 
 def data_sha256(data: TaskData) -> str:
     """sha256 over all parts of a task."""
-    return hashlib.sha256(json.dumps({name: part_sha256(part) for name, part in data.parts().items()}).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps({name: part_sha256(part) for name, part in data.parts().items()}).encode()
+    ).hexdigest()

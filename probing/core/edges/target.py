@@ -1,7 +1,7 @@
 """What edge probing asks: labels of one span of words, or of a pair of spans (Tenney et al. 2019).
 
-Spans are half-open and count words: ``(3, 5)`` is the fourth and the fifth word of a sentence. The form is that of the authors' code
-(jiant's ``probing/README.md``).
+Spans are half-open and count words: ``(3, 5)`` is the fourth and the fifth word of a sentence. The form is that of the
+authors' code (jiant's ``probing/README.md``).
 """
 
 import hashlib
@@ -23,7 +23,8 @@ class Target:
     Attributes:
         span1: the first span.
         span2: the second span; None in tasks of one span.
-        labels: the gold labels, sorted and without repeats; most tasks have exactly one, proto-roles have none or several.
+        labels: the gold labels, sorted and without repeats; most tasks have exactly one, proto-roles have none or
+            several.
     """
 
     span1: Span
@@ -101,4 +102,6 @@ class TaskData:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels of the training part, sorted: all that a probe can predict."""
-        return tuple(sorted({label for record in self.train.records for target in record.targets for label in target.labels}))
+        return tuple(
+            sorted({label for record in self.train.records for target in record.targets for label in target.labels})
+        )

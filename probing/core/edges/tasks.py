@@ -35,7 +35,9 @@ def same_entity(label: str) -> bool:
 
 
 def role(label: str) -> bool:
-    """Core and non-core roles; the verb itself, references and continuations (``R-``, ``C-``) are trained and not counted."""
+    """Core and non-core roles; the verb itself, references and continuations (``R-``, ``C-``) are trained and not
+    counted.
+    """
     return _ROLE.fullmatch(label) is not None
 
 
@@ -79,11 +81,35 @@ _LIST: tuple[tuple[str, str, int, tuple[str, ...], str, Callable[[str], bool], C
     ("entities", "Entities", 1, ("conll2003",), "Reuters corpus, research only", every_label, read_conll_entities),
     ("srl", "Semantic roles", 2, ("ewt-propbank",), _EWT, role, read_roles),
     ("coreference", "Coreference", 2, ("gum",), _GUM, same_entity, partial(read_coreference, "ontogum")),
-    ("proto-roles", "Proto-roles", 2, ("spr2-uds", "ud-english-ewt"), "annotations MIT; texts CC BY-SA 4.0", every_label, read_proto_roles),
+    (
+        "proto-roles",
+        "Proto-roles",
+        2,
+        ("spr2-uds", "ud-english-ewt"),
+        "annotations MIT; texts CC BY-SA 4.0",
+        every_label,
+        read_proto_roles,
+    ),
     ("relations", "Relations", 2, ("semeval2010-task8",), "CC BY 3.0", relation, read_semeval),
-    ("constituents-merged", "Constituents, one target a span", 1, ("ewt-propbank",), _LDC, every_label, read_merged_constituents),
+    (
+        "constituents-merged",
+        "Constituents, one target a span",
+        1,
+        ("ewt-propbank",),
+        _LDC,
+        every_label,
+        read_merged_constituents,
+    ),
     ("entities-gum", "Entities, nested (GUM)", 1, ("gum",), _GUM, every_label, read_gum_entities),
-    ("coreference-gum", "Coreference, with single mentions (GUM)", 2, ("gum",), _GUM, same_entity, partial(read_coreference, "gum")),
+    (
+        "coreference-gum",
+        "Coreference, with single mentions (GUM)",
+        2,
+        ("gum",),
+        _GUM,
+        same_entity,
+        partial(read_coreference, "gum"),
+    ),
 )
 #: Name -> task, in the order of tables and figures: the paper's eight, then further ones.
 EDGE_TASKS: dict[str, EdgeTask] = {
@@ -155,7 +181,9 @@ def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
     task = EDGE_TASKS[name]
     for data_set in task.data_set:
         if not (downloads / data_set).is_dir():
-            raise EdgeDataError(f"no folder {downloads / data_set}; {name} needs it: python -m probing fetch {' '.join(task.data_set)}")
+            raise EdgeDataError(
+                f"no folder {downloads / data_set}; {name} needs it: python -m probing fetch {' '.join(task.data_set)}"
+            )
     with _without_collection():
         train, dev, test = task.read(*(downloads / data_set for data_set in task.data_set))
     return task, TaskData(name, train, dev, test)
@@ -178,13 +206,19 @@ def _read_own(path: str) -> tuple[EdgeTask, TaskData]:
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise OptionError(
-            f"got the task {path!r}; expected one of {', '.join(EDGE_TASKS)}, or the path of a folder with train.jsonl and dev.jsonl"
+            f"got the task {path!r}; expected one of {', '.join(EDGE_TASKS)}, or the path of a folder with train.jsonl"
+            " and dev.jsonl"
         )
     name = folder.resolve().name
     if name.casefold() in {"all", *EDGE_TASKS}:
-        raise EdgeDataError(f"{folder} has the name of the built-in task {name.casefold()!r}; rename the folder, which names the task")
+        raise EdgeDataError(
+            f"{folder} has the name of the built-in task {name.casefold()!r}; rename the folder, which names the task"
+        )
     if not _NAME.fullmatch(name):
-        raise EdgeDataError(f"got the folder name {name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the folder")
+        raise EdgeDataError(
+            f"got the folder name {name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the"
+            " folder"
+        )
     with _without_collection():
         own = read_own_task(folder)
     counts = AUTHORS_COUNTS.get(name, every_label)

@@ -28,7 +28,8 @@ class Traces:
 
 
 def settled_layer(right: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The first layer from which the most probable label stays right up to the last layer; -1 if the last layer is wrong.
+    """The first layer from which the most probable label stays right up to the last layer; -1 if the last layer is
+    wrong.
 
     Args:
         right: (targets, layers) whether the most probable label is a gold one.
@@ -50,7 +51,8 @@ def revisions(top: NDArray[np.int64]) -> NDArray[np.int64]:
 def strongest_mean(traces: Traces) -> NDArray[np.float64]:
     """(targets,) the greatest mean over layers of a label's normalised p.
 
-    The wrong label that is stored is the one with the greatest mean, so gold and wrong label together give the maximum over all labels.
+    The wrong label that is stored is the one with the greatest mean, so gold and wrong label together give the maximum
+    over all labels.
     """
     return np.maximum(traces.best_gold, traces.wrong.mean(axis=1))
 
@@ -90,7 +92,9 @@ class SpanTrace:
         return self.p.argmax(axis=1)
 
     def given(self, layer: int) -> tuple[str, ...]:
-        """The labels that a layer predicts: those with p of 0.5 or more, the most probable first; there may be none, or several."""
+        """The labels that a layer predicts: those with p of 0.5 or more, the most probable first; there may be none, or
+        several.
+        """
         return tuple(self.labels[number] for number in self._by_p(layer) if self.p[layer, number] >= HALF)
 
     def best(self, layer: int, limit: int = 3) -> tuple[int, ...]:
@@ -104,7 +108,9 @@ class SpanTrace:
 
     @property
     def answer(self) -> tuple[str, ...]:
-        """What the last layer predicts: the most probable label or, if there may be several, all with p of 0.5 or more."""
+        """What the last layer predicts: the most probable label or, if there may be several, all with p of 0.5 or
+        more.
+        """
         return self.given(len(self.p) - 1) if self.several else (self.labels[int(self.top[-1])],)
 
     @property
@@ -122,7 +128,9 @@ class SpanTrace:
         return self.given(layer) if self.several else (self.labels[int(self.top[layer])],)
 
     def distinguished(self, limit: int = 3) -> tuple[int, ...]:
-        """The labels that show how the prediction developed: the last layer's, the most probable ones of other layers, then by mean p."""
+        """The labels that show how the prediction developed: the last layer's, the most probable ones of other layers,
+        then by mean p.
+        """
         last = len(self.p) - 1
         if self.several:
             return self.best(last, limit)

@@ -1,11 +1,12 @@
-"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation, in any form that ``tables`` reads.
+"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation, in any form that
+``tables`` reads.
 
 One fact per line is all that is needed::
 
     {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
-Headings are guessed, because tables of questions and answers rarely have ours; the prompt is the column whose cells have one gap. A gap
-may be written ``<mask>`` or ``___`` too. Several prompts of one fact are several questions.
+Headings are guessed, because tables of questions and answers rarely have ours; the prompt is the column whose cells
+have one gap. A gap may be written ``<mask>`` or ``___`` too. Several prompts of one fact are several questions.
 """
 
 import re
@@ -43,18 +44,44 @@ NAMES = {
     ),
     "object": (
         *("object", "answer", "obj_label", "obj", "gold", "target", "expected", "answers", "label", "tail"),
-        *("Objekt", "Antwort", "Antworten", "Lösung", "objet", "réponse", "réponses", "objeto", "respuesta", "respuestas"),
+        *(
+            "Objekt",
+            "Antwort",
+            "Antworten",
+            "Lösung",
+            "objet",
+            "réponse",
+            "réponses",
+            "objeto",
+            "respuesta",
+            "respuestas",
+        ),
     ),
     "prompt": (
         *("prompt", "question", "sentence", "masked_sentence", "masked_sentences", "cloze", "statement", "text"),
         *("context", "query", "questions"),
-        *("Frage", "Fragen", "Satz", "Lückentext", "phrase", "texte", "énoncé", "pregunta", "preguntas", "frase", "oración", "texto"),
+        *(
+            "Frage",
+            "Fragen",
+            "Satz",
+            "Lückentext",
+            "phrase",
+            "texte",
+            "énoncé",
+            "pregunta",
+            "preguntas",
+            "frase",
+            "oración",
+            "texto",
+        ),
     ),
 }
 
 
 def _unnamed(cells: Sequence[str]) -> dict[str, int]:
-    """Our column -> its number in a table without headings, by its first row; empty if that is no fact, or has a heading."""
+    """Our column -> its number in a table without headings, by its first row; empty if that is no fact, or has a
+    heading.
+    """
     gaps = [place for place, cell in enumerate(cells) if _has_gap(cell)]
     if len(gaps) != 1 or KIND.known(cells):
         return {}
@@ -113,7 +140,8 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
         probe_set: name the facts are shown under.
 
     Returns:
-        The facts; malformed rows, and those without an answer, without exactly one ``[MASK]`` or read before, are left out and counted.
+        The facts; malformed rows, and those without an answer, without exactly one ``[MASK]`` or read before, are left
+        out and counted.
 
     Raises:
         FactsError: naming file and line, if the file cannot be read, or every row is malformed.
@@ -121,7 +149,9 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise FactsError(f"cannot read {path}: {error.strerror or error}; expected a file of facts, {' or '.join(SUFFIXES)}") from error
+        raise FactsError(
+            f"cannot read {path}: {error.strerror or error}; expected a file of facts, {' or '.join(SUFFIXES)}"
+        ) from error
     return own_facts(content, str(path), probe_set)
 
 
@@ -137,15 +167,17 @@ def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
         As ``read_own_facts``.
 
     Raises:
-        FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's: they would be compared with the papers'
-            numbers.
+        FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's: they would be compared
+            with the papers' numbers.
     """
     if not probe_set.strip() or probe_set in known_probe_sets():
         raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
     table = read_table(given, name, KIND)
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
-        raise FactsError(f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}")
+        raise FactsError(
+            f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}"
+        )
     read, malformed, said = table.made(columns, lambda row: _fact(row, probe_set))
     found = select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True)
     if (n := len({(fact.relation, fact.about, fact.object) for fact in found.facts})) < len(found.facts):
@@ -154,7 +186,8 @@ def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
 
 
 def _columns(table: Table) -> dict[str, int]:
-    """Our column -> its number. The prompt is ours or one with a known name if half of its cells have one gap, else the one with most.
+    """Our column -> its number. The prompt is ours or one with a known name if half of its cells have one gap, else the
+    one with most.
 
     Raises:
         FactsError: if a column that is needed is missing, or is there twice.
@@ -174,8 +207,8 @@ def _columns(table: Table) -> dict[str, int]:
     if lacking := [ours for ours in NEEDED if ours not in columns]:
         wanted = " or ".join(f"{ours} (also {', '.join(KIND.names[ours][1:4])}, ...)" for ours in lacking)
         raise FactsError(
-            f"{table.name} ({table.form}): the columns are {list(table.heads)}, and none is called {wanted}; rename its heading; "
-            "subject and relation are read if they are there"
+            f"{table.name} ({table.form}): the columns are {list(table.heads)}, and none is called {wanted}; rename its"
+            " heading; subject and relation are read if they are there"
         )
     return columns
 

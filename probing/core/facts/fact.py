@@ -80,7 +80,8 @@ class FactSet:
 
     Attributes:
         dropped: the left-out facts, each with its reason, except for those that the reader of a data set has left out.
-        said: how the user's table was read, in words; empty if its columns are called as ours and nothing else is to be said.
+        said: how the user's table was read, in words; empty if its columns are called as ours and nothing else is to be
+            said.
     """
 
     probe_set: str
@@ -111,7 +112,11 @@ def fill(template: str, subject: str) -> str:
 
 
 def select(
-    probe_set: str, read: Iterable[Fact], left_out: Counter | None = None, template_set: str = "default", several_prompts: bool = False
+    probe_set: str,
+    read: Iterable[Fact],
+    left_out: Counter | None = None,
+    template_set: str = "default",
+    several_prompts: bool = False,
 ) -> FactSet:
     """De-duplicates facts and drops those without an answer and prompts without exactly one mask, counting all three.
 
@@ -123,7 +128,8 @@ def select(
         read: facts in file order.
         left_out: counts by reason of what the reader has already left out.
         template_set: name of the template set the prompts were made with.
-        several_prompts: whether facts with different prompts are different; LAMA's published counts have each fact once.
+        several_prompts: whether facts with different prompts are different; LAMA's published counts have each fact
+            once.
     """
     counts: Counter = +Counter(left_out or {})
     n_read = sum(counts.values())
@@ -156,7 +162,9 @@ def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet
         else:
             counts[reason] += 1
             dropped.append((fact, reason))
-    return FactSet(facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped))
+    return FactSet(
+        facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped)
+    )
 
 
 def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:

@@ -65,7 +65,9 @@ def folder_of_parts(root: Path) -> Path | None:
     for level in ("*", "*/*", "*/*/*"):
         if found := sorted({path.parent for path in root.glob(level) if path.is_dir() and _part(path)}):
             if len(found) > 1:
-                raise FactsError(f"{root} has LAMA's parts in several folders; expected one of {', '.join(map(str, found))}")
+                raise FactsError(
+                    f"{root} has LAMA's parts in several folders; expected one of {', '.join(map(str, found))}"
+                )
             return found[0]
     if _part(root):
         raise FactsError(f"{root} is one part of LAMA; expected the folder that has the parts, {root.parent}")
@@ -83,8 +85,8 @@ def read_lama_relations(path: Path) -> dict[str, Relation]:
 
     Further templates of a relation form the sets ``lama-2``, ``lama-3``, ... in the order of the lines.
 
-    LAMA writes a space before the full stop; it is removed. BERT's tokenizers give the same tokens for both, but RoBERTa's does not, so
-    its ranks are not those of LAMA's own prompts (docs/facts.md).
+    LAMA writes a space before the full stop; it is removed. BERT's tokenizers give the same tokens for both, but
+    RoBERTa's does not, so its ranks are not those of LAMA's own prompts (docs/facts.md).
 
     Raises:
         FactsError: naming file and line, if a line is no JSON object with ``relation`` and ``template``.
@@ -93,7 +95,10 @@ def read_lama_relations(path: Path) -> dict[str, Relation]:
     for number, row in json_lines(path):
         name, where = row.get("relation"), f"{path}, line {number}"
         if not isinstance(name, str) or "template" not in row:
-            expected = 'a line such as {"relation": "P19", "template": "[X] was born in [Y] ."} for each template of each relation'
+            expected = (
+                'a line such as {"relation": "P19", "template": "[X] was born in [Y] ."} for each template of each'
+                " relation"
+            )
             raise FactsError(f"{where}: got the keys {', '.join(row)}; expected {expected}")
         template = re.sub(r" +([.?!])$", r"\1", checked(row["template"], where).strip())
         found = relations.setdefault(name, Relation(name, "trex", row.get("label", name), row.get("type", "")))
@@ -164,7 +169,9 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
     if ignored:
         first = found[0]
         notes = [first.said] * bool(first.said)
-        found[0] = replace(first, said="; ".join([*notes, counted("files, folders or template sets not read", ignored)]))
+        found[0] = replace(
+            first, said="; ".join([*notes, counted("files, folders or template sets not read", ignored)])
+        )
     return found
 
 
@@ -175,8 +182,9 @@ def _chosen(paths: Sequence[Path], templates: _Templates, wanted: str | None) ->
     if lacking := [_relation(path) for path in paths if available[path].keys().isdisjoint(sets)]:
         example = f'{{"relation": "{lacking[0]}", "template": "[X] ... [Y] ."}}'
         raise FactsError(
-            f"no template in the set {' or '.join(sets)} for the relations {', '.join(lacking)}; {lacking[0]} has the sets "
-            f"{sorted(templates.get(lacking[0], {}))}; write a line such as {example} for each into relations.jsonl"
+            f"no template in the set {' or '.join(sets)} for the relations {', '.join(lacking)}; {lacking[0]} has the"
+            f" sets {sorted(templates.get(lacking[0], {}))}; write a line such as {example} for each into"
+            " relations.jsonl"
         )
     return {path: next((available[path][name], name) for name in sets if name in available[path]) for path in paths}
 
@@ -192,7 +200,9 @@ def _made(paths: Iterable[Path], make: Callable[[Path, dict], T]) -> tuple[list[
     return made, wrong
 
 
-def _set(probe_set: str, facts: Iterable[Fact], left_out: Counter[str], wrong: Sequence[str], template_set: str = "default") -> FactSet:
+def _set(
+    probe_set: str, facts: Iterable[Fact], left_out: Counter[str], wrong: Sequence[str], template_set: str = "default"
+) -> FactSet:
     found = select(probe_set, facts, left_out + Counter({MALFORMED: len(wrong)}), template_set)
     return replace(found, said=counted("malformed rows left out", wrong)) if wrong else found
 
@@ -245,13 +255,19 @@ def _wordings(row: dict, probe_set: str) -> list[Fact]:
     subject = "" if subject.casefold() == probe_set else without_controls(subject)
     texts = [without_controls(text).strip() for text in sentences]
     masked = list(dict.fromkeys(text for text in texts if MASK in text))
-    return [Fact(probe_set, probe_set, subject, answer, text, text, pred) for text in (masked if len(masked) > 1 else [" ".join(texts)])]
+    return [
+        Fact(probe_set, probe_set, subject, answer, text, text, pred)
+        for text in (masked if len(masked) > 1 else [" ".join(texts)])
+    ]
 
 
 def _read_masked_sentences(paths: Sequence[Path], probe_set: str) -> FactSet:
     rows, wrong = _made(paths, lambda _, row: _wordings(row, probe_set))
     # By their place in the row, so that each place has a fact once, as LAMA counts.
-    sets = [select(probe_set, [row[place] for row in rows if place < len(row)]) for place in range(max(map(len, rows), default=0))]
+    sets = [
+        select(probe_set, [row[place] for row in rows if place < len(row)])
+        for place in range(max(map(len, rows), default=0))
+    ]
     facts = {fact.fact_id: fact for found in sets for fact in found.facts}
     left_out = sum((Counter(found.left_out) for found in sets), Counter({MALFORMED: len(wrong)}))
     left_out += Counter({DUPLICATE: sum(len(found.facts) for found in sets) - len(facts)})

@@ -28,8 +28,8 @@ def read_facts(
     """Reads the facts that ``name_or_path`` names.
 
     Args:
-        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a file of own facts. A folder with such a name is
-            written ``./name``.
+        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a file of own facts. A folder with such a name
+            is written ``./name``.
         ours: the project's own relations.
         template_set: name of a template set. None takes ``default`` for shipped facts; for a folder, see
             ``read_lama``. Sets without templates have only the prompts they come with.
@@ -43,12 +43,15 @@ def read_facts(
         FactsError: if it is none of these, or the facts are malformed.
     """
     if not str(name_or_path).strip():
-        raise FactsError(f"got the facts {name_or_path!r}; expected one of {', '.join(NAMES)}, a folder or a file of own facts")
+        raise FactsError(
+            f"got the facts {name_or_path!r}; expected one of {', '.join(NAMES)}, a folder or a file of own facts"
+        )
     path = Path(name_or_path).expanduser()
     own = is_own_file(name_or_path)
     if own_name is not None and not own:
         raise FactsError(
-            f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)}) gets one"
+            f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)})"
+            " gets one"
         )
     if name_or_path in NAMES:
         if shipped == FACTS_FOLDER and not has_data():

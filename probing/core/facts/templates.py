@@ -31,7 +31,9 @@ class Relation:
 
 
 def checked(template: object, where: str) -> str:
-    """The template; raises a ``FactsError`` that names ``where`` it is, if it does not have exactly one ``[X]`` and ``[Y]``."""
+    """The template; raises a ``FactsError`` that names ``where`` it is, if it does not have exactly one ``[X]`` and
+    ``[Y]``.
+    """
     if not isinstance(template, str):
         raise FactsError(f"{where}: template is {template!r}, expected text with one [X] and one [Y]")
     if template.count("[X]") != 1 or template.count("[Y]") != 1:
@@ -60,7 +62,9 @@ def read_relations(path: Path) -> dict[str, Relation]:
         fixed = {"probe_set", "label", "cardinality", "training"}
         templates = {key: checked(text, f"{path}, {name}, {key}") for key, text in table.items() if key not in fixed}
         training = tuple(checked(text, f"{path}, {name}, training") for text in table.get("training", ()))
-        relations[name] = Relation(name, table["probe_set"], table.get("label", name), table.get("cardinality", ""), templates, training)
+        relations[name] = Relation(
+            name, table["probe_set"], table.get("label", name), table.get("cardinality", ""), templates, training
+        )
     return relations
 
 

@@ -19,8 +19,8 @@ STALE_SECONDS = 3600.0
 def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to, which becomes ``path`` when all bytes are written and on disk.
 
-    Whenever a process is killed, ``path`` holds the old bytes or the new ones; two processes that write it do not disturb each other.
-    Files that killed processes left next to it are removed.
+    Whenever a process is killed, ``path`` holds the old bytes or the new ones; two processes that write it do not
+    disturb each other. Files that killed processes left next to it are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob("*.*-????????.tmp"):
@@ -32,7 +32,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
         temporary.touch()
         mode = temporary.stat().st_mode
         yield temporary
-        # safetensors makes files that only the user may read; in a shared cache they get the permissions of the user's other files.
+        # safetensors makes files that only the user may read; in a shared cache they get the permissions of the user's
+        # other files.
         temporary.chmod(mode)
         rename_file(temporary, path)
     finally:
@@ -97,7 +98,9 @@ def rename_file(finished: Path, target: Path) -> Path:
 
 
 def rename_folder(finished: Path, target: Path) -> Path:
-    """Gives a finished folder its final name at once; if that folder exists already, the files move into it one by one."""
+    """Gives a finished folder its final name at once; if that folder exists already, the files move into it one by
+    one.
+    """
     for path in sorted(finished.rglob("*")):
         if path.is_file():
             _sync(path)

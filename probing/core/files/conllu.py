@@ -24,15 +24,19 @@ class TreebankSentence:
     end: int = 0
 
     def column(self, place: int) -> tuple[str, ...]:
-        """One column of all words, counted from 0: 1 is the form, 3 the universal and 4 the language's own part of speech."""
+        """One column of all words, counted from 0: 1 is the form, 3 the universal and 4 the language's own part of
+        speech.
+        """
         return tuple(columns[place] for _, columns in self.words)
 
 
-def conllu_sentences(lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass) -> Iterator[TreebankSentence]:
+def conllu_sentences(
+    lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass
+) -> Iterator[TreebankSentence]:
     """Sentences of the numbered lines of a CoNLL-U file.
 
-    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are skipped: the words of the former have their own lines, and the
-    latter is no word.
+    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are skipped: the words of the former have their own
+    lines, and the latter is no word.
 
     Raises:
         ProbingError: of the given class, for a line with another number of columns or a word that is not the next.
@@ -55,7 +59,9 @@ def conllu_sentences(lines: Iterable[tuple[int, str]], path: Path, error_class: 
             if "-" in columns[0] or "." in columns[0]:
                 continue
             if columns[0] != str(len(found.words) + 1):
-                raise error_class(f"{path}, line {number}: got word number {columns[0]!r}, expected word {len(found.words) + 1}")
+                raise error_class(
+                    f"{path}, line {number}: got word number {columns[0]!r}, expected word {len(found.words) + 1}"
+                )
             found.words.append((number, columns))
     if found.words:
         yield found

@@ -28,7 +28,9 @@ def numbered_lines(path: Path, error_class: ErrorClass) -> Iterator[tuple[int, s
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             yield from numbered(stream, path, error_class)
     except FileNotFoundError as error:
-        raise error_class(f"{path} is missing; fetch its data set first (python -m probing fetch {path.parent.name})") from error
+        raise error_class(
+            f"{path} is missing; fetch its data set first (python -m probing fetch {path.parent.name})"
+        ) from error
     except OSError as error:
         raise error_class(f"{path} cannot be read ({error}); fetch its data set again") from error
 
@@ -41,8 +43,8 @@ def text_of(path: Path, error_class: ErrorClass) -> str:
 def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> Iterator[tuple[int, str]]:
     r"""Lines of UTF-8, with or without a byte order mark, counted from 1.
 
-    Only ``\n`` ends a line, because words may contain characters that Python takes for line ends; in a file without any, ``\r`` does, as
-    on old Macs.
+    Only ``\n`` ends a line, because words may contain characters that Python takes for line ends; in a file without
+    any, ``\r`` does, as on old Macs.
 
     Raises:
         ProbingError: of the given class, naming ``path`` and the line, if the stream breaks off or is not UTF-8.

@@ -8,7 +8,13 @@ from probing.core.errors import CacheError
 from probing.core.paths import cache_folder
 
 #: Messages of the libraries that write for us if the disk is full; none of them passes on the number of the error.
-_WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quota exceeded", "PytorchStreamWriter", "unexpected pos")
+_WORDS_OF_A_FULL_DISK = (
+    "No space left on device",
+    "File too large",
+    "Disk quota exceeded",
+    "PytorchStreamWriter",
+    "unexpected pos",
+)
 _NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 #: A full disk is none of them: ``no_room`` reports it.
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
@@ -25,7 +31,10 @@ def no_room(error: BaseException) -> str | None:
         full = isinstance(cause, OSError) and cause.errno in _NUMBERS_OF_A_FULL_DISK
         if full or any(words in str(cause) for words in _WORDS_OF_A_FULL_DISK):
             where = f" for {cause.filename}" if isinstance(cause, OSError) and cause.filename else ""
-            return f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command again"
+            return (
+                f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command"
+                " again"
+            )
         cause = cause.__cause__ or cause.__context__
     return None
 
@@ -55,7 +64,10 @@ def cannot_write(error: BaseException) -> str | None:
         name = str(name)
         # What the reader typed is at the start or at the end, whichever folder the cache is in.
         shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
-        return f"cannot use {shown!r} ({len(name):,} letters) as the name of a file or folder: {error.strerror}; give another name"
+        return (
+            f"cannot use {shown!r} ({len(name):,} letters) as the name of a file or folder: {error.strerror}; give"
+            " another name"
+        )
     return _advice(name, error) if error.errno in _NOT_WRITABLE else None
 
 
@@ -63,4 +75,7 @@ def _advice(place: Path | str, error: OSError) -> str:
     cache, place = cache_folder().absolute(), Path(place).absolute()
     if not (place.is_relative_to(cache) or cache.is_relative_to(place)):
         return f"cannot write {place}: {error.strerror}; make it writable, or choose another folder"
-    return f"cannot write {place}: {error.strerror}; the cache is {cache}: make it writable, or set PROBING_CACHE to a folder that is"
+    return (
+        f"cannot write {place}: {error.strerror}; the cache is {cache}: make it writable, or set PROBING_CACHE to a"
+        " folder that is"
+    )

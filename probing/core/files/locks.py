@@ -20,14 +20,17 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 _PATIENCE = 0.2
 #: Seconds that a process waits at most: for downloads and trainings, and for everything else.
 LONG_WORK, SHORT_WORK = 24 * 3600.0, 3600.0
-#: Seconds that the removal of a shared folder may last. SQLite, which provides the shared lock, also waits if there are no locks.
+#: Seconds that the removal of a shared folder may last. SQLite, which provides the shared lock, also waits if there are
+#: no locks.
 _REMOVAL_SECONDS = 60.0
 #: Windows locks the first byte of the file, so the holder's name follows it.
 _NAME_AT = 1
 
 
 @contextmanager
-def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float | None = None) -> Iterator[int]:
+def exclusive_lock(
+    path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float | None = None
+) -> Iterator[int]:
     """Admits one process or thread at a time; the lock of a killed process is free at once.
 
     Gives the descriptor of the file. On a Unix, a child that inherits it holds the lock, too, until it ends.
@@ -40,7 +43,8 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
 
     Raises:
         NoLocksError: if the file system has no locks.
-        LockError: if another process still holds the lock, which the message names, or the path is a folder or a broken link.
+        LockError: if another process still holds the lock, which the message names, or the path is a folder or a broken
+            link.
     """
     limit = SHORT_WORK if limit is None else limit
     if path.is_dir() or (path.is_symlink() and not path.exists()):
@@ -62,13 +66,16 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
     except Timeout as error:
         waited = f"{limit / 3600:g} hours" if limit >= 3600 else f"{limit:g} seconds"
         raise LockError(
-            f"{_holder(path)} has held {path} for more than {waited}; end that process if it hangs, or run this again when it has ended"
+            f"{_holder(path)} has held {path} for more than {waited}; end that process if it hangs, or run this again"
+            " when it has ended"
         ) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
         where = f"{path}: this file system has no locks ({error})"
-        raise NoLocksError(f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time") from error
+        raise NoLocksError(
+            f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time"
+        ) from error
     try:
         yield held[-1]
     finally:

@@ -1,7 +1,8 @@
 """The one reader of tables that users bring: files of text, JSON or Parquet, data frames, Arrow tables and rows.
 
-Cells that a sign separates are split here, because DuckDB's ``read_csv`` (1.3 and 2.0 alike) loses rows to a lone quotation mark
-without rejecting one, takes the heading of a pandas index for a row, and reads a table whose last row is short as one column.
+Cells that a sign separates are split here, because DuckDB's ``read_csv`` (1.3 and 2.0 alike) loses rows to a lone
+quotation mark without rejecting one, takes the heading of a pandas index for a row, and reads a table whose last row is
+short as one column.
 """
 
 import csv
@@ -20,11 +21,14 @@ from probing.core.files.data_lines import an_object, counted, json_object, sorte
 
 #: Endings of files. The content decides what a file is: only ``.json`` and ``.jsonl`` say it by their name.
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
-#: Separator -> what it is called. Of those that fit alike the first is taken: sentences have commas more often than semicolons.
+#: Separator -> what it is called. Of those that fit alike the first is taken: sentences have commas more often than
+#: semicolons.
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 #: How a file begins that is no text -> what it is, and what to do.
 _NO_TEXT = {
-    b"PK\x03\x04": "is a spreadsheet workbook or an archive, whatever its name; export the sheet as CSV (UTF-8), or unpack it",
+    b"PK\x03\x04": (
+        "is a spreadsheet workbook or an archive, whatever its name; export the sheet as CSV (UTF-8), or unpack it"
+    ),
     b"\xd0\xcf\x11\xe0": "is an old spreadsheet workbook, whatever its name; export the sheet as CSV (UTF-8)",
     b"\x1f\x8b": "is compressed with gzip; unpack it",
 }
@@ -42,8 +46,10 @@ class Kind:
     Attributes:
         error: the class of the errors that are raised.
         holds: what the rows are, for errors.
-        names: column -> the names that are taken for it, the first one that a table has; case, blanks and ``_-`` do not count.
-        unnamed: column -> its number, from 0, in a table without headings, by its first row; empty if the row has headings.
+        names: column -> the names that are taken for it, the first one that a table has; case, blanks and ``_-`` do not
+            count.
+        unnamed: column -> its number, from 0, in a table without headings, by its first row; empty if the row has
+            headings.
         joined: the column whose lists of texts are one text; elsewhere, a list has one.
         missed: columns whose absence is said.
     """
@@ -61,7 +67,9 @@ class Kind:
         return sum(any(_key(name) in keys for name in known) for known in self.names.values())
 
     def fit(self, cells: Sequence[str]) -> tuple[int, bool, int]:
-        """How well a separator fits, by the first row: columns that are found, a row without headings, number of cells."""
+        """How well a separator fits, by the first row: columns that are found, a row without headings, number of
+        cells.
+        """
         unnamed = bool(self.unnamed(cells))
         return self.known(cells), unnamed, 0 if unnamed else len(cells)
 
@@ -75,7 +83,9 @@ class Kind:
         for ours, known in self.names.items():
             places = [place for name in known for place, key in enumerate(keys) if key == _key(name)]
             if len(places) > 1 and keys[places[0]] == keys[places[1]]:
-                raise self.error(f"{where}: got the column {heads[places[0]]!r} twice ({list(heads)}); expected it once")
+                raise self.error(
+                    f"{where}: got the column {heads[places[0]]!r} twice ({list(heads)}); expected it once"
+                )
             found |= {ours: places} if places else {}
         return found
 
@@ -106,12 +116,13 @@ class Table:
     wrong: Sequence[str] = ()
 
     def made(self, columns: Mapping[str, int], make: Callable[[dict[str, str]], T]) -> tuple[list[T], int, str]:
-        """What is made of the rows, how many are malformed, and how the table was read, in words, if something is to be said.
+        """What is made of the rows, how many are malformed, and how the table was read, in words, if something is to be
+        said.
 
         Args:
             columns: our column -> its number.
-            make: called with the texts of a row by our columns. An empty cell is an empty text, a whole number its digits, also in a
-                column of floats, and a control character a blank.
+            make: called with the texts of a row by our columns. An empty cell is an empty text, a whole number its
+                digits, also in a column of floats, and a control character a blank.
 
         Raises:
             ProbingError: if every row is malformed, as one is with a cell that is neither text nor number.
@@ -135,7 +146,11 @@ class Table:
         wrong = [*self.wrong, *wrong]
         found = {ours: self.heads[place] for ours, place in columns.items()}
         unused = [head for place, head in enumerate(self.heads) if place not in columns.values() and _key(head)]
-        notes = [f"no {', '.join(lacking)}"] if (lacking := [ours for ours in self.kind.missed if ours not in columns]) else []
+        notes = (
+            [f"no {', '.join(lacking)}"]
+            if (lacking := [ours for ours in self.kind.missed if ours not in columns])
+            else []
+        )
         notes += self.notes
         notes += [f"control characters read as blanks: {controls:,}"] if controls else []
         notes += [counted("malformed rows left out", wrong)] if wrong else []
@@ -170,7 +185,12 @@ def one_text(cell: Any, joined: bool = False) -> Any:
     # NaN is not itself.
     if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
         return ""
-    if isinstance(cell, list | tuple) and cell and all(isinstance(one, str) for one in cell) and (joined or len(cell) == 1):
+    if (
+        isinstance(cell, list | tuple)
+        and cell
+        and all(isinstance(one, str) for one in cell)
+        and (joined or len(cell) == 1)
+    ):
         return " ".join(one.strip() for one in cell)
     return cell
 
@@ -179,7 +199,8 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
     """Reads a table.
 
     Args:
-        given: text or bytes of a file; a data frame; an Arrow table, or what offers itself as one; a dict of columns; or rows as dicts.
+        given: text or bytes of a file; a data frame; an Arrow table, or what offers itself as one; a dict of columns;
+            or rows as dicts.
         name: of the file, or what errors call the table.
         kind: what it holds.
 
@@ -203,8 +224,12 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
         return _separated(text, name, kind)
     if hasattr(given, "iloc") and hasattr(given, "columns"):
         # A named index is a column for whoever made it; an index without a name is a count of the rows.
-        given = given.reset_index(level=[one for one in given.index.names if one is not None and one not in given.columns])
-        return _of_columns(list(given.columns), [given.iloc[:, place].tolist() for place in range(given.shape[1])], form, name, kind)
+        given = given.reset_index(
+            level=[one for one in given.index.names if one is not None and one not in given.columns]
+        )
+        return _of_columns(
+            list(given.columns), [given.iloc[:, place].tolist() for place in range(given.shape[1])], form, name, kind
+        )
     if hasattr(given, "__arrow_c_stream__"):
         import pyarrow
 
@@ -214,7 +239,9 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
         return _of_columns(list(given), list(given.values()), form, name, kind)
     rows = [given] if isinstance(given, Mapping) or not isinstance(given, Iterable) else list(given)
     if rows and not any(isinstance(row, dict) for row in rows):
-        raise kind.error(f"got {kind.holds} as {type(given).__name__}; expected a table, a list of dicts, or the path of a file")
+        raise kind.error(
+            f"got {kind.holds} as {type(given).__name__}; expected a table, a list of dicts, or the path of a file"
+        )
     return _of_rows(enumerate(rows, 1), "rows", "row", name, kind)
 
 
@@ -245,8 +272,8 @@ def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
         except UnicodeDecodeError as error:
             line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
             raise kind.error(
-                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or Latin-1); "
-                "save it as UTF-8"
+                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or"
+                " Latin-1); save it as UTF-8"
             ) from None
     text = content.removeprefix("\ufeff").replace("\r\n", "\n")
     text = text.replace("\r", "\n" if text.count("\r") > text.count("\n") else " ")
@@ -278,7 +305,9 @@ def _of_columns(heads: Sequence[Any], columns: Sequence[Sequence[Any]], form: st
     return Table(kind, name, form, "row", list(map(str, heads)), list(enumerate(zip(*columns, strict=True), 1)), {})
 
 
-def _of_rows(rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], dict] = an_object) -> Table:
+def _of_rows(
+    rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], dict] = an_object
+) -> Table:
     good, wrong = sorted_out(rows, make, name, kind.error, unit)
     heads = list(dict.fromkeys(key for _, row in good for key in row))
     listed = [(number, [row.get(head) for head in heads]) for number, row in good]
@@ -298,7 +327,10 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
 
     def padded(cells: list[str]) -> list[str]:
         if any(map(str.strip, cells[len(heads) :])):
-            expected = f"expected {len(heads)} ({', '.join(heads)}); put a cell that holds one of the {called} in double quotes"
+            expected = (
+                f"expected {len(heads)} ({', '.join(heads)}); put a cell that holds one of the {called} in double"
+                " quotes"
+            )
             raise ValueError(f"got {len(cells)} cells, {expected}")
         return [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]
 
@@ -313,7 +345,8 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
 def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tuple[list[_Row], list[str]]:
     """The rows that are not blank, and what is to be said of quotation marks.
 
-    Quotation marks were written by a spreadsheet or a library if every cell that begins with one is closed, its own marks doubled.
+    Quotation marks were written by a spreadsheet or a library if every cell that begins with one is closed, its own
+    marks doubled.
     Otherwise they are text: a title at the beginning of a sentence, which would swallow the rows up to the next mark.
 
     Raises:
@@ -325,7 +358,9 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
         every.extend(_quoted(text, separator))
         # Line ends are counted in the text and in the cells, so that no row is lost by what parts them.
         if (n := sum(1 + "".join(cells).count("\n") for _, _, cells in every)) != len(lines):
-            raise kind.error(f"{name}: {n:,} of {len(lines):,} lines are in rows; close every quotation mark that begins a cell")
+            raise kind.error(
+                f"{name}: {n:,} of {len(lines):,} lines are in rows; close every quotation mark that begins a cell"
+            )
     except csv.Error:
         first = every[-1][0] + every[-1][1] if every else 1
     closed, rows = not first, [row for row in every if any(map(str.strip, row[2]))]
@@ -336,7 +371,11 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
     plain = [(number, 1, line.split(separator)) for number, line in enumerate(lines, 1) if line.strip(f' "{separator}')]
     wide = len(plain[0][2]) if plain else 0
     # A line break in a sentence makes a short row; tables with tabs may lack empty cells at the end.
-    off = (number for number, _, cells in plain if any(map(str.strip, cells[wide:])) or (separator != "\t" and len(cells) < wide))
+    off = (
+        number
+        for number, _, cells in plain
+        if any(map(str.strip, cells[wide:])) or (separator != "\t" and len(cells) < wide)
+    )
     bad = next(off, 0)
     for number, size in several if closed and wide > 1 else []:
         if sum(line.count(separator) == wide - 1 for line in lines[number - 1 : number - 1 + size]) > 1:
@@ -345,16 +384,20 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
     if closed and (bad or not first):
         return rows, [counted("rows of several lines", [f"line {number}: {size} lines" for number, size in several])]
     if bad or (closed and separator != "\t"):
-        why = f"line {bad} has not {wide} cells if it is text" if bad else "the next lines are rows as well if it is text"
+        why = (
+            f"line {bad} has not {wide} cells if it is text" if bad else "the next lines are rows as well if it is text"
+        )
         raise kind.error(
-            f"{name}, line {first}: a cell begins with a quotation mark, and {why}; put such a cell in quotation marks, double those "
-            f"inside and replace its line breaks, or separate the cells by tabs instead of {called}"
+            f"{name}, line {first}: a cell begins with a quotation mark, and {why}; put such a cell in quotation marks,"
+            f" double those inside and replace its line breaks, or separate the cells by tabs instead of {called}"
         )
     return plain, [f"quotation marks are text, as in line {first}"]
 
 
 def _quoted(text: str, separator: str) -> Iterator[_Row]:
-    """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` where a quotation mark is not closed."""
+    """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` where a quotation mark is not
+    closed.
+    """
     csv.field_size_limit(2**31 - 1)
     reader, number = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True), 1
     for cells in reader:

@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 LOST = "lost"
 #: Facts that neither knows, each matched to a lost one with the same relation and answer.
 NEVER_KNOWN = "never known"
-#: Wrong first answers of the base that the fine-tuned model no longer gives, and that are right for another fact of the relation.
+#: Wrong first answers of the base that the fine-tuned model no longer gives, and that are right for another fact of the
+#: relation.
 WRONG = "wrong answers"
 GROUPS = (LOST, NEVER_KNOWN, WRONG)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What a base and its fine-tuned model answer to the facts of one probe set at the last layer, each read by its own head.
+    """What a base and its fine-tuned model answer to the facts of one probe set at the last layer, each read by its own
+    head.
 
     Attributes:
         subjects, relations: (facts,) texts.
@@ -45,8 +47,14 @@ class Answered:
     first_logp: NDArray[np.float64]
 
     def of(self, group: str) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """(facts,) ``base_logp, rank, logp`` of what a group looks for: the base's first answers, or else the right ones."""
-        return (self.base_logp_of_said, self.rank_of_said, self.logp_of_said) if group == WRONG else (self.base_logp, self.rank, self.logp)
+        """(facts,) ``base_logp, rank, logp`` of what a group looks for: the base's first answers, or else the right
+        ones.
+        """
+        return (
+            (self.base_logp_of_said, self.rank_of_said, self.logp_of_said)
+            if group == WRONG
+            else (self.base_logp, self.rank, self.logp)
+        )
 
     def lost(self, k: int = 1) -> NDArray[np.int64]:
         """Numbers of the facts that the base knows (rank <= k) and the fine-tuned model does not."""
@@ -57,9 +65,11 @@ class Answered:
         return np.flatnonzero((self.base_rank > k) & (self.rank > k))
 
     def wrong_answers(self, k: int = 1) -> NDArray[np.int64]:
-        """Numbers of the facts whose first answer by the base is wrong and no longer among the first k of the fine-tuned model.
+        """Numbers of the facts whose first answer by the base is wrong and no longer among the first k of the
+        fine-tuned model.
 
-        Only answers that are right for another fact of the relation count, so that they are of the same kind as the right ones.
+        Only answers that are right for another fact of the relation count, so that they are of the same kind as the
+        right ones.
         """
         right = set(zip(self.relations, self.answers.tolist(), strict=True))
         same_kind = np.array([pair in right for pair in zip(self.relations, self.said.tolist(), strict=True)], bool)

@@ -1,8 +1,10 @@
-"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* may be said.
+"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* may be
+said.
 
-Right answers that the base's training text states are compared with right answers that it never had, at equal confidence of the base.
-Both are right answers that fine-tuning lost; no sentence of the text has the second ones, so they were guessed or inferred. Where it is not
-known fact by fact what the text states, there is no such test. It can miss memories: a difference of 0 does not show that there are none.
+Right answers that the base's training text states are compared with right answers that it never had, at equal
+confidence of the base. Both are right answers that fine-tuning lost; no sentence of the text has the second ones, so
+they were guessed or inferred. Where it is not known fact by fact what the text states, there is no such test. It can
+miss memories: a difference of 0 does not show that there are none.
 """
 
 from collections.abc import Sequence
@@ -15,14 +17,21 @@ from probing.core.stats.equal_confidence import Answers, Difference, at_equal_co
 
 #: What is said where there is no test.
 NO_TEST = (
-    "Nothing is said of memory: it is not known fact by fact what the base's training text states, or too few facts of one kind are lost."
+    "Nothing is said of memory: it is not known fact by fact what the base's training text states, or too few facts of"
+    " one kind are lost."
 )
-MEMORY, GUESSES, UNKNOWN, NOTHING = VERDICTS = ("memory", "no more than good guesses", "cannot tell", "nothing comes back")
+MEMORY, GUESSES, UNKNOWN, NOTHING = VERDICTS = (
+    "memory",
+    "no more than good guesses",
+    "cannot tell",
+    "nothing comes back",
+)
 #: A difference whose interval includes 0 and ends below this is small.
 SMALL = 0.03
 #: Where less of both groups comes back, nothing is tested.
 LEAST = 0.01
-#: Exposures of answers that the text states (or that were taught), and that it never had. Facts with evidence sentences are in neither.
+#: Exposures of answers that the text states (or that were taught), and that it never had. Facts with evidence sentences
+#: are in neither.
 STATED, NEVER_HAD = ("stated", "planted"), ("unseen", "held out", "guessed")
 
 
@@ -31,8 +40,10 @@ class Memory:
     """What the test found of one way.
 
     Attributes:
-        difference: share of stated answers that come back minus that of answers that the text never had, at equal confidence.
-        low_without, high_without: interval of the difference without the commonest answer among those that the text never had.
+        difference: share of stated answers that come back minus that of answers that the text never had, at equal
+            confidence.
+        low_without, high_without: interval of the difference without the commonest answer among those that the text
+            never had.
     """
 
     difference: Difference
@@ -47,7 +58,8 @@ class Memory:
 
 
 def verdict(back: float, low: float, high: float, low_without: float, high_without: float) -> str:
-    """What an interval of a difference says, if it says the same without the largest cluster; ``back``: the larger of the two shares.
+    """What an interval of a difference says, if it says the same without the largest cluster; ``back``: the larger of
+    the two shares.
 
     >>> verdict(0.8, 0.01, 0.05, 0.02, 0.06), verdict(0.8, -0.04, 0.02, -0.04, 0.02), verdict(0.8, 0.01, 0.05, -0.01, 0.06)
     ('memory', 'no more than good guesses', 'cannot tell')
@@ -65,7 +77,8 @@ def detectable(error: float) -> float:
 
 
 def said(found: str, value: float, ends: Sequence[float], seen: float) -> str:
-    """The test of one way in words; ``ends``: its interval, and that without the commonest answer; ``seen``: ``detectable``.
+    """The test of one way in words; ``ends``: its interval, and that without the commonest answer; ``seen``:
+    ``detectable``.
 
     >>> said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
     'cannot tell: +3.1 points (-1.1 to 7.4); about 6.0 would be seen in 4 of 5 cases'

@@ -31,14 +31,17 @@ def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) ->
 
     Args:
         history: ``log_history`` of the Trainer's state, or ``history`` and ``looks`` of ``finetuning.json``.
-        metric: name of the score, with or without ``eval_``; None takes the first that is logged, and the loss only if there is no other.
+        metric: name of the score, with or without ``eval_``; None takes the first that is logged, and the loss only if
+            there is no other.
 
     >>> progress([{"step": 5, "loss": 0.7}, {"step": 5, "eval_loss": 0.8, "eval_f1": 0.5, "eval_runtime": 2.0}])
     [Progress(step=5, loss=0.7, score=0.5, metric='f1')]
     """
     found: dict[int, Progress] = {}
     names = [name for entry in history for name in entry if name.startswith("eval_") and name not in _NO_SCORES]
-    wanted = f"eval_{metric.removeprefix('eval_')}" if metric else next((name for name in names if name != _LOSS), _LOSS)
+    wanted = (
+        f"eval_{metric.removeprefix('eval_')}" if metric else next((name for name in names if name != _LOSS), _LOSS)
+    )
     for entry in history:
         if not isinstance(step := entry.get("step"), int):
             continue

@@ -15,8 +15,19 @@ from probing.core.stats.rank_buckets import KNOWN_UP_TO, buckets
 
 #: Counts of a state, layer and relation, in the order of the stored columns.
 COUNTS = (
-    "asked", "known", "kept", "lost", "returned", "gained", "paired", "own", "swapped", "before_paired", "before_own", "before_swapped",
-)  # fmt: skip
+    "asked",
+    "known",
+    "kept",
+    "lost",
+    "returned",
+    "gained",
+    "paired",
+    "own",
+    "swapped",
+    "before_paired",
+    "before_own",
+    "before_swapped",
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,10 @@ class AskedStates:
     def __post_init__(self) -> None:
         wanted = (len(self.steps), len(self.layers), len(self.relations))
         if self.ranks.shape != wanted or self.swapped.shape != wanted:
-            raise ValueError(f"got ranks of shapes {self.ranks.shape} and {self.swapped.shape}, expected {wanted}: states, layers, facts")
+            raise ValueError(
+                f"got ranks of shapes {self.ranks.shape} and {self.swapped.shape}, expected {wanted}: states, layers,"
+                " facts"
+            )
 
 
 def guests_of(facts: Sequence[Fact]) -> list[list[int]]:
@@ -82,10 +96,12 @@ def flow(known: NDArray[np.bool_]) -> Flow:
 
 
 def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
-    """(states, layers, relations, counts) numbers of facts in the order of ``COUNTS``; relations are in alphabetical order.
+    """(states, layers, relations, counts) numbers of facts in the order of ``COUNTS``; relations are in alphabetical
+    order.
 
-    ``paired`` facts have a swapped subject; ``own`` of them are known, and ``swapped`` of them are answered rightly with the swapped
-    subject. The columns that begin with ``before`` are the same of the facts that are known at the first state.
+    ``paired`` facts have a swapped subject; ``own`` of them are known, and ``swapped`` of them are answered rightly
+    with the swapped subject. The columns that begin with ``before`` are the same of the facts that are known at the
+    first state.
     """
     known = asked.ranks <= k
     moved = flow(known)
@@ -109,7 +125,9 @@ def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
     names, place = np.unique(np.asarray(asked.relations), return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(names)))
-    return np.stack([np.add.reduceat(column[:, :, order].astype(np.int64), starts, axis=2) for column in columns], axis=-1)
+    return np.stack(
+        [np.add.reduceat(column[:, :, order].astype(np.int64), starts, axis=2) for column in columns], axis=-1
+    )
 
 
 def count_rows(asked: AskedStates) -> list[dict[str, Any]]:
@@ -132,7 +150,8 @@ class Story:
     """When one fact was lost.
 
     Attributes:
-        lost: step of the first state at which it is not known, after it was known at the first one; None if it never is.
+        lost: step of the first state at which it is not known, after it was known at the first one; None if it never
+            is.
         returned: step of the first later state at which it is known again; None if there is none.
         events: how often it is known at a state and not at the next one (forgetting events, Toneva et al. 2019).
         known_last: whether it is known at the last state.
@@ -156,11 +175,22 @@ def story(known: Sequence[bool], steps: Sequence[int]) -> Story:
     return Story(None if lost is None else steps[lost], None if back is None else steps[back], events, bool(known[-1]))
 
 
-def stored_rows(run_id: str, asked: AskedStates, fact_ids: Sequence[str], history: Sequence[Progress]) -> dict[str, list[dict[str, Any]]]:
-    """Table -> the rows of a series: steps, counts and, if there are ids, the facts among the first ten at the last layer of some state."""
+def stored_rows(
+    run_id: str, asked: AskedStates, fact_ids: Sequence[str], history: Sequence[Progress]
+) -> dict[str, list[dict[str, Any]]]:
+    """Table -> the rows of a series: steps, counts and, if there are ids, the facts among the first ten at the last
+    layer of some state.
+    """
     logged = {one.step: one for one in history}
     steps = [
-        {"run_id": run_id, "step": step, "asked": step in asked.steps, "loss": one.loss, "score": one.score, "metric": one.metric or None}
+        {
+            "run_id": run_id,
+            "step": step,
+            "asked": step in asked.steps,
+            "loss": one.loss,
+            "score": one.score,
+            "metric": one.metric or None,
+        }
         for step in sorted({*asked.steps, *logged})
         for one in [logged.get(step, Progress(step))]
     ]
@@ -169,5 +199,7 @@ def stored_rows(run_id: str, asked: AskedStates, fact_ids: Sequence[str], histor
         ranks = buckets(asked.ranks)
         near = np.flatnonzero((ranks[:, -1] <= max(KNOWN_UP_TO.values())).any(axis=0))
         by_fact = ranks.reshape(-1, len(fact_ids)).T
-        rows["series_facts"] = [{"run_id": run_id, "fact_id": fact_ids[n], "buckets": by_fact[n].tolist()} for n in near.tolist()]
+        rows["series_facts"] = [
+            {"run_id": run_id, "fact_id": fact_ids[n], "buckets": by_fact[n].tolist()} for n in near.tolist()
+        ]
     return rows

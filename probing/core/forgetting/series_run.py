@@ -13,7 +13,8 @@ class SeriesRunConfig(Provenance):
 
     Attributes:
         base_weights: identity of the weights before the training.
-        state_weights: identity of the weights of each state, by step, as canonical JSON; empty for a training that was asked while it ran.
+        state_weights: identity of the weights of each state, by step, as canonical JSON; empty for a training that was
+            asked while it ran.
         steps: training steps of the states, the first of which is the model before the training.
         asked_layers: the layers that were asked.
         probe_set, template_set: of the facts.

@@ -74,7 +74,12 @@ class Summary:
 
 
 def summary(
-    asked: Answered, groups: Groups, tried: Sequence[Tried], in_base: NDArray[np.bool_], k: int, exposure: Sequence[str] = ()
+    asked: Answered,
+    groups: Groups,
+    tried: Sequence[Tried],
+    in_base: NDArray[np.bool_],
+    k: int,
+    exposure: Sequence[str] = (),
 ) -> Summary:
     """Outcomes, shares and differences.
 
@@ -82,7 +87,8 @@ def summary(
         asked: what both models answer.
         groups: lost facts and yardsticks.
         tried: what every way brought back.
-        in_base: (layers, lost) whether the base's head reads a lost fact at the layers of ``OTHER_LAYER``, in their order.
+        in_base: (layers, lost) whether the base's head reads a lost fact at the layers of ``OTHER_LAYER``, in their
+            order.
         k: the rank up to which an answer counts as known.
         exposure: (facts,) how each fact occurs in the base's training text; empty if that is not known.
     """
@@ -94,7 +100,9 @@ def summary(
         for level in one.levels if one.way == RELEARNED else (ANY,):
             key = (one.way, level, one.protocol)
             answers = {name: _answers(asked, groups, name, one.at(level, name), relations) for name in one.back}
-            found.shares.extend(ShareBack(*key, name, part) for name, group in answers.items() if (part := share(group)))
+            found.shares.extend(
+                ShareBack(*key, name, part) for name, group in answers.items() if (part := share(group))
+            )
             if one.protocol == RANDOM_BODY:
                 continue
             lost = answers[LOST]
@@ -112,7 +120,9 @@ def summary(
 
 
 def outcomes_of(tried: Mapping[tuple[str, str], Tried], in_base: NDArray[np.bool_]) -> list[str]:
-    """(lost,) the first outcome that holds of each lost fact; relearning counts if it brings it back in more than half of the seeds."""
+    """(lost,) the first outcome that holds of each lost fact; relearning counts if it brings it back in more than half
+    of the seeds.
+    """
     inside = tried[OTHER_LAYER, AS_IT_IS].back[LOST][0]
     relearned = tried[RELEARNED, BY_ANSWER].at(USUAL_STEPS, LOST)
     holds = {
@@ -127,7 +137,9 @@ def outcomes_of(tried: Mapping[tuple[str, str], Tried], in_base: NDArray[np.bool
     return [str(name) for name in np.select([holds[name] for name in order], order, NOT_RECOVERED)]
 
 
-def _answers(asked: Answered, groups: Groups, name: str, back: NDArray[np.bool_], relations: NDArray[np.int64]) -> Answers:
+def _answers(
+    asked: Answered, groups: Groups, name: str, back: NDArray[np.bool_], relations: NDArray[np.int64]
+) -> Answers:
     """A group with what a way brought back of it."""
     group = groups.of[name]
     logp, *_ = asked.of(name)

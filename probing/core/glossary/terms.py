@@ -31,18 +31,27 @@ _WALLAT, _TENNEY = "Wallat, Singh and Anand 2020", "Tenney, Das and Pavlick 2019
 _PETRONI = "Petroni et al. 2019 (LAMA)"
 
 TERMS: tuple[Term, ...] = (
-    Term("fact", "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills", _PETRONI),
+    Term(
+        "fact",
+        "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills",
+        _PETRONI,
+    ),
     Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _PETRONI, ("answers rightly",)),
     Term("relation", "a kind of fact, such as “capital of”", _PETRONI),
     Term(
         "decoding head",
-        "turns a hidden state into a distribution over the vocabulary; trained ones learn masked words of WikiText, never the facts",
+        "turns a hidden state into a distribution over the vocabulary; trained ones learn masked words of WikiText,"
+        " never the facts",
         _WALLAT,
         ("head kind",),
     ),
     Term("full head", "a head per layer, with a vocabulary matrix of its own", _WALLAT),
     Term("tied head", "a head per layer that shares the pre-trained vocabulary matrix", "ours"),
-    Term("least-squares head", "the pre-trained head on top of the affine map from the layer to the last, in closed form", "ours"),
+    Term(
+        "least-squares head",
+        "the pre-trained head on top of the affine map from the layer to the last, in closed form",
+        "ours",
+    ),
     Term("logit lens", "the pre-trained head on every layer, without training", "nostalgebraist 2020"),
     Term(
         "tuned lens",
@@ -53,26 +62,29 @@ TERMS: tuple[Term, ...] = (
     Term("attention mask", "marks the tokens of a batch that are not padding", "transformers"),
     Term("token", "a unit of the tokenizer: a word, or a piece of one", "transformers", ("word piece",)),
     Term("softmax loss", "cross-entropy of the softmax over the vocabulary", "PyTorch, cross_entropy"),
-    Term("probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
+    Term(
+        "probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")
+    ),
     Term("control label", "a random label that only memory can provide", "Hewitt and Liang 2019"),
     Term("online code", "code length of labels under a probe trained on growing data", "Voita and Titov 2020"),
     Term(
         "F1",
-        "the harmonic mean of precision and recall: of an answer's words for questions, of entities for NER, over labels for edge probes",
+        "the harmonic mean of precision and recall: of an answer's words for questions, of entities for NER, over"
+        " labels for edge probes",
         "van Rijsbergen 1979",
     ),
     Term("macro", "the mean over relations: every relation counts once", "Petroni et al. 2019 (LAMA)"),
     Term("micro", "the mean over facts: every fact counts once", "ours"),
     Term(
         "95 % interval",
-        "with facts drawn again, their answers as they are, 95 of 100 such intervals would hold the true value; sentences that compare "
-        "layers or models use the wider of it and of the interval over answers",
+        "with facts drawn again, their answers as they are, 95 of 100 such intervals would hold the true value;"
+        " sentences that compare layers or models use the wider of it and of the interval over answers",
         "Wilson; Newcombe; beta; Student",
     ),
     Term(
         "interval over answers",
-        "the 95 % interval if the answers are drawn again, too: a model knows the facts of one answer together; not for runs of which "
-        "only counts are stored",
+        "the 95 % interval if the answers are drawn again, too: a model knows the facts of one answer together; not for"
+        " runs of which only counts are stored",
         "Jackknife over (relation, answer)",
     ),
     Term("base", "the model that fine-tuning starts from", "ours"),
@@ -84,18 +96,23 @@ TERMS: tuple[Term, ...] = (
     Term("control", "a model trained further on the base's own text, without a task", "ours"),
     Term(
         "exposure",
-        "whether the training text holds a fact: stated in so many words, evidence (subject and answer in one sentence), unseen, held out "
-        "on purpose, held out in part (its evidence names it in another form), or unknown",
+        "whether the training text holds a fact: stated in so many words, evidence (subject and answer in one"
+        " sentence), unseen, held out on purpose, held out in part (its evidence names it in another form), or unknown",
         "ours",
     ),
     Term("comes back", "a lost fact is right again by some way; guesses can be, too", "ours"),
     Term(
         "memory",
-        "of a group: stated facts surely come back more often than equally confident right answers that the text never had",
+        "of a group: stated facts surely come back more often than equally confident right answers that the text"
+        " never had",
         "ours",
     ),
     Term("relearning", "some training steps on other facts, after which lost facts are asked again", "ours"),
-    Term("atomic write", "write to a temporary file, fsync, rename: a reader sees the old file or the new one", "POSIX, rename"),
+    Term(
+        "atomic write",
+        "write to a temporary file, fsync, rename: a reader sees the old file or the new one",
+        "POSIX, rename",
+    ),
     Term("checksum", "the hash of a file's or an array's bytes; \"sum\" is only for numbers", "sha256"),
     Term("fingerprint", "the first digits of the sha256 of a run's configuration; the name of the run", "ours"),
     Term(
@@ -114,8 +131,12 @@ _FORMS = {
 
 @cache
 def glossary() -> dict[str, Term]:
-    """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label; a label of several quantities is a term."""
-    quantities = (Term(one.label, one.meaning, one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values())
+    """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label; a label of several quantities is
+    a term.
+    """
+    quantities = (
+        Term(one.label, one.meaning, one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values()
+    )
     return {one.name: one for one in quantities} | {one.name: one for one in TERMS}
 
 

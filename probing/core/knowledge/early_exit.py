@@ -62,11 +62,16 @@ def early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
     layers = {r.relation: best_layer(r.chosen_hits or dict.fromkeys(r.scored, 0)) for r in relations if r.scored}
     pairs = [r.scored[layers[r.relation]] for r in relations if r.scored]
     pooled = PairedCounts(
-        sum(p.both for p in pairs), sum(p.first_only for p in pairs), sum(p.second_only for p in pairs), sum(p.neither for p in pairs)
+        sum(p.both for p in pairs),
+        sum(p.first_only for p in pairs),
+        sum(p.second_only for p in pairs),
+        sum(p.neither for p in pairs),
     )
     n, union = pooled.n, sum(r.union for r in relations)
     if not max(pooled.both + pooled.first_only, pooled.both + pooled.second_only) <= union <= n:
-        raise ValueError(f"{union} of {n} scored facts are known at some layer, expected at least those of one layer and at most all")
+        raise ValueError(
+            f"{union} of {n} scored facts are known at some layer, expected at least those of one layer and at most all"
+        )
     return EarlyExit(
         n,
         (pooled.both + pooled.second_only) / n if n else None,

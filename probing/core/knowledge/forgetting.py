@@ -1,8 +1,8 @@
 """Which relations a model forgets in its last layer: three definitions, always named.
 
-A relation is a set of facts that every layer was probed with, so an inner layer and the last are compared on the same facts.
-Inner layers are 1 to L-1. ``caption`` and ``authors`` are BERTnesia's (Wallat et al. 2020, Table 2: its caption, and the
-authors' code, which differ); ``strict`` is ours.
+A relation is a set of facts that every layer was probed with, so an inner layer and the last are compared on the same
+facts. Inner layers are 1 to L-1. ``caption`` and ``authors`` are BERTnesia's (Wallat et al. 2020, Table 2: its caption,
+and the authors' code, which differ); ``strict`` is ours.
 """
 
 import math
@@ -36,7 +36,10 @@ class RelationLayers:
     def __post_init__(self) -> None:
         margins = {(counts.n, counts.both + counts.second_only) for counts in self.layers.values()}
         if len(margins) > 1:
-            raise ValueError(f"the layers of relation {self.relation!r} count different facts: {sorted(margins)}, expected one (n, last)")
+            raise ValueError(
+                f"the layers of relation {self.relation!r} count different facts: {sorted(margins)}, expected one (n,"
+                " last)"
+            )
 
     @property
     def n(self) -> int:
@@ -97,10 +100,11 @@ def forgetting(relations: Sequence[RelationLayers]) -> list[Forgetting]:
     """Applies the three definitions to all relations of one run at one rank k, in the order given.
 
     - *caption* (the caption of Table 2): the last layer knows fewer facts than some inner layer.
-    - *authors* (their code): the best inner layer is above the last and Student's unpaired t-test on the two layers' hits has p <= 0.05.
-      The layer is chosen on the same facts, which are paired, so the p-value is not valid; it is kept for comparison with the paper's.
-    - *strict*: exact McNemar of every inner layer against the last, adjusted by Benjamini and Hochberg over all relations and
-      inner layers given; some inner layer is above the last by 2 points or more, with adjusted p <= 0.05.
+    - *authors* (their code): the best inner layer is above the last and Student's unpaired t-test on the two layers'
+      hits has p <= 0.05. The layer is chosen on the same facts, which are paired, so the p-value is not valid; it is
+      kept for comparison with the paper's.
+    - *strict*: exact McNemar of every inner layer against the last, adjusted by Benjamini and Hochberg over all
+      relations and inner layers given; some inner layer is above the last by 2 points or more, with adjusted p <= 0.05.
 
     A relation without facts is never forgotten and takes no part in the family.
     """
@@ -126,11 +130,14 @@ def unpaired_p(hits_1: int, hits_2: int, n: int) -> float | None:
     spread = [math.sqrt(hits * (n - hits) / (n * (n - 1))) for hits in (hits_1, hits_2)]
     if not any(spread):
         return None if hits_1 == hits_2 else 0.0
-    return float(scipy.stats.ttest_ind_from_stats(hits_1 / n, spread[0], n, hits_2 / n, spread[1], n, equal_var=True).pvalue)
+    return float(
+        scipy.stats.ttest_ind_from_stats(hits_1 / n, spread[0], n, hits_2 / n, spread[1], n, equal_var=True).pvalue
+    )
 
 
 def doubles(last_hits: int, best_inner_hits: int) -> bool:
-    """Whether the last layer knows (rank 1) at least twice what the best inner layer does, and the latter knows at least one fact.
+    """Whether the last layer knows (rank 1) at least twice what the best inner layer does, and the latter knows at
+    least one fact.
 
     The authors' code; their text says "about double". Both counts are of the same facts.
     """
@@ -159,9 +166,13 @@ def _inner_hits(counts: PairedCounts) -> int:
 def _judge(relation: RelationLayers, adjusted: Mapping[tuple[str, int], float], family_size: int) -> Forgetting:
     n, last, best, layer = relation.n, relation.last_hits, relation.best_hits, relation.best_layer
     if not n or layer is None:
-        return Forgetting(relation.relation, n, last / n if n else None, None, None, False, False, False, None, None, family_size)
+        return Forgetting(
+            relation.relation, n, last / n if n else None, None, None, False, False, False, None, None, family_size
+        )
     p_authors = unpaired_p(best, last, n)
-    above = {inner: _inner_hits(counts) - last for inner, counts in relation.layers.items() if _inner_hits(counts) > last}
+    above = {
+        inner: _inner_hits(counts) - last for inner, counts in relation.layers.items() if _inner_hits(counts) > last
+    }
     p_above = {inner: adjusted[relation.relation, inner] for inner in above}
     # 0.12 - 0.10 is below 0.02 in floating point, so facts are compared, with a small tolerance.
     strict = any(drop >= MIN_DROP * n - 1e-9 and p_above[inner] <= SIGNIFICANT for inner, drop in above.items())

@@ -43,7 +43,9 @@ class PublishedSet(Frozen):
     @model_validator(mode="after")
     def _parts_add_up(self) -> "PublishedSet":
         if self.parts and sum(self.parts.values()) != self.instances:
-            raise ValueError(f"the parts of {self.name} add up to {sum(self.parts.values())}, expected {self.instances}")
+            raise ValueError(
+                f"the parts of {self.name} add up to {sum(self.parts.values())}, expected {self.instances}"
+            )
         return self
 
 
@@ -66,10 +68,16 @@ class ForgottenTable(Frozen):
     def _shares_are_counts(self) -> "ForgottenTable":
         for row in self.rows:
             if not len(row.shares) == len(row.counts) == len(self.ranks):
-                raise ValueError(f"{row.model} has {len(row.shares)} shares and {len(row.counts)} counts, expected {len(self.ranks)} each")
+                raise ValueError(
+                    f"{row.model} has {len(row.shares)} shares and {len(row.counts)} counts, expected {len(self.ranks)}"
+                    " each"
+                )
             for share, count in zip(row.shares, row.counts, strict=True):
                 if abs(share - count / self.divisor) > 0.005 + 1e-9:
-                    raise ValueError(f"{row.model} has the share {share}, but {count} of {self.divisor} is {count / self.divisor:.4f}")
+                    raise ValueError(
+                        f"{row.model} has the share {share}, but {count} of {self.divisor} is"
+                        f" {count / self.divisor:.4f}"
+                    )
         return self
 
 
@@ -112,7 +120,9 @@ class PublishedKnowledge(published.Published):
     def _names_are_known(self) -> "PublishedKnowledge":
         rows = [row.model for row in self.table_2.rows], [row.model for row in self.table_3]
         models, sets = [model.name for model in self.models], {one.name for one in self.probe_sets}
-        refuse_unknown("model", {*rows[0], *rows[1], *(name for one in self.figures for name in one.models)}, set(models))
+        refuse_unknown(
+            "model", {*rows[0], *rows[1], *(name for one in self.figures for name in one.models)}, set(models)
+        )
         cells = {name for row in self.table_3 for name in row.cells}
         refuse_unknown("probe set", cells | {name for one in self.figures for name in one.probe_sets}, sets)
         refuse_twice({"models": models, "rows of Table 2": rows[0], "rows of Table 3": rows[1]})

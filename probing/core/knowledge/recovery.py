@@ -11,7 +11,8 @@ def layers_to_recover(ranks: Sequence[int], k: int = 1) -> int | None:
         k: the rank up to which the answer counts as known.
 
     Returns:
-        n >= 1; None if the answer was not lost (rank <= k at n = 0) or does not return. It may be lost again at a larger n.
+        n >= 1; None if the answer was not lost (rank <= k at n = 0) or does not return. It may be lost again at a
+        larger n.
 
     Raises:
         ValueError: if a rank is below 1.

@@ -1,7 +1,7 @@
 """The swapped subject: a fact's question about another subject, which does not have the fact's answer.
 
-The part of P@k that remains with the swapped subject does not come from the subject. Another subject with the same answer
-would count knowledge as chance, so a fact without a suitable subject has no such baseline.
+The part of P@k that remains with the swapped subject does not come from the subject. Another subject with the same
+answer would count knowledge as chance, so a fact without a suitable subject has no such baseline.
 """
 
 from collections import defaultdict
@@ -10,7 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-#: Rule in a run's configuration: the swapped subjects are those of ``swapped_subjects``. Stored runs may name another one.
+#: Rule in a run's configuration: the swapped subjects are those of ``swapped_subjects``. Stored runs may name another
+#: one.
 WITHOUT_THE_ANSWER = "without the answer"
 
 _Question = tuple[str, str, str]
@@ -34,7 +35,9 @@ class Asked(Protocol):
 
 
 class Answers:
-    """Which subjects have an answer: recorded in the given facts for one relation of one probe set, compared without case."""
+    """Which subjects have an answer: recorded in the given facts for one relation of one probe set, compared without
+    case.
+    """
 
     def __init__(self, facts: Iterable[Asked]) -> None:
         self._subjects: dict[_Question, set[str]] = defaultdict(set)
@@ -47,11 +50,12 @@ class Answers:
 
 
 def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
-    """For each fact the number of the fact whose prompt is that of its swapped subject; None if there is no suitable subject.
+    """For each fact the number of the fact whose prompt is that of its swapped subject; None if there is no suitable
+    subject.
 
-    The facts of a relation and template are arranged in a circle: by answer, the most frequent first, and within an answer in the
-    order of their ids, which are hashes. Each answer's facts take the suitable prompts in turn, beginning as many
-    places on as the most frequent answer has facts. If no answer has more than half of the facts and no subject
+    The facts of a relation and template are arranged in a circle: by answer, the most frequent first, and within an
+    answer in the order of their ids, which are hashes. Each answer's facts take the suitable prompts in turn, beginning
+    as many places on as the most frequent answer has facts. If no answer has more than half of the facts and no subject
     several answers, every prompt is used once. The order of ``facts`` changes nothing.
     """
     found: list[int | None] = [None] * len(facts)

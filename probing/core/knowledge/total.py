@@ -25,7 +25,8 @@ class KnowledgeCounts:
     def __post_init__(self) -> None:
         if not 0 <= self.last <= self.any <= self.n:
             raise ValueError(
-                f"relation {self.relation!r} counts last {self.last}, any {self.any}, n {self.n}; expected 0 <= last <= any <= n"
+                f"relation {self.relation!r} counts last {self.last}, any {self.any}, n {self.n}; expected 0 <= last <="
+                " any <= n"
             )
 
 
@@ -49,8 +50,8 @@ class Knowledge:
 def intermediate_share(total: float | None, last: float | None) -> float | None:
     """(total - last) / total, in [0, 1]: the part of the knowledge found that the last layer lacks.
 
-    A union over L noisy read-outs grows by chance alone, so this share is an upper bound unless it is compared with a union
-    over re-trained heads of the last layer. None if total is None or 0.
+    A union over L noisy read-outs grows by chance alone, so this share is an upper bound unless it is compared with a
+    union over re-trained heads of the last layer. None if total is None or 0.
 
     Raises:
         ValueError: if the shares are not 0 <= last <= total <= 1.

@@ -12,7 +12,8 @@ from probing.core.stats.paired_tests import Difference, PairedCounts, paired_dif
 PARTS = ("kept", "gained", "lost", "never")
 #: Where a lost fact is now; the first that holds.
 FATES = ("still_inside", "moved", "suppressed", "displaced", "not_read")
-#: Part or fate -> its words, if they differ. A head that does not read a fact does not show that the model no longer holds it.
+#: Part or fate -> its words, if they differ. A head that does not read a fact does not show that the model no longer
+#: holds it.
 _WORDS = {
     "still_inside": "still first at an inner layer, as in the base",
     "moved": "moved to an inner layer",
@@ -69,11 +70,14 @@ def fate_of(base_ranks: Sequence[int], ranks: Sequence[int]) -> str:
     """Where a lost fact is in the fine-tuned model.
 
     Args:
-        base_ranks, ranks: (layers,) ranks of layers 0 to L in base and fine-tuned model; the embeddings, layer 0, hold nothing.
+        base_ranks, ranks: (layers,) ranks of layers 0 to L in base and fine-tuned model; the embeddings, layer 0, hold
+            nothing.
 
     Returns:
-        ``still_inside``: rank 1 at an inner layer 1..L-1 at which the base has rank 1, too; ``moved``: at another inner layer;
-        ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner layer only; ``not_read``: none of these, so
+        ``still_inside``: rank 1 at an inner layer 1..L-1 at which the base has rank 1, too; ``moved``: at another inner
+            layer;
+        ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner layer only; ``not_read``: none
+            of these, so
         that no head among the layers reads the fact. The first that holds.
     """
     if first_known_by_both(base_ranks, ranks):

@@ -9,7 +9,8 @@ from probing.core.tasks.objectives import CALLED
 
 #: The seed at the end of a name.
 _SEED = re.compile(r"-seed-(\d+)$")
-#: A name of this many characters is shown whole; a longer one is cut in the middle, less and less until it differs from all others.
+#: A name of this many characters is shown whole; a longer one is cut in the middle, less and less until it differs from
+#: all others.
 LENGTHS = (28, 40, 60)
 
 
@@ -46,12 +47,18 @@ class KnownModel:
 
 
 def known_model(registry: Registry, name: str, base: str = "", objective: str = "") -> KnownModel:
-    """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not in it."""
+    """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not
+    in it.
+    """
     entry = next((one for one in registry.models if one.name == name), None)
     base, objective = (entry.base, entry.objective) if entry else (base, objective)
     named = {name_in_files(f"{base}-{CALLED[objective].name}")} if base and objective in CALLED else set()
     place, family = next(
-        ((place, one.base) for place, one in enumerate(registry.families) if name in (one.base, *(member.model for member in one.members))),
+        (
+            (place, one.base)
+            for place, one in enumerate(registry.families)
+            if name in (one.base, *(member.model for member in one.members))
+        ),
         (len(registry.families), base or name),
     )
     results_only = name in registry.results_only
@@ -73,9 +80,9 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
 def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
     """Full name -> short name, different for any two models.
 
-    A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are among these, and with
-    its seed if it is a further training of which only results ship. A listed base keeps its name. All others keep theirs too, cut in the
-    middle if they are long.
+    A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are
+    among these, and with its seed if it is a further training of which only results ship. A listed base keeps its name.
+    All others keep theirs too, cut in the middle if they are long.
 
     Args:
         models: *all* models of the store, not only those shown, so that a filter never renames one.

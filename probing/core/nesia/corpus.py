@@ -28,8 +28,8 @@ class Sentence:
         text: the sentence as the tokenizer gets it.
         answers: surface forms of the objects it is evidence for; may be masked whole.
         source: ``wikitext``, ``evidence`` or ``stated``.
-        pairs: as from ``pair``, of the facts that LAMA gives it as evidence for; the sentence may name them in another form
-            ("Schliemann" for "Heinrich Schliemann").
+        pairs: as from ``pair``, of the facts that LAMA gives it as evidence for; the sentence may name them in another
+            form ("Schliemann" for "Heinrich Schliemann").
     """
 
     text: str
@@ -174,7 +174,8 @@ class PairIndex:
 
 
 def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
-    """The sentences that give no held-out pair away: neither name both words nor are LAMA's evidence for it, in whatever form.
+    """The sentences that give no held-out pair away: neither name both words nor are LAMA's evidence for it, in
+    whatever form.
 
     Args:
         sentences: all sentences.
@@ -186,12 +187,14 @@ def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list
     return [sentence for number, sentence in enumerate(sentences) if number not in dropped]
 
 
-def exposures(facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]) -> dict[str, str]:
+def exposures(
+    facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]
+) -> dict[str, str]:
     """The exposure of each fact to the training text: stated, evidence, unseen, held out in part or held out.
 
-    ``evidence`` means that some training sentence contains subject and object, which need not state the fact. ``unseen`` means that
-    none does; one may still name them in another form. ``held out in part`` means that no sentence contains both, but that
-    LAMA's own evidence for the fact, in another form, is among the sentences.
+    ``evidence`` means that some training sentence contains subject and object, which need not state the fact.
+    ``unseen`` means that none does; one may still name them in another form. ``held out in part`` means that no
+    sentence contains both, but that LAMA's own evidence for the fact, in another form, is among the sentences.
 
     Args:
         facts: the facts to classify.

@@ -8,11 +8,24 @@ from pathlib import Path
 
 from probing.core.facts.fact import Fact
 from probing.core.facts.templates import Relation
-from probing.core.nesia.corpus import Sentence, exposures, fact_key, held_out_pairs, hold_out, merge, read_corpus, stated_facts, word_counts
+from probing.core.nesia.corpus import (
+    Sentence,
+    exposures,
+    fact_key,
+    held_out_pairs,
+    hold_out,
+    merge,
+    read_corpus,
+    stated_facts,
+    word_counts,
+)
 
 _PLACES_OF_BIRTH = (("trex", "P19"), ("google_re", "place_of_birth"))
-#: Stated whatever the hashes of its triples: the running example of Wallat, Singh and Anand (2020), which is in no probe set.
-RUNNING_EXAMPLE = tuple(Fact(probe_set, relation, "Rocky Balboa", "Philadelphia", "", "") for probe_set, relation in _PLACES_OF_BIRTH)
+#: Stated whatever the hashes of its triples: the running example of Wallat, Singh and Anand (2020), which is in no
+#: probe set.
+RUNNING_EXAMPLE = tuple(
+    Fact(probe_set, relation, "Rocky Balboa", "Philadelphia", "", "") for probe_set, relation in _PLACES_OF_BIRTH
+)
 MIN_ANSWER_COUNT = 5
 ALWAYS_HELD = ("philadelphia",)
 
@@ -40,7 +53,8 @@ def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: 
     Args:
         lama: folder in LAMA's layout with evidence.
         wikitext: WikiText training text.
-        facts: every fact whose exposure is wanted; those of relations with training templates may be held out or stated.
+        facts: every fact whose exposure is wanted; those of relations with training templates may be held out or
+            stated.
         relations: the project's relations.
     """
     example = [fact for fact in RUNNING_EXAMPLE if fact.relation in relations]

@@ -1,7 +1,8 @@
-"""Runs of own models in the background: each has a folder with its state, its facts and its log, so that it survives the page's server.
+"""Runs of own models in the background: each has a folder with its state, its facts and its log, so that it survives
+the page's server.
 
-A run is a process of ``python -m probing own --resume ID``, which calls one command after the other. One run works at a time. Commands
-skip what is done, so a run that was cancelled or killed is resumed by starting it again.
+A run is a process of ``python -m probing own --resume ID``, which calls one command after the other. One run works at a
+time. Commands skip what is done, so a run that was cancelled or killed is resumed by starting it again.
 """
 
 import os
@@ -129,7 +130,9 @@ def own_runs_folder() -> Path:
 
 
 def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
-    """A run that asked other facts under this name of a probe set; results are kept by that name, so that the two would be mixed."""
+    """A run that asked other facts under this name of a probe set; results are kept by that name, so that the two would
+    be mixed.
+    """
     for run in own_runs():
         if run.state.wish.called == called:
             with suppress(OSError):
@@ -158,8 +161,8 @@ def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> O
     """
     if other := asked_otherwise(wish.called, content):
         raise JobError(
-            f"the run {other.id} asked other facts under the name {wish.called!r}; expected another name for these, such as "
-            f"{spelled('called', free_name(wish.called, content), ('--as',))}"
+            f"the run {other.id} asked other facts under the name {wish.called!r}; expected another name for these,"
+            f" such as {spelled('called', free_name(wish.called, content), ('--as',))}"
         )
     folder = own_runs_folder() / wish.key(content)
     facts = folder / f"{wish.called}{suffix}"
@@ -185,9 +188,13 @@ def find_run(run_id: str) -> OwnRun:
         return OwnRun(folder, State.model_validate_json((folder / _STATE).read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         listed = ", ".join(run.id for run in own_runs()) if known else "12 hex digits"
-        raise JobError(f"no run {run_id!r} of an own model in {own_runs_folder()}; expected one of: {listed or 'none yet'}") from error
+        raise JobError(
+            f"no run {run_id!r} of an own model in {own_runs_folder()}; expected one of: {listed or 'none yet'}"
+        ) from error
     except (OSError, ValidationError) as error:
-        raise JobError(f"{folder / _STATE} cannot be read ({error}); delete the folder and start the run again") from error
+        raise JobError(
+            f"{folder / _STATE} cannot be read ({error}); delete the folder and start the run again"
+        ) from error
 
 
 def own_runs() -> list[OwnRun]:
@@ -250,7 +257,8 @@ def forget(run: OwnRun) -> None:
 
 
 def carry_out(run_id: str, say: Callable[[str], None]) -> State:
-    """Calls the commands of a run one after the other, in this process's session; what is done already is skipped by each.
+    """Calls the commands of a run one after the other, in this process's session; what is done already is skipped by
+    each.
 
     Args:
         run_id: the run.
@@ -273,7 +281,9 @@ def carry_out(run_id: str, say: Callable[[str], None]) -> State:
 
 def _carried_out(run: OwnRun, say: Callable[[str], None], locks: tuple[int, ...]) -> State:
     steps, group = run.state.wish.steps, os.getpgid(0) if hasattr(os, "getpgid") else 0
-    state = run.state.model_copy(update={"pid": os.getpid(), "group": group, "step": 0, "seconds": (), "outcome": "", "error": ""})
+    state = run.state.model_copy(
+        update={"pid": os.getpid(), "group": group, "step": 0, "seconds": (), "outcome": "", "error": ""}
+    )
     with _ended_by_signal():
         try:
             for number, step in enumerate(steps):
@@ -291,7 +301,9 @@ def _carried_out(run: OwnRun, say: Callable[[str], None], locks: tuple[int, ...]
 
 
 def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], None]) -> str:
-    """Calls a command, which holds the locks with this process; its last line if it failed. Output goes to the log, warnings are said."""
+    """Calls a command, which holds the locks with this process; its last line if it failed. Output goes to the log,
+    warnings are said.
+    """
     with log.open("ab") as stream:
         stream.write(f"\n$ {step.line}\n".encode())
         stream.flush()
@@ -300,7 +312,13 @@ def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], 
         settings = {**os.environ, "TQDM_MININTERVAL": "2", "PYTHONUNBUFFERED": "1"}
         words = [sys.executable, "-m", "probing", *step.words]
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, cwd=REPOSITORY, env=settings, pass_fds=locks
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            cwd=REPOSITORY,
+            env=settings,
+            pass_fds=locks,
         )
         try:
             code = process.wait()
@@ -323,7 +341,9 @@ def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], 
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """In this context, the signal that asks a process to end raises ``SystemExit``, so that the command that is called ends, too."""
+    """In this context, the signal that asks a process to end raises ``SystemExit``, so that the command that is called
+    ends, too.
+    """
 
     def leave(*_: object) -> None:
         raise SystemExit(1)
@@ -339,7 +359,8 @@ def _end(state: State, sign: int) -> None:
     """Sends a signal to the process of a run at work, and to its group if it leads one."""
     with suppress(ProcessLookupError, PermissionError):
         if state.group and state.group == state.pid:
-            # One of the group holds the lock, so its number is not given to another, even if its first process has ended.
+            # One of the group holds the lock, so its number is not given to another, even if its first process has
+            # ended.
             os.killpg(state.group, sign)
         elif state.pid and (not state.group or os.getpgid(state.pid) == state.group):
             os.kill(state.pid, sign)

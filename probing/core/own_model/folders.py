@@ -71,5 +71,8 @@ def _folders_in(folder: Path) -> list[Path]:
     except OSError:
         return []
     return sorted(
-        found, key=lambda path: [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", path.name)]
+        found,
+        key=lambda path: [
+            (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", path.name)
+        ],
     )

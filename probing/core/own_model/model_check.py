@@ -1,4 +1,6 @@
-"""What a model is, by its ``config.json`` and the names and sizes in its files: no weight is read, and no heavy library is loaded."""
+"""What a model is, by its ``config.json`` and the names and sizes in its files: no weight is read, and no heavy library
+is loaded.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +31,8 @@ class CheckedModel:
     Attributes:
         kind: its architecture.
         depth, hidden, intermediate, vocabulary: its sizes.
-        why_no_head: what to do if it was saved without a masked-LM head, in words that follow its name; empty if it has one.
+        why_no_head: what to do if it was saved without a masked-LM head, in words that follow its name; empty if it has
+            one.
         has_vocabulary: whether a tokenizer is among its files; otherwise its base's is used.
         file_bytes: of its weights on this machine; 0 if there are none.
         tokens: by id; None if unknown.
@@ -69,7 +72,9 @@ class CheckedModel:
         return Shape(self.kind, self.depth, self.hidden, self.vocabulary, tokens)
 
     def unfit(self, base: "CheckedModel | None", name: str) -> str:
-        """Why it cannot be asked with this base, called ``name``, or without one; in words that follow the model's name, or nothing."""
+        """Why it cannot be asked with this base, called ``name``, or without one; in words that follow the model's
+        name, or nothing.
+        """
         return unlike(self.shape(base), base.shape(), name) if base else self.why_no_head
 
 
@@ -81,7 +86,8 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
         complete: whether all files are there; else the weights are to be downloaded.
 
     Raises:
-        ModelError: if there is no such folder, a size is no number, or the folder is a case of ``core.checkpoint.cases``.
+        ModelError: if there is no such folder, a size is no number, or the folder is a case of
+            ``core.checkpoint.cases``.
     """
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
@@ -103,7 +109,9 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
 
 
 def refuse_unfit(name: str, base: str) -> None:
-    """Raises a ``ModelError`` for a model on this machine that cannot be used with this base; the hub's are judged when they are opened."""
+    """Raises a ``ModelError`` for a model on this machine that cannot be used with this base; the hub's are judged when
+    they are opened.
+    """
     entry = find_entry(name)
     lender = find_entry(base) if base else base_entry(entry)
     if entry.hub_id or (lender and lender.hub_id):

@@ -35,8 +35,8 @@ class Step(NamedTuple):
 class Wish(Frozen):
     """A model, its base and the facts.
 
-    Every model is read by its pre-trained head at every layer (logit lens): heads that are trained for one of the two only could not be
-    compared.
+    Every model is read by its pre-trained head at every layer (logit lens): heads that are trained for one of the two
+    only could not be compared.
 
     Attributes:
         model: folder, hub id or name of the registry.
@@ -73,7 +73,8 @@ class Wish(Frozen):
             found += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *head)) for model, called in models]
         if self.recover and self.base:
             found += [
-                Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own)) for model, called in models
+                Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own))
+                for model, called in models
             ]
         return tuple(found)
 
@@ -84,7 +85,10 @@ class Wish(Frozen):
     def key(self, content: bytes) -> str:
         """The same for the same wish: 12 hex digits of sha256 over it and the content of the file of facts."""
         # A wish without further models has the id that it had before there could be any.
-        asked = {**self.model_dump(exclude=None if self.others else {"others"}), "facts": hashlib.sha256(content).hexdigest()}
+        asked = {
+            **self.model_dump(exclude=None if self.others else {"others"}),
+            "facts": hashlib.sha256(content).hexdigest(),
+        }
         return hashlib.sha256(canonical_json(asked).encode()).hexdigest()[:12]
 
     def with_facts(self, path: Path) -> "Wish":
@@ -93,11 +97,14 @@ class Wish(Frozen):
 
 
 def placed(model: str) -> str:
-    """A model as commands name it in any folder: a folder by its absolute path, a name of the registry or the hub unchanged.
+    """A model as commands name it in any folder: a folder by its absolute path, a name of the registry or the hub
+    unchanged.
 
     Raises:
         ModelError: if there is no such folder.
     """
     location = find_entry(model).location
-    folder = next((one for one in (Path(model).expanduser(), *own_model_folders()) if str(one.resolve()) == location), None)
+    folder = next(
+        (one for one in (Path(model).expanduser(), *own_model_folders()) if str(one.resolve()) == location), None
+    )
     return str(folder.absolute()) if folder else model

@@ -14,11 +14,12 @@ _CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shal
 
 
 def negate(sentence: str) -> tuple[str | None, str]:
-    """The sentence with a "not", or without the negation that it had, and what was done; None and the reason if no rule fits.
+    """The sentence with a "not", or without the negation that it had, and what was done; None and the reason if no rule
+    fits.
 
-    The first auxiliary of the sentence that holds the gap takes the "not"; without one, a verb that templates use takes "does not",
-    "do not" or "did not". A sub-clause before the main verb is taken for the main one. A question keeps its order of words, which
-    these rules would break, so it is refused.
+    The first auxiliary of the sentence that holds the gap takes the "not"; without one, a verb that templates use takes
+    "does not", "do not" or "did not". A sub-clause before the main verb is taken for the main one. A question keeps its
+    order of words, which these rules would break, so it is refused.
     """
     for start, end in (_around_gap(sentence), (0, len(sentence))):
         part = sentence[start:end]
@@ -50,7 +51,9 @@ def _affirmed(part: str) -> tuple[str, str] | None:
 
 
 def _question(part: str) -> tuple[None, str] | None:
-    """Why a question that begins with its auxiliary is left unchanged: "Can birds [MASK]?", "is [MASK] the capital of Italy"."""
+    """Why a question that begins with its auxiliary is left unchanged: "Can birds [MASK]?", "is [MASK] the capital of
+    Italy".
+    """
     places = word_places(part)
     if not places or MASK in part[: places[0][0]]:
         return None
@@ -61,7 +64,9 @@ def _question(part: str) -> tuple[None, str] | None:
 
 
 def _is_name(part: str, word: str, rest: list[str]) -> bool:
-    """Whether what looks like an auxiliary is a name, as the sentence has another verb: "May is the month", "Will Smith plays"."""
+    """Whether what looks like an auxiliary is a name, as the sentence has another verb: "May is the month", "Will Smith
+    plays".
+    """
     if word.casefold() not in _NAMES or part.rstrip().endswith("?"):
         return False
     return any(one in (*AUXILIARIES, "has", "had") or (bare_verb(one) not in (None, one)) for one in rest)

@@ -1,8 +1,11 @@
 """A cloze sentence changed by rule: negated, misprimed, shuffled, truncated, with another name.
 
-A changed prediction shows what the model had read. Negation and misprimes: Kassner and Schütze (2020), "Negated and misprimed probes";
-shuffled and truncated contexts: Ettinger (2020), "What BERT is not"; names that give an answer away: Poerner et al. (2020), "E-BERT".
-The rules are ours: they look at words, not at grammar, and give the reason if they find nothing to change. Gaps are never touched.
+A changed prediction shows what the model had read. Negation and misprimes: Kassner and Schütze (2020), "Negated and
+misprimed probes";
+shuffled and truncated contexts: Ettinger (2020), "What BERT is not"; names that give an answer away: Poerner et al.
+    (2020), "E-BERT".
+The rules are ours: they look at words, not at grammar, and give the reason if they find nothing to change. Gaps are
+    never touched.
 """
 
 import random
@@ -40,7 +43,9 @@ class Changed:
 
 
 def negated(sentence: str) -> Changed:
-    """The sentence with "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a [MASK]"."""
+    """The sentence with "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a
+    [MASK]".
+    """
     return Changed(*negate(sentence))
 
 

@@ -12,21 +12,23 @@ def _split(words: str) -> tuple[str, ...]:
 
 #: A "not" goes straight after these.
 AUXILIARIES = _split("is are was were am can could will would shall should may might must")
-DETERMINERS = _split("a an the of in on at to by for with from his her its their our my your this that these those and or no some any")
+DETERMINERS = _split(
+    "a an the of in on at to by for with from his her its their our my your this that these those and or no some any"
+)
 #: With these a verb has its bare form.
 PLURAL = _split("i you we they people men women children")
 #: Small words inside names: Hotel de Paris, University of London.
 PARTICLES = _split("of de la le du da di von van der den the")
 _OTHER_FUNCTION_WORDS = _split(
-    "he she it who what where when why how there here one all most many every each as if while after before during since not yes do "
-    "does did has have had"
+    "he she it who what where when why how there here one all most many every each as if while after before during"
+    " since not yes do does did has have had"
 )
 #: Capitalised at the start of a sentence only because of that position.
 FUNCTION_WORDS = frozenset((*DETERMINERS, *PLURAL, *AUXILIARIES, *_OTHER_FUNCTION_WORDS))
 #: Verbs of cloze templates that have no auxiliary; forms are made by rule.
 _VERBS = _split(
-    "play work live own share contain consist belong produce make maintain develop speak use die move start end border include "
-    "represent originate like want need fly swim eat drink love hate wear mean call name"
+    "play work live own share contain consist belong produce make maintain develop speak use die move start end border"
+    " include represent originate like want need fly swim eat drink love hate wear mean call name"
 )
 _PAST = _split("made:make spoke:speak flew:fly swam:swim ate:eat drank:drink wore:wear meant:mean has:have had:have")
 _IRREGULAR = dict(pair.split(":") for pair in _PAST)

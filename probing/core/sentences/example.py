@@ -1,4 +1,6 @@
-"""What sentence-level probing asks: one label of a whole sentence, or of a pair of sentences (Conneau et al. 2018, Mosbach et al. 2020)."""
+"""What sentence-level probing asks: one label of a whole sentence, or of a pair of sentences (Conneau et al. 2018,
+Mosbach et al. 2020).
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,12 +9,18 @@ from functools import cached_property
 
 #: The parts of a task's data, in the order in which they are read.
 PARTS = ("train", "dev", "test")
-#: How a task's sentences become parts: our own protocol, a smaller sample by the same rule, and the parts as SentEval's files have them.
+#: How a task's sentences become parts: our own protocol, a smaller sample by the same rule, and the parts as SentEval's
+#: files have them.
 OURS, QUICK, SENTEVAL = "ours", "quick", "senteval"
 PROTOCOLS = (OURS, QUICK, SENTEVAL)
 #: Maximum number of sentences of each part, by protocol; None: all.
-MAX_EXAMPLES: Mapping[str, tuple[int, int, int] | None] = {OURS: (12_000, 2_000, 6_000), QUICK: (4_000, 1_000, 2_000), SENTEVAL: None}
-#: How a sentence becomes one vector: the state of its first token, or the mean over all its tokens, special ones included.
+MAX_EXAMPLES: Mapping[str, tuple[int, int, int] | None] = {
+    OURS: (12_000, 2_000, 6_000),
+    QUICK: (4_000, 1_000, 2_000),
+    SENTEVAL: None,
+}
+#: How a sentence becomes one vector: the state of its first token, or the mean over all its tokens, special ones
+#: included.
 FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)
 #: Probes of a fine-tuned model: its own, the base's probe unchanged, an MLP probe.
@@ -49,7 +57,8 @@ class SentenceData:
     Attributes:
         task: name of the task; of a user's file its name without the ending.
         protocol: of ``PROTOCOLS``.
-        parts: train, dev, test -> examples in a fixed order. A smaller sample is the beginning of the larger one, class by class.
+        parts: train, dev, test -> examples in a fixed order. A smaller sample is the beginning of the larger one, class
+            by class.
         dropped: reason -> number of examples that were left out.
         said: how the user's table was read, in words; empty if nothing is to be said.
     """

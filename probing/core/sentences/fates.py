@@ -1,8 +1,9 @@
-"""Where a fine-tuned model's probes read a property that a layer of the base had (the question of Mosbach et al. 2020, section 5.3).
+"""Where a fine-tuned model's probes read a property that a layer of the base had (the question of Mosbach et al. 2020,
+section 5.3).
 
-Every step compares one probe of the fine-tuned model with the base's own probe of that very cell (task, layer, pooling), on the same test
-sentences. The fate is the first step whose probe holds. A probe that does not hold may be too uncertain to judge, so a property is only
-said not to be found if every probe has lost it.
+Every step compares one probe of the fine-tuned model with the base's own probe of that very cell (task, layer,
+pooling), on the same test sentences. The fate is the first step whose probe holds. A probe that does not hold may be
+too uncertain to judge, so a property is only said not to be found if every probe has lost it.
 """
 
 from collections import Counter
@@ -21,9 +22,11 @@ FATES = (AS_BEFORE, NEW_READER, ELSEWHERE, NOT_FOUND, UNDECIDED)
 SAME_LAYER = (AS_BEFORE, NEW_READER)
 #: Further outcomes of a comparison of two probes.
 HOLDS, LOST = "holds", "lost"
-#: A probe holds if the 95 % interval of its accuracy minus the base's lies above this: it is less than two points worse.
+#: A probe holds if the 95 % interval of its accuracy minus the base's lies above this: it is less than two points
+#: worse.
 BOUND = -0.02
-#: (1.96 / BOUND) squared. So many times the share on which two probes disagree are the sentences at which half the interval is 2 points.
+#: (1.96 / BOUND) squared. So many times the share on which two probes disagree are the sentences at which half the
+#: interval is 2 points.
 _SENTENCES = 9_604
 #: A test is significant if p is at most this.
 LEVEL = 0.05
@@ -47,11 +50,12 @@ class Fate:
 
 
 def outcome(counts: PairedCounts, majority: float) -> str:
-    """``HOLDS``, ``LOST`` or ``UNDECIDED``, by Newcombe's 95 % interval of the first probe's accuracy minus the second's.
+    """``HOLDS``, ``LOST`` or ``UNDECIDED``, by Newcombe's 95 % interval of the first probe's accuracy minus the
+    second's.
 
-    A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0, and the probe is above its majority: next to a
-    base that is little better than guessing, guessing is nearly as good. Otherwise it has lost if the interval lies below 0. Without
-    sentences it cannot be decided.
+    A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0, and the probe is above its
+    majority: next to a base that is little better than guessing, guessing is nearly as good. Otherwise it has lost if
+    the interval lies below 0. Without sentences it cannot be decided.
 
     Args:
         counts: of both probes.
@@ -66,17 +70,23 @@ def outcome(counts: PairedCounts, majority: float) -> str:
 
 
 def sentences_needed(counts: PairedCounts) -> int:
-    """Test sentences at which the interval of two equally good probes, that disagree as often as these, reaches 2 points to each side."""
+    """Test sentences at which the interval of two equally good probes, that disagree as often as these, reaches 2
+    points to each side.
+    """
     return -(-_SENTENCES * (counts.first_only + counts.second_only) // counts.n) if counts.n else 0
 
 
 def above_majority(right: int, n: int, majority: float) -> bool:
-    """Whether a probe is significantly better than always answering the commonest training label: ``majority_p`` at most 5 %."""
+    """Whether a probe is significantly better than always answering the commonest training label: ``majority_p`` at
+    most 5 %.
+    """
     return majority_p(right, n, majority) <= LEVEL
 
 
 def majority_p(right: int, n: int, majority: float) -> float:
-    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, if each is right with probability ``majority``."""
+    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, if each is right with probability
+    ``majority``.
+    """
     return float(special.betainc(right, n - right + 1, majority)) if right > 0 else 1.0
 
 
@@ -84,7 +94,8 @@ def property_fate(found: Mapping[str, PairedCounts], majority: float) -> Fate:
     """The fate of a cell in which the base is significantly above its majority.
 
     Args:
-        found: every step -> counts of its probe (first, see ``core.sentences.pairs.fate_probes``) and of the base's own probe of the cell.
+        found: every step -> counts of its probe (first, see ``core.sentences.pairs.fate_probes``) and of the base's own
+            probe of the cell.
         majority: as ``outcome``.
     """
     outcomes = {step: outcome(found[step], majority) for step in _STEPS}

@@ -50,9 +50,10 @@ def make_odd_man_out(folder: Path) -> list[Example]:
 def odd_man_out(folder: Path) -> tuple[list[Example], int]:
     """The examples of UD English EWT, and how many sentences had no word that could be replaced.
 
-    Distinct sentences of 5 to 28 words with a noun or verb; those with an odd hash stay unchanged. In the others one noun or verb is
-    replaced by a word with the same part of speech (XPOS). The natural logarithms of the two words' counts, of their counts after the
-    previous word and of those before the next word (plus 1, as most are 0) differ by at most 1. Hashes choose word and replacement.
+    Distinct sentences of 5 to 28 words with a noun or verb; those with an odd hash stay unchanged. In the others one
+    noun or verb is replaced by a word with the same part of speech (XPOS). The natural logarithms of the two words'
+    counts, of their counts after the previous word and of those before the next word (plus 1, as most are 0) differ by
+    at most 1. Hashes choose word and replacement.
     """
     sentences = _distinct(folder)
     words = _Words(sentences)
@@ -84,7 +85,9 @@ class _Words:
             for word, universal, tag in zip(one.lower, one.universal, one.tags, strict=True):
                 if universal in _REPLACED and word.isalpha():
                     kinds[tag].add(word)
-        self._words = {tag: sorted(found, key=lambda word: (self._single[word], _hash(word))) for tag, found in kinds.items()}
+        self._words = {
+            tag: sorted(found, key=lambda word: (self._single[word], _hash(word))) for tag, found in kinds.items()
+        }
         self._counts = {tag: [self._single[word] for word in found] for tag, found in self._words.items()}
 
     def changed(self, sentence: _Sentence) -> list[str] | None:

@@ -41,7 +41,8 @@ def best_layer(dev_right: Sequence[int]) -> int:
 
 
 def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
-    """Pooling -> the layer whose own probe is best on dev; of all probes of a run only its own on all training sentences count.
+    """Pooling -> the layer whose own probe is best on dev; of all probes of a run only its own on all training
+    sentences count.
 
     Args:
         dev_right: probe -> how many dev sentences it has right.
@@ -54,7 +55,9 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
 
 
 def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
-    """The neural probe of a cell, which contains the linear one: its MLP probe, or its own probe if that is as good on dev."""
+    """The neural probe of a cell, which contains the linear one: its MLP probe, or its own probe if that is as good on
+    dev.
+    """
     mlp = Cell(cell.pooling, cell.layer, MLP)
     return cell if mlp in dev_right and cell in dev_right and dev_right[cell] >= dev_right[mlp] else mlp
 
@@ -62,8 +65,9 @@ def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
 def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[str, Cell]:
     """Step of a fate -> the fine-tuned model's probe that is compared with the base's own probe of the cell.
 
-    ``frozen`` is the base's probe on the fine-tuned model, ``own`` its own; ``mlp`` see ``neural``; ``mean`` its own probe of mean-pooling
-    at this layer, which of a cell of mean-pooling is the same; ``best`` its own probe of its best layer.
+    ``frozen`` is the base's probe on the fine-tuned model, ``own`` its own; ``mlp`` see ``neural``; ``mean`` its own
+    probe of mean-pooling at this layer, which of a cell of mean-pooling is the same; ``best`` its own probe of its best
+    layer.
 
     Args:
         cell: an own probe on all training sentences.
@@ -75,12 +79,15 @@ def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[st
     return here | {"mean": Cell(MEAN, layer), "best": Cell(pooling, best)}
 
 
-def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
+def wanted_pairs(
+    model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None
+) -> list[Pair]:
     """The pairs that a run stores, in order.
 
-    Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its MLP probe. Of a
-    fine-tuned model, the pairs of fates, and its own probe of the first token against the base's of the mean, at each layer. A pair of
-    which one probe was not trained is left out.
+    Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its
+        MLP probe. Of a
+    fine-tuned model, the pairs of fates, and its own probe of the first token against the base's of the mean, at each
+    layer. A pair of which one probe was not trained is left out.
 
     Args:
         model, base: names; ``base`` is empty of a base.
@@ -93,15 +100,24 @@ def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base
     own = [cell for cell in theirs if (cell.reading, cell.portion) == (OWN, 1)]
     if tuned:
         best = best_layers(dev_right)
-        held += [(this, cell) for cell in own if cell.pooling in best for this in fate_probes(cell, best[cell.pooling], dev_right).values()]
+        held += [
+            (this, cell)
+            for cell in own
+            if cell.pooling in best
+            for this in fate_probes(cell, best[cell.pooling], dev_right).values()
+        ]
     else:
         held += [(cell, Cell(cell.pooling, cell.layer, MLP)) for cell in own]
-    pairs = {Pair(this, base if tuned else model, other) for this, other in held if this in dev_right and other in theirs}
+    pairs = {
+        Pair(this, base if tuned else model, other) for this, other in held if this in dev_right and other in theirs
+    }
     return sorted(pairs)
 
 
 def right_and_right(this: ArrayLike, other: ArrayLike) -> tuple[int, int, int, int]:
-    """How many sentences both probes have right, only the first, only the second, neither; from the sentences that each has right."""
+    """How many sentences both probes have right, only the first, only the second, neither; from the sentences that each
+    has right.
+    """
     one, two = np.asarray(this, bool), np.asarray(other, bool)
     both, only_this, only_other = int((one & two).sum()), int((one & ~two).sum()), int((~one & two).sum())
     return both, only_this, only_other, len(one) - both - only_this - only_other

@@ -1,4 +1,6 @@
-"""What the paper on fine-tuning and sentence-level probing published: scores, changes of accuracy, claims. Reads ``data/published``."""
+"""What the paper on fine-tuning and sentence-level probing published: scores, changes of accuracy, claims. Reads
+``data/published``.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Literal
@@ -59,7 +61,8 @@ class PublishedTuning(Frozen):
 
 
 class PublishedChanges(Frozen):
-    """A row of Tables 2 and 5: pooling, then fine-tuning task -> change over the lower and over the upper layers, in points.
+    """A row of Tables 2 and 5: pooling, then fine-tuning task -> change over the lower and over the upper layers, in
+    points.
 
     Cells that are missing here were not read from the tables.
     """
@@ -94,7 +97,9 @@ class PublishedSentences(Published):
         rows = [(row.model, row.task) for row in self.changes]
         refuse_twice({"models": models, "fine-tuning tasks": tuned, "rows of Tables 2 and 5": rows})
         refuse_unknown("model", {model for model, _ in rows}, set(models))
-        refuse_unknown("fine-tuning task", {name for row in self.changes for name in (*row.first, *row.mean)}, set(tuned))
+        refuse_unknown(
+            "fine-tuning task", {name for row in self.changes for name in (*row.first, *row.mean)}, set(tuned)
+        )
         return self
 
     @property
@@ -113,7 +118,9 @@ class PublishedSentences(Published):
         Args:
             bases: names of models that have results.
         """
-        found = {one.name: next((name for name in (one.source, *one.stand_ins) if name in bases), "") for one in self.models}
+        found = {
+            one.name: next((name for name in (one.source, *one.stand_ins) if name in bases), "") for one in self.models
+        }
         return {name: base for name, base in found.items() if base}
 
     def change(self, model: str, task: str, pooling: str, objective: str) -> tuple[float, float] | None:

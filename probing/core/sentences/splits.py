@@ -1,4 +1,6 @@
-"""From a file's rows to training, development and test examples: what is left out, which part a row goes to, and in which order."""
+"""From a file's rows to training, development and test examples: what is left out, which part a row goes to, and in
+which order.
+"""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -18,15 +20,17 @@ REPEATED = "repeated texts"
 SAME_WORDS = "same words as a sentence of a later part"
 BALANCED = "cut to balance the classes"
 CAPPED = "more than the protocol takes"
-#: Maximum number of sentences, in all parts together, that a page sends to a model at once; the command line takes more.
+#: Maximum number of sentences, in all parts together, that a page sends to a model at once; the command line takes
+#: more.
 MAX_AT_ONCE = 2_000
 
 
 def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
     """A task's data by a protocol.
 
-    If no row names a part, sentences are shared out by hash. If rows name two parts, the later is the test part, and development
-    sentences are cut from the earlier one by hash. Protocol ``senteval`` leaves nothing out and balances nothing.
+    If no row names a part, sentences are shared out by hash. If rows name two parts, the later is the test part, and
+    development sentences are cut from the earlier one by hash. Protocol ``senteval`` leaves nothing out and balances
+    nothing.
 
     Raises:
         SentenceDataError: if rows name one part only, or a part lacks a class.
@@ -58,7 +62,9 @@ def pooled(rows: Iterable[Labelled]) -> list[Labelled]:
 
 
 def cleaned(rows: Sequence[Labelled]) -> tuple[list[Labelled], Counter[str]]:
-    """Rows without contradictions (all copies go) and repeats (the first stays, or that of a later part), and how many were dropped why."""
+    """Rows without contradictions (all copies go) and repeats (the first stays, or that of a later part), and how many
+    were dropped why.
+    """
     labels = defaultdict(set)
     for row in rows:
         labels[_text(row)].add(row.example.label)
@@ -99,7 +105,8 @@ def _placed(task: str, rows: Sequence[Labelled], protocol: str) -> dict[str, lis
         other = f"take another protocol ({spelled('protocol', OURS)}) or another file"
         advice = "name no part, or name train and test" if protocol == OURS else other
         raise SentenceDataError(
-            f"{task} has {named[0]} sentences only; expected training and test sentences, or none that name a part: {advice}"
+            f"{task} has {named[0]} sentences only; expected training and test sentences, or none that name a part:"
+            f" {advice}"
         )
     of = {part: [row for row in rows if row.part == part] for part in named}
     if len(named) == len(PARTS):
@@ -109,7 +116,8 @@ def _placed(task: str, rows: Sequence[Labelled], protocol: str) -> dict[str, lis
 
 
 def _shared_out(rows: Sequence[Labelled], shares: Sequence[float]) -> list[list[Labelled]]:
-    """Rows in as many parts as there are shares: those of one cluster stay together, and clusters are taken in the order of their hashes.
+    """Rows in as many parts as there are shares: those of one cluster stay together, and clusters are taken in the
+    order of their hashes.
 
     Clusters with the same labels are shared out separately, so that every part gets its share of a rare class.
     """
@@ -128,7 +136,9 @@ def _shared_out(rows: Sequence[Labelled], shares: Sequence[float]) -> list[list[
 
 
 def _clusters(rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
-    """sha256 -> rows that must stay together: those linked by the same words or the same group, directly or through others."""
+    """sha256 -> rows that must stay together: those linked by the same words or the same group, directly or through
+    others.
+    """
     above: dict[str, str] = {}
 
     def root(key: str) -> str:
@@ -164,13 +174,14 @@ def _check(task: str, placed: Mapping[str, Sequence[Labelled]]) -> None:
     for part in PARTS:
         if missing := sorted(set().union(*labels.values()) - labels[part]):
             raise SentenceDataError(
-                f"{task}: the {part} part has no example of {', '.join(map(repr, missing[:5]))}; every part needs examples of every class: "
-                "give more of them, smaller groups, or other parts"
+                f"{task}: the {part} part has no example of {', '.join(map(repr, missing[:5]))}; every part needs"
+                " examples of every class: give more of them, smaller groups, or other parts"
             )
 
 
 def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
-    """Examples in an order that is fixed by their hashes, and in which every beginning has the classes in about their proportions.
+    """Examples in an order that is fixed by their hashes, and in which every beginning has the classes in about their
+    proportions.
 
     If balanced, larger classes are cut to the size of the smallest.
     """
@@ -186,7 +197,8 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
-    """The data with at most ``most`` sentences: the beginning of each part, in the parts' proportions, in complete rounds of classes.
+    """The data with at most ``most`` sentences: the beginning of each part, in the parts' proportions, in complete
+    rounds of classes.
 
     Args:
         data: whose parts begin with equal numbers of each class.

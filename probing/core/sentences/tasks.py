@@ -35,7 +35,9 @@ class Source:
 #: Data set -> what it is.
 SOURCES: Mapping[str, Source] = {
     X_PROBE: Source("X-Probe, English", "none stated; sentences of Wikipedia"),
-    SENTEVAL_DATA: Source("SentEval", "BSD 3-clause for the labels; sentences of the Toronto Book Corpus, not to be published"),
+    SENTEVAL_DATA: Source(
+        "SentEval", "BSD 3-clause for the labels; sentences of the Toronto Book Corpus, not to be published"
+    ),
     GLUE_DATA: Source("GLUE", "research use; rights in the sentences remain with their authors"),
     EWT: Source("UD English EWT, changed by rule", "CC BY-SA 4.0", open=True),
 }
@@ -70,7 +72,13 @@ _PROBING = (X_PROBE, SENTEVAL_DATA)
 _LIST: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("bigram-shift", "Bigram shift", "syntactic", "Were two neighbouring words swapped?", _PROBING),
     ("coordination-inversion", "Coordination inversion", "semantic", "Were two coordinated clauses swapped?", _PROBING),
-    ("odd-man-out", "Odd man out", "semantic", "Was a noun or verb replaced by another of the same form and frequency?", (EWT,)),
+    (
+        "odd-man-out",
+        "Odd man out",
+        "semantic",
+        "Was a noun or verb replaced by another of the same form and frequency?",
+        (EWT,),
+    ),
     ("past-present", "Past or present", "semantic", "Is the main verb in the past or in the present tense?", _PROBING),
     ("subject-number", "Subject number", "semantic", "Is the subject of the main clause singular or plural?", _PROBING),
     ("tree-depth", "Tree depth", "syntactic", "How deep is the parse tree?", _PROBING),
@@ -154,24 +162,32 @@ def _own_task(given: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
         raise SentenceDataError(_BROKEN_REASON)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
         raise OptionError(
-            f"got the task {given!r}; expected one of {', '.join(SENTENCE_TASKS)}, or the path of a file ({', '.join(SUFFIXES)})"
+            f"got the task {given!r}; expected one of {', '.join(SENTENCE_TASKS)}, or the path of a file"
+            f" ({', '.join(SUFFIXES)})"
         )
     return _own(read_own_file(path), path, protocol)
 
 
-def _own(read: tuple[Sequence[Labelled], Mapping[str, int], str], path: Path, protocol: str) -> tuple[SentenceTask, SentenceData]:
+def _own(
+    read: tuple[Sequence[Labelled], Mapping[str, int], str], path: Path, protocol: str
+) -> tuple[SentenceTask, SentenceData]:
     """The task of a file's rows, called by the file's name without its ending."""
     name = path.stem
     if name.casefold() in {"all", *SENTENCE_TASKS}:
-        raise SentenceDataError(f"{path.name} has the name of the built-in task {name.casefold()!r}; rename the file, which names the task")
+        raise SentenceDataError(
+            f"{path.name} has the name of the built-in task {name.casefold()!r}; rename the file, which names the task"
+        )
     if not _NAME.fullmatch(name):
         raise SentenceDataError(
-            f"got the file name {path.name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the file"
+            f"got the file name {path.name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the"
+            " file"
         )
     rows, incomplete, said = read
     kept, dropped = cleaned(rows)
     check_classes(kept, path.name, {**incomplete, **dropped})
-    task = SentenceTask(name, name, "own", "Which label does the sentence have?", (), "the user's own", path.name, open=True)
+    task = SentenceTask(
+        name, name, "own", "Which label does the sentence have?", (), "the user's own", path.name, open=True
+    )
     data = split(name, rows, protocol)
     return task, replace(data, dropped={**incomplete, **data.dropped}, said=said)
 

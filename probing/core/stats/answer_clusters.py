@@ -1,7 +1,8 @@
-"""Intervals for the case that the answers are drawn again, too: clusters are the pairs of a relation and a right answer.
+"""Intervals for the case that the answers are drawn again, too: clusters are the pairs of a relation and a right
+answer.
 
-A model that has learnt an answer gives it to many facts, so the facts of one answer are known or missed together. An interval over
-single facts speaks of other facts with the same answers.
+A model that has learnt an answer gives it to many facts, so the facts of one answer are known or missed together. An
+interval over single facts speaks of other facts with the same answers.
 """
 
 from typing import NamedTuple
@@ -38,13 +39,16 @@ class ClusterSums(NamedTuple):
     overall: ArrayLike
 
 
-def answer_interval(sums: ClusterSums | NDArray[np.float64], average: str = "micro", least: float = 0.0) -> tuple[float, float]:
+def answer_interval(
+    sums: ClusterSums | NDArray[np.float64], average: str = "micro", least: float = 0.0
+) -> tuple[float, float]:
     """95 % interval of a mean value whose facts come in clusters, whatever their dependence within them.
 
-    The variance is the jackknife's, which leaves out one cluster at a time, with Student's quantile at Satterthwaite's degrees of freedom.
-    A plain sandwich is too narrow where one answer has half of a relation's facts. For macro the relations are fixed, as in
-    ``intervals.macro``. A relation with a single answer has the variance of its facts. Answers that are all known, or all missed, count as
-    certain, so this interval stands beside that over facts and does not replace it.
+    The variance is the jackknife's, which leaves out one cluster at a time, with Student's quantile at Satterthwaite's
+    degrees of freedom. A plain sandwich is too narrow where one answer has half of a relation's facts. For macro the
+    relations are fixed, as in ``intervals.macro``. A relation with a single answer has the variance of its facts.
+    Answers that are all known, or all missed, count as certain, so this interval stands beside that over facts and does
+    not replace it.
 
     Args:
         sums: of every relation; those without facts take no part.

@@ -2,17 +2,21 @@
 
 from probing.core.stats.intervals import wilson_mean
 
-#: A baseline comes from at least this number of facts of a probe set or relation. The most frequent answer of two facts is right for one of
-#: them at least, and that of ten for one in ten, whatever the facts are; from 50 facts on, this part is 2 per cent at most.
+#: A baseline comes from at least this number of facts of a probe set or relation. The most frequent answer of two facts
+#: is right for one of them at least, and that of ten for one in ten, whatever the facts are; from 50 facts on, this
+#: part is 2 per cent at most.
 MIN_FACTS = 50
 
 
 def may_be_shown(facts: float) -> bool:
-    """Whether a baseline that was counted on this number of facts may be shown; False if the number is missing (NaN)."""
+    """Whether a baseline that was counted on this number of facts may be shown; False if the number is missing
+    (NaN).
+    """
     return facts >= MIN_FACTS
 
 
-#: A user's own set of fewer items has intervals that are too wide for most differences between layers or models: its page states the width.
+#: A user's own set of fewer items has intervals that are too wide for most differences between layers or models: its
+#: page states the width.
 SMALL_SET = 1000
 
 

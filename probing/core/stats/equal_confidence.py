@@ -1,7 +1,9 @@
-"""Shares of answers that come back, and how they differ from those of a yardstick, with intervals over answers and trainings.
+"""Shares of answers that come back, and how they differ from those of a yardstick, with intervals over answers and
+trainings.
 
-An answer of a relation is right for many facts, which come back together. So every interval is cluster-robust (the sandwich of Liang and
-Zeger 1986) over pairs of relation and answer, and the variation between the seeds of the training is added to it.
+An answer of a relation is right for many facts, which come back together. So every interval is cluster-robust (the
+sandwich of Liang and Zeger 1986) over pairs of relation and answer, and the variation between the seeds of the training
+is added to it.
 """
 
 from collections.abc import Callable
@@ -11,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-#: Knots of the spline, as quantiles of the first group's confidences (Harrell 2015, "Regression Modeling Strategies", table 2.3).
+#: Knots of the spline, as quantiles of the first group's confidences (Harrell 2015, "Regression Modeling Strategies",
+#: table 2.3).
 _KNOTS = (0.05, 0.275, 0.5, 0.725, 0.95)
 #: Share of the variance of an effect that keeps its estimate finite where a relation has only answers of one kind.
 _RIDGE = 1e-4
@@ -94,7 +97,8 @@ def share(group: Answers) -> Share | None:
 
 
 def paired(first: Answers, second: Answers) -> Difference | None:
-    """The share of the first group minus that of the second, which has a partner of the same relation and answer for each of the first.
+    """The share of the first group minus that of the second, which has a partner of the same relation and answer for
+    each of the first.
 
     None if the groups are empty. Of two numbers of seeds the first ones of both are compared.
     """
@@ -110,8 +114,9 @@ def paired(first: Answers, second: Answers) -> Difference | None:
 def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> Difference | None:
     """The share of the first group minus that of the second at the same relations and the same confidence of the base.
 
-    A logistic regression of coming back on the group, the relation and a natural spline of the logit of the base's probability; only
-    relations that both groups have take part. The difference is the mean over the first group's relations and confidences.
+    A logistic regression of coming back on the group, the relation and a natural spline of the logit of the base's
+    probability; only relations that both groups have take part. The difference is the mean over the first group's
+    relations and confidences.
 
     Args:
         first, second: the groups.
@@ -120,7 +125,10 @@ def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> 
     Returns:
         None if no relation has both groups, or a group has only one pair of relation and answer.
     """
-    first, second = first.of(np.isin(first.relations, second.relations)), second.of(np.isin(second.relations, first.relations))
+    first, second = (
+        first.of(np.isin(first.relations, second.relations)),
+        second.of(np.isin(second.relations, first.relations)),
+    )
     clusters = np.concatenate([first.clusters, second.clusters])
     fewest = min(len(np.unique(group.clusters)) for group in (first, second))
     if fewest < 2:
@@ -161,7 +169,8 @@ def _interval(
     """
     value, variance = estimate(back.mean(0))
     few = fewest or len(np.unique(clusters))
-    # A group that comes back as one has no residuals: at least the variance of Agresti and Coull (1998) of a share of 0.
+    # A group that comes back as one has no residuals: at least the variance of Agresti and Coull (1998) of a share of
+    # 0.
     variance, degrees = max(variance, 2 / (few + 4) ** 2), max(1.0, few - 1)
     if len(back) > 1:
         of_seeds = float(np.var([estimate(one.astype(float))[0] for one in back], ddof=1)) / len(back)
@@ -207,7 +216,8 @@ def _spline(values: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[
 
     last, before = knots[-1], knots[-2]
     bends = [
-        cube(knot) - cube(before) * (last - knot) / (last - before) + cube(last) * (before - knot) / (last - before) for knot in knots[:-2]
+        cube(knot) - cube(before) * (last - knot) / (last - before) + cube(last) * (before - knot) / (last - before)
+        for knot in knots[:-2]
     ]
     columns = np.stack([values, *bends], axis=1)
     return (columns - columns.mean(0)) / np.maximum(columns.std(0), 1e-12)

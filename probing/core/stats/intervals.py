@@ -41,7 +41,9 @@ class RelationCounts:
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.n:
-            raise ValueError(f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}")
+            raise ValueError(
+                f"relation {self.relation!r} has {self.hits} hits of {self.n} facts, expected 0 to {self.n}"
+            )
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,19 @@ def micro(counts: Sequence[RelationCounts]) -> Estimate:
 
 
 def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) -> Estimate:
-    """Mean over relations of their shares of hits, with an interval from draws of each relation's share; a single relation has Wilson's.
+    """Mean over relations of their shares of hits, with an interval from draws of each relation's share; a single
+    relation has Wilson's.
 
     The relations themselves are fixed: the interval speaks of these relations, not of relations at large. A relation
     without facts takes no part.
 
-    A bootstrap of the facts would treat relations without hits as certain, so shares are drawn from beta distributions. The
-    distribution for h hits in n facts has the weight of n - 1 facts, so that it is as wide as the share of n resampled facts. Its centre
-    is the share of the relation's facts and one more fact that is worth the mean over relations. Half a hit and half a miss are divided
-    among all relations; half a hit in *every* relation (Jeffreys) would add up: for 41 relations of 20 facts of which 1 % are known, no
-    interval would contain the true mean. In simulations these intervals contain it in 92 to 98 % of the cases, for few and many
-    relations, rare and frequent hits. A binomial draw of hits on top would double the variance.
+    A bootstrap of the facts would treat relations without hits as certain, so shares are drawn from beta distributions.
+    The distribution for h hits in n facts has the weight of n - 1 facts, so that it is as wide as the share of n
+    resampled facts. Its centre is the share of the relation's facts and one more fact that is worth the mean over
+    relations. Half a hit and half a miss are divided among all relations; half a hit in *every* relation (Jeffreys)
+    would add up: for 41 relations of 20 facts of which 1 % are known, no interval would contain the true mean. In
+    simulations these intervals contain it in 92 to 98 % of the cases, for few and many relations, rare and frequent
+    hits. A binomial draw of hits on top would double the variance.
 
     Args:
         counts: one entry per relation, in any order.
@@ -101,7 +105,9 @@ def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) ->
     return Estimate(mean, min(low, mean), max(high, mean), sum(c.n for c in counts), len(counts))
 
 
-def macro_draws(counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0, draws: int = 2000) -> NDArray[np.float64]:
+def macro_draws(
+    counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0, draws: int = 2000
+) -> NDArray[np.float64]:
     """(draws,) means over relations of the shares that ``macro`` draws for its interval; there must be facts."""
     counts = _with_facts(counts)
     n, hits = np.array([c.n for c in counts]), np.array([c.hits for c in counts])
@@ -111,11 +117,12 @@ def macro_draws(counts: Sequence[RelationCounts], seed: int | Sequence[int] = 0,
 def standardised_difference(
     first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
 ) -> tuple[float, float, float] | None:
-    """Share of the first facts minus share of the second, different facts, as if the first had the second's mix of relations.
+    """Share of the first facts minus share of the second, different facts, as if the first had the second's mix of
+    relations.
 
-    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. Every relation
-    has its weight among the second facts; one without facts on both sides takes no part. The interval is from draws, as in
-    ``macro``.
+    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. Every
+    relation has its weight among the second facts; one without facts on both sides takes no part. The interval is from
+    draws, as in ``macro``.
 
     Args:
         first, second: one entry per relation; no fact is in both.
@@ -169,7 +176,8 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
 def wilson(hits: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0.
 
-    The same numbers as ``scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")``, which takes a thousand times as long:
+    The same numbers as ``scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")``, which takes a thousand times
+    as long:
     a page has hundreds of intervals.
 
     Raises:
@@ -200,7 +208,8 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
 
 
 def fisher(correlation: float, n: int) -> tuple[float, float]:
-    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate if both sides are classes (Matthews' coefficient).
+    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate if both sides are classes (Matthews'
+    coefficient).
 
     A perfect correlation is taken as if half a pair were wrong; with three pairs or fewer the interval is -1 to 1.
 
@@ -221,7 +230,9 @@ def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:
     kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)
     for before, after in itertools.pairwise(kept):
         if before.relation == after.relation:
-            raise ValueError(f"relation {after.relation!r} is counted twice, expected one entry per relation; add them up")
+            raise ValueError(
+                f"relation {after.relation!r} is counted twice, expected one entry per relation; add them up"
+            )
     return kept
 
 
@@ -233,7 +244,9 @@ def _sums(counts: RelationCounts) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _macro_ends(counts: tuple[RelationCounts, ...], seed: int, draws: int) -> tuple[float, float]:
-    """Ends of the interval that ``macro`` draws. They are kept, because pages share most of their points and one takes milliseconds."""
+    """Ends of the interval that ``macro`` draws. They are kept, because pages share most of their points and one takes
+    milliseconds.
+    """
     return _percentiles(macro_draws(counts, seed, draws))
 
 

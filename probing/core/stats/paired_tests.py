@@ -101,9 +101,11 @@ def paired_difference(counts: PairedCounts) -> Difference:
 
 
 def paired_interval(counts: PairedCounts) -> tuple[float, float, float]:
-    """Difference of two shares on the same facts, of which there are some, with the lower and upper end of its 95 % interval.
+    """Difference of two shares on the same facts, of which there are some, with the lower and upper end of its 95 %
+    interval.
 
-    Method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial proportions based on paired data"):
+    Method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial proportions based on
+    paired data"):
     Wilson's intervals of the two shares, joined by their correlation; scipy has none for paired shares.
     """
     n, first, second = counts.n, counts.both + counts.first_only, counts.both + counts.second_only
@@ -114,15 +116,18 @@ def paired_interval(counts: PairedCounts) -> tuple[float, float, float]:
 def together_counted(counts: Iterable[PairedCounts]) -> PairedCounts:
     """The counts of several sets of facts as those of one."""
     many = list(counts)
-    return PairedCounts(*(sum(getattr(one, name) for one in many) for name in ("both", "first_only", "second_only", "neither")))
+    return PairedCounts(
+        *(sum(getattr(one, name) for one in many) for name in ("both", "first_only", "second_only", "neither"))
+    )
 
 
 def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
     """Mean over relations of the difference of two shares on the same facts, with its 95 % interval.
 
-    The interval is a normal one: the variance of the mean is the sum of the relations' variances of a paired difference, over the square of
-    their number. So that relations without discordant facts do not count as certain, one discordant fact either way is shared among
-    all relations, as ``intervals.macro`` shares its half hits. One relation alone has Newcombe's interval.
+    The interval is a normal one: the variance of the mean is the sum of the relations' variances of a paired
+        difference, over the square of
+    their number. So that relations without discordant facts do not count as certain, one discordant fact either way is
+    shared among all relations, as ``intervals.macro`` shares its half hits. One relation alone has Newcombe's interval.
 
     Args:
         counts: relation -> its counts; relations without facts take no part.
@@ -135,16 +140,27 @@ def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
     if len(kept) < 2:
         return paired_difference(pooled)
     n = np.array([one.n for one in kept.values()], dtype=np.float64)
-    first, second = (np.array([getattr(one, side) for one in kept.values()], dtype=np.float64) for side in ("first_only", "second_only"))
+    first, second = (
+        np.array([getattr(one, side) for one in kept.values()], dtype=np.float64)
+        for side in ("first_only", "second_only")
+    )
     mean = float(((first - second) / n).mean())
     shared = 1 / len(kept)
     size, difference = n + 2 * shared, (first - second) / (n + 2 * shared)
     variance = ((first + second + 2 * shared) / size - difference**2) / size
     half = NORMAL_QUANTILE * math.sqrt(variance.sum()) / len(kept)
-    return Difference(mean, max(mean - half, -1.0), min(mean + half, 1.0), mcnemar_exact(pooled.first_only, pooled.second_only), pooled)
+    return Difference(
+        mean,
+        max(mean - half, -1.0),
+        min(mean + half, 1.0),
+        mcnemar_exact(pooled.first_only, pooled.second_only),
+        pooled,
+    )
 
 
-def newcombe(first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0) -> tuple[float, float, float]:
+def newcombe(
+    first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0
+) -> tuple[float, float, float]:
     """Difference of two shares and its interval, from the two Wilson intervals (method 10 of Newcombe 1998).
 
     Args:
@@ -186,15 +202,17 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Holm's step-down correction (1979): one or more wrong rejections in the family have at most the probability ``level``.
+    """Holm's step-down correction (1979): one or more wrong rejections in the family have at most the probability
+    ``level``.
 
     Args:
         p_values: (tests,) p-values of the whole family.
         level: of the family.
 
     Returns:
-        (tests,) adjusted p-values, and the level at which the procedure judges each test: a test is rejected exactly where its own p-value
-        is at most that level. After the first test that is not rejected the level does not rise any more.
+        (tests,) adjusted p-values, and the level at which the procedure judges each test: a test is rejected exactly
+        where its own p-value is at most that level. After the first test that is not rejected the level does not rise
+        any more.
     """
     p_values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p_values, kind="stable")

@@ -15,7 +15,8 @@ FEWEST = 5
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """Spearman's rank correlation with its two-sided p-value.
 
-    With up to seven pairs p is exact: the share of all orders of the second side whose correlation is at least as far from 0. With more it
+    With up to seven pairs p is exact: the share of all orders of the second side whose correlation is at least as far
+        from 0. With more it
     comes from the t distribution. Equal values have their mean rank.
 
     Args:

@@ -31,8 +31,9 @@ class TaggedSentence:
 def read_conll(path: Path) -> list[TaggedSentence]:
     """Sentences of a file in CoNLL-2003's layout: one word per line, its tag in the last column, IOB1 or IOB2.
 
-    Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word, which count the words
-    or name the sentence, are skipped, and the log says so. Document marks only end sentences; a ``#`` without a tag begins a comment.
+    Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word, which
+    count the words or name the sentence, are skipped, and the log says so. Document marks only end sentences; a ``#``
+    without a tag begins a comment.
 
     Raises:
         FactsError: if it is missing, or a line has other columns or no tag.
@@ -50,7 +51,9 @@ def read_conll(path: Path) -> list[TaggedSentence]:
             sentences[-1].append(cells)
         elif cells[0][:2] not in ("#", "# "):
             expected = f"expected {width} columns as in most lines, a word and, last, a tag such as O or I-PER"
-            raise FactsError(f"{path}, line {number}: got {' | '.join(cells)!r}, {expected}; tabs separate words with blanks")
+            raise FactsError(
+                f"{path}, line {number}: got {' | '.join(cells)!r}, {expected}; tabs separate words with blanks"
+            )
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
@@ -64,7 +67,9 @@ def read_conll(path: Path) -> list[TaggedSentence]:
 
 
 def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
-    """The first column that in some sentence neither counts the words nor is the same for all; column 0 if there is none."""
+    """The first column that in some sentence neither counts the words nor is the same for all; column 0 if there is
+    none.
+    """
     for place in range(width - 1):
         for sentence in sentences:
             column = [cells[place] for cells in sentence]
@@ -86,7 +91,9 @@ def iob2(tags: Sequence[str]) -> list[str]:
 
 def conll_parts(folder: Path) -> tuple[list[TaggedSentence], list[TaggedSentence]]:
     """Training and test sentences (testb) of a CoNLL-2003 folder."""
-    return read_conll(first_of(folder, ("eng.train", "train.txt"))), read_conll(first_of(folder, ("eng.testb", "test.txt")))
+    return read_conll(first_of(folder, ("eng.train", "train.txt"))), read_conll(
+        first_of(folder, ("eng.testb", "test.txt"))
+    )
 
 
 def conll_dev(folder: Path) -> list[TaggedSentence]:

@@ -9,8 +9,12 @@ from probing.core.files.data_lines import numbered_lines
 
 def json_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise FactsError(f"no folder {folder}; fetch the data set first (python -m probing fetch) or name its folder (--data)")
-    return sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jsonl") and not path.name.startswith("."))
+        raise FactsError(
+            f"no folder {folder}; fetch the data set first (python -m probing fetch) or name its folder (--data)"
+        )
+    return sorted(
+        path for path in folder.iterdir() if path.suffix in (".json", ".jsonl") and not path.name.startswith(".")
+    )
 
 
 def first_of(folder: Path, names: Sequence[str]) -> Path:
@@ -18,7 +22,8 @@ def first_of(folder: Path, names: Sequence[str]) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise FactsError(
-        f"{folder} has none of {', '.join(names)}; fetch the data set first (python -m probing fetch) or name its folder (--data)"
+        f"{folder} has none of {', '.join(names)}; fetch the data set first (python -m probing fetch) or name its"
+        " folder (--data)"
     )
 
 

@@ -53,7 +53,9 @@ def read_rte(path: Path) -> list[LabelledText]:
     return _below_a_header(path, ("index", "sentence1", "sentence2", "label"), RTE_LABELS)
 
 
-def _parts(read: Callable[[Path], list[LabelledText]], name: str, folder: Path) -> tuple[list[LabelledText], list[LabelledText]]:
+def _parts(
+    read: Callable[[Path], list[LabelledText]], name: str, folder: Path
+) -> tuple[list[LabelledText], list[LabelledText]]:
     """Training and development part of a task: from its folder in GLUE's, or from its own folder."""
     inside = folder / name
     where = inside if inside.is_dir() else folder
@@ -67,7 +69,9 @@ rte_parts = partial(_parts, read_rte, "RTE")
 
 
 def without_scored(train: Sequence[LabelledText], scored: Sequence[LabelledText]) -> list[LabelledText]:
-    """The training part without the texts that are scored, whatever their labels: 16 of CoLA's development sentences are in both."""
+    """The training part without the texts that are scored, whatever their labels: 16 of CoLA's development sentences
+    are in both.
+    """
     held = {(one.text, one.pair) for one in scored}
     return [one for one in train if (one.text, one.pair) not in held]
 
@@ -83,20 +87,30 @@ def _below_a_header(path: Path, columns: Sequence[str], labels: Mapping[str, str
     return list(_labelled(path, lines, columns, labels))
 
 
-def _labelled(path: Path, lines: Iterator[tuple[int, str]], columns: Sequence[str], labels: Mapping[str, str]) -> Iterator[LabelledText]:
+def _labelled(
+    path: Path, lines: Iterator[tuple[int, str]], columns: Sequence[str], labels: Mapping[str, str]
+) -> Iterator[LabelledText]:
     """Examples of tab-separated lines; a quotation mark is an ordinary character.
 
-    Control characters stay as GLUE has them (a backspace in three of CoLA's lines): the checksums of stored results are of these texts.
+    Control characters stay as GLUE has them (a backspace in three of CoLA's lines): the checksums of stored results are
+    of these texts.
 
     Raises:
         FactsError: if a line has other columns, an unknown label, or no text; or if there are no lines.
     """
-    label_at, texts_at = columns.index("label"), [place for place, name in enumerate(columns) if name.startswith("sentence")]
+    label_at, texts_at = (
+        columns.index("label"),
+        [place for place, name in enumerate(columns) if name.startswith("sentence")],
+    )
     number = 0
     for number, line in lines:
         values = line.split("\t")
         if len(values) != len(columns):
-            raise _wrong(path, number, f"{len(values)} columns, expected {len(columns)} with tabs between them ({', '.join(columns)})")
+            raise _wrong(
+                path,
+                number,
+                f"{len(values)} columns, expected {len(columns)} with tabs between them ({', '.join(columns)})",
+            )
         label, texts = values[label_at], [values[place].strip() for place in texts_at]
         if label not in labels:
             raise _wrong(path, number, f"the label {label[:60]!r}, expected {' or '.join(labels)}")
@@ -104,7 +118,10 @@ def _labelled(path: Path, lines: Iterator[tuple[int, str]], columns: Sequence[st
             raise _wrong(path, number, "an empty sentence, expected one")
         yield LabelledText(texts[0], labels[label], *texts[1:])
     if not number:
-        raise FactsError(f"{path} has no sentences; expected lines of {', '.join(columns)} with tabs between; fetch the data set again")
+        raise FactsError(
+            f"{path} has no sentences; expected lines of {', '.join(columns)} with tabs between; fetch the data set"
+            " again"
+        )
 
 
 def _wrong(path: Path, number: int, got: str) -> FactsError:

@@ -10,7 +10,8 @@ from probing.core.files.data_lines import MALFORMED, in_words, text_of
 from probing.core.tasks.data_files import lines_of
 from probing.core.tasks.held_out import in_test_part
 
-#: TREC calls a passage relevant from this grade on (Craswell et al. 2020); MS MARCO's own judgements are 1 for relevant.
+#: TREC calls a passage relevant from this grade on (Craswell et al. 2020); MS MARCO's own judgements are 1 for
+#: relevant.
 TREC_RELEVANT = 2
 
 
@@ -44,9 +45,10 @@ class RankedList:
 def read_ranked_lists(folder: Path) -> list[RankedList]:
     """Ranked lists with judgements.
 
-    Two layouts: MS MARCO's own, ``top1000*.tsv`` (query id, passage id, query, passage) with ``qrels*.tsv`` (query id, 0,
-    passage id, 1); or BM25 lists as JSON (``query``, ``hits`` with ``qid, docid, content``) with ``qrels*.txt`` in TREC's
-    format. Queries without any judgement are kept for their text.
+    Two layouts: MS MARCO's own, ``top1000*.tsv`` (query id, passage id, query, passage) with ``qrels*.tsv`` (query id,
+        0,
+    passage id, 1); or BM25 lists as JSON (``query``, ``hits`` with ``qid, docid, content``) with ``qrels*.txt`` in
+    TREC's format. Queries without any judgement are kept for their text.
 
     Raises:
         FactsError: if there are no lists, or a file is not in its format.
@@ -54,7 +56,10 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
     tables = sorted(folder.glob("top1000*.tsv"))
     lists = list(_msmarco_lists(tables)) if tables else list(_json_lists(sorted(folder.glob("*.json"))))
     if not lists:
-        raise FactsError(f"{folder} has no ranked lists; expected top1000*.tsv with qrels*.tsv, or BM25 lists as .json with qrels*.txt")
+        raise FactsError(
+            f"{folder} has no ranked lists; expected top1000*.tsv with qrels*.tsv, or BM25 lists as .json with"
+            " qrels*.txt"
+        )
     grades: dict[str, dict[str, int]] = {}
     for path in sorted([*folder.glob("qrels*.txt"), *folder.glob("qrels*.tsv")]):
         for number, line in lines_of(path):
@@ -62,13 +67,17 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
                 query, _, passage, grade = line.split()
                 grades.setdefault(query, {})[passage] = int(grade)
             except ValueError as error:
-                raise FactsError(f"{path}, line {number}: got {line.strip()!r}, expected query id, 0, passage id, grade") from error
+                raise FactsError(
+                    f"{path}, line {number}: got {line.strip()!r}, expected query id, 0, passage id, grade"
+                ) from error
     relevant_from = 1 if tables else TREC_RELEVANT
     found = []
     for query_id, query, passages in lists:
         judged = grades.get(query_id)
         kept = tuple(Passage(i, text, None if judged is None else max(0, judged.get(i, 0))) for i, text in passages)
-        found.append(RankedList(query_id, query, kept, tuple(g for g in (judged or {}).values() if g > 0), relevant_from))
+        found.append(
+            RankedList(query_id, query, kept, tuple(g for g in (judged or {}).values() if g > 0), relevant_from)
+        )
     return found
 
 
@@ -79,7 +88,9 @@ def read_triples(path: Path, limit: int) -> Iterator[tuple[str, str, bool]]:
             return
         columns = line.split("\t")
         if len(columns) != 3:
-            raise FactsError(f"{path}, line {number}: got {len(columns)} columns, expected query, relevant and irrelevant passage")
+            raise FactsError(
+                f"{path}, line {number}: got {len(columns)} columns, expected query, relevant and irrelevant passage"
+            )
         query, relevant, irrelevant = columns
         yield query, relevant, True
         yield query, irrelevant, False
@@ -110,7 +121,10 @@ def ranked_lists(pairs: Iterable[tuple[str, str, bool]]) -> list[RankedList]:
     for query, text, relevant in pairs:
         passages = found.setdefault(query, [])
         passages.append(Passage(str(len(passages)), text, int(relevant)))
-    lists = (RankedList(query, query, tuple(kept), tuple(one.grade for one in kept if one.grade), 1) for query, kept in found.items())
+    lists = (
+        RankedList(query, query, tuple(kept), tuple(one.grade for one in kept if one.grade), 1)
+        for query, kept in found.items()
+    )
     return [one for one in lists if one.judged]
 
 
@@ -130,7 +144,9 @@ def _msmarco_lists(paths: Sequence[Path]) -> Iterator[tuple[str, str, list[tuple
         for number, line in lines_of(path):
             row = line.split("\t")
             if len(row) != 4:
-                raise FactsError(f"{path}, line {number}: got {len(row)} columns, expected query id, passage id, query, passage")
+                raise FactsError(
+                    f"{path}, line {number}: got {len(row)} columns, expected query id, passage id, query, passage"
+                )
             lists.setdefault(row[0], (row[2], []))[1].append((row[1], row[3]))
     for query_id, (query, passages) in lists.items():
         yield query_id, query, passages

@@ -16,9 +16,10 @@ from probing.core.tasks.held_out import split_texts
 from probing.core.tasks.msmarco import ranking_parts, ranking_texts
 from probing.core.tasks.squad import squad_parts, squad_texts
 
-#: How examples become rows of token ids and are scored, see ``models.finetuning.kinds``: sentences with tagged entities, sentences with a
-#: tag for every word, questions about passages, pairs of query and passage, running text cut into blocks, a row for each text, or one label
-#: of a sentence or a pair of them, scored by accuracy or, in judgements of acceptability, by the correlation with the gold labels.
+#: How examples become rows of token ids and are scored, see ``models.finetuning.kinds``: sentences with tagged
+#: entities, sentences with a tag for every word, questions about passages, pairs of query and passage, running text cut
+#: into blocks, a row for each text, or one label of a sentence or a pair of them, scored by accuracy or, in judgements
+#: of acceptability, by the correlation with the gold labels.
 Kind = Literal["tags", "words", "spans", "ranking", "blocks", "texts", "classes", "acceptability"]
 #: What a head for whole sentences reads: the first token's state, or the mean over all.
 FIRST, MEAN = "first", "mean"
@@ -58,8 +59,8 @@ class Task:
         label: its name in results and in the registry: the paper's.
         data_set: the fetched data set that it reads; empty if the user names a text file.
         kind: of examples.
-        read: (data folder, the LAMA folder of a base made here or None, a counter of what is left out and why) -> training and test
-            examples.
+        read: (data folder, the LAMA folder of a base made here or None, a counter of what is left out and why) ->
+            training and test examples.
         metrics: what it is scored by, the main one first.
         settings: default fields of ``FinetuneRecipe``.
         dev: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
@@ -83,7 +84,9 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What ``finetune`` names its models after: slug and, if it is not the first token's, pooling; a control is marked."""
+        """What ``finetune`` names its models after: slug and, if it is not the first token's, pooling; a control is
+        marked.
+        """
         pooling = self.settings.get("pooling", FIRST)
         ends = [pooling] * (pooling != FIRST) + ["shuffled"] * bool(self.settings.get("shuffled_labels"))
         return "-".join([self.slug, *ends])
@@ -99,7 +102,11 @@ class Task:
         """
         data = given or (cache_folder() / "downloads" / self.data_set if self.data_set else None)
         if data is None or not data.exists():
-            wanted = f"fetch it with: python -m probing fetch {self.data_set}" if self.data_set else "name a text file with --data"
+            wanted = (
+                f"fetch it with: python -m probing fetch {self.data_set}"
+                if self.data_set
+                else "name a text file with --data"
+            )
             raise FactsError(f"no data for {self.slug} at {data or 'any path'}; {wanted}")
         return data
 
@@ -111,8 +118,12 @@ class Task:
         """
         if self.kind in ("blocks", "texts"):
             labelled = ", ".join(task.slug for task in TASKS.values() if task.kind not in ("blocks", "texts"))
-            raise OptionError(f"{self.slug} has no labels to shuffle; its control is 'control'; expected one of {labelled}")
-        return replace(self, label=f"{self.label}{SHUFFLED}", settings=MappingProxyType({**self.settings, "shuffled_labels": True}))
+            raise OptionError(
+                f"{self.slug} has no labels to shuffle; its control is 'control'; expected one of {labelled}"
+            )
+        return replace(
+            self, label=f"{self.label}{SHUFFLED}", settings=MappingProxyType({**self.settings, "shuffled_labels": True})
+        )
 
     def pooled(self, pooling: str | None) -> "Task":
         """The objective with a head of that pooling; None: unchanged.
@@ -124,10 +135,14 @@ class Task:
             return self
         if pooling not in POOLINGS or not self.labels_sentences:
             those = ", ".join(task.slug for task in TASKS.values() if task.labels_sentences)
-            raise OptionError(f"got the pooling {pooling!r} for {self.slug}; expected {' or '.join(POOLINGS)}, with one of {those}")
+            raise OptionError(
+                f"got the pooling {pooling!r} for {self.slug}; expected {' or '.join(POOLINGS)}, with one of {those}"
+            )
         if pooling == FIRST:
             return self
-        return replace(self, label=f"{self.label} ({pooling})", settings=MappingProxyType({**self.settings, "pooling": pooling}))
+        return replace(
+            self, label=f"{self.label} ({pooling})", settings=MappingProxyType({**self.settings, "pooling": pooling})
+        )
 
 
 ANSWERS, RANKING, MASKED = ("F1", "exact match"), ("nDCG@10", "MRR@10"), ("masked accuracy",)
@@ -139,8 +154,11 @@ def _settings(learning_rate: float, batch: int, max_pieces: int, **more: Any) ->
     return MappingProxyType({"learning_rate": learning_rate, "batch": batch, "max_pieces": max_pieces, **more})
 
 
-#: How sentences are labelled (Mosbach et al. 2020, section 3): the rate is constant after the warm-up, and the head starts at random.
-_SENTENCES: Mapping[str, Any] = MappingProxyType({"schedule": "constant", "beta2": 0.99, "dropout": 0.1, "fresh_pooler": True})
+#: How sentences are labelled (Mosbach et al. 2020, section 3): the rate is constant after the warm-up, and the head
+#: starts at random.
+_SENTENCES: Mapping[str, Any] = MappingProxyType(
+    {"schedule": "constant", "beta2": 0.99, "dropout": 0.1, "fresh_pooler": True}
+)
 
 _WALLAT, _MOSBACH = "Wallat et al. 2020, section 3.1", "Mosbach et al. 2020, Table 1, development set"
 
@@ -148,57 +166,123 @@ _WALLAT, _MOSBACH = "Wallat et al. 2020, section 3.1", "Mosbach et al. 2020, Tab
 #: settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
 _ALL = (
     Task(
-        "ner-conll", "NER-CoNLL", "conll2003", "tags", lambda data, *_: conll_parts(data),
-        ("entity F1", "words tagged right"), _settings(5e-5, 32, 256, epochs=3.0),
-        PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"), conll_dev,
+        "ner-conll",
+        "NER-CoNLL",
+        "conll2003",
+        "tags",
+        lambda data, *_: conll_parts(data),
+        ("entity F1", "words tagged right"),
+        _settings(5e-5, 32, 256, epochs=3.0),
+        PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"),
+        conll_dev,
     ),
     Task(
-        "qa-squad-1", "QA-SQuAD-1", "squad", "spans", lambda data, _, left_out: squad_parts(data, False, left_out),
-        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128), PublishedScore("F1", 0.885, _WALLAT),
+        "qa-squad-1",
+        "QA-SQuAD-1",
+        "squad",
+        "spans",
+        lambda data, _, left_out: squad_parts(data, False, left_out),
+        ANSWERS,
+        _settings(3e-5, 12, 384, epochs=2.0, stride=128),
+        PublishedScore("F1", 0.885, _WALLAT),
     ),
     Task(
-        "qa-squad-2", "QA-SQuAD-2", "squad", "spans", lambda data, _, left_out: squad_parts(data, True, left_out),
-        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128), PublishedScore("F1", 0.67, _WALLAT),
+        "qa-squad-2",
+        "QA-SQuAD-2",
+        "squad",
+        "spans",
+        lambda data, _, left_out: squad_parts(data, True, left_out),
+        ANSWERS,
+        _settings(3e-5, 12, 384, epochs=2.0, stride=128),
+        PublishedScore("F1", 0.67, _WALLAT),
     ),
     Task(
-        "rank-msmarco", "RANK-MSMARCO", "msmarco", "ranking", lambda data, *_: ranking_parts(data),
-        RANKING, _settings(3e-6, 128, 512, steps=100_000),
+        "rank-msmarco",
+        "RANK-MSMARCO",
+        "msmarco",
+        "ranking",
+        lambda data, *_: ranking_parts(data),
+        RANKING,
+        _settings(3e-6, 128, 512, steps=100_000),
     ),
     Task(
-        "mlm-msmarco", "MLM-MSMARCO", "msmarco", "blocks", lambda data, *_: split_texts(ranking_texts(data)),
-        MASKED, _settings(5e-5, 8, 512, epochs=3.0),
+        "mlm-msmarco",
+        "MLM-MSMARCO",
+        "msmarco",
+        "blocks",
+        lambda data, *_: split_texts(ranking_texts(data)),
+        MASKED,
+        _settings(5e-5, 8, 512, epochs=3.0),
     ),
     Task(
-        "mlm-squad", "MLM-SQuAD", "squad", "blocks", lambda data, *_: split_texts(squad_texts(data)),
-        MASKED, _settings(5e-5, 8, 512, epochs=4.0),
+        "mlm-squad",
+        "MLM-SQuAD",
+        "squad",
+        "blocks",
+        lambda data, *_: split_texts(squad_texts(data)),
+        MASKED,
+        _settings(5e-5, 8, 512, epochs=4.0),
     ),
     Task(
-        "control", "control", "", "texts", lambda data, lama, _: split_texts(control_texts(data, lama)),
-        MASKED, _settings(5e-5, 8, 512, epochs=1.0),
+        "control",
+        "control",
+        "",
+        "texts",
+        lambda data, lama, _: split_texts(control_texts(data, lama)),
+        MASKED,
+        _settings(5e-5, 8, 512, epochs=1.0),
     ),
     Task(
-        "cola", "CoLA", "glue", "acceptability", lambda data, *_: cola_parts(data),
-        (MATTHEWS, ACCURACY), _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES), PublishedScore(MATTHEWS, 0.595, _MOSBACH),
+        "cola",
+        "CoLA",
+        "glue",
+        "acceptability",
+        lambda data, *_: cola_parts(data),
+        (MATTHEWS, ACCURACY),
+        _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES),
+        PublishedScore(MATTHEWS, 0.595, _MOSBACH),
     ),
     Task(
-        "sst-2", "SST-2", "glue", "classes", lambda data, *_: sst2_parts(data),
-        (ACCURACY,), _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES), PublishedScore(ACCURACY, 0.924, _MOSBACH),
+        "sst-2",
+        "SST-2",
+        "glue",
+        "classes",
+        lambda data, *_: sst2_parts(data),
+        (ACCURACY,),
+        _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES),
+        PublishedScore(ACCURACY, 0.924, _MOSBACH),
     ),
     Task(
-        "rte", "RTE", "glue", "classes", lambda data, *_: rte_parts(data),
-        (ACCURACY,), _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES), PublishedScore(ACCURACY, 0.646, _MOSBACH),
+        "rte",
+        "RTE",
+        "glue",
+        "classes",
+        lambda data, *_: rte_parts(data),
+        (ACCURACY,),
+        _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES),
+        PublishedScore(ACCURACY, 0.646, _MOSBACH),
     ),
     Task(
-        "pos-ewt", "POS-EWT", "ud-english-ewt", "words", lambda data, *_: (ewt_part(data, "train"), ewt_part(data, "test")),
-        ("words tagged right",), _settings(5e-5, 32, 256, epochs=3.0), dev=lambda data: ewt_part(data, "dev"),
+        "pos-ewt",
+        "POS-EWT",
+        "ud-english-ewt",
+        "words",
+        lambda data, *_: (ewt_part(data, "train"), ewt_part(data, "test")),
+        ("words tagged right",),
+        _settings(5e-5, 32, 256, epochs=3.0),
+        dev=lambda data: ewt_part(data, "dev"),
     ),
-)  # fmt: skip
+)
 #: Slug -> objective, in the order of the command line's help.
 TASKS: Mapping[str, Task] = MappingProxyType({task.slug: task for task in _ALL})
-#: What results and the registry call an objective -> the objective, those that read the mean over all tokens and the controls with
-#: shuffled labels among them.
+#: What results and the registry call an objective -> the objective, those that read the mean over all tokens and the
+#: controls with shuffled labels among them.
 CALLED: Mapping[str, Task] = MappingProxyType(
-    {pooled.label: pooled for task in _ALL for pooled in map(task.pooled, POOLINGS if task.labels_sentences else (None,))}
+    {
+        pooled.label: pooled
+        for task in _ALL
+        for pooled in map(task.pooled, POOLINGS if task.labels_sentences else (None,))
+    }
     | {task.shuffled().label: task.shuffled() for task in _ALL if task.kind not in ("blocks", "texts")}
 )
 #: Objective of a model trained further on its base's own text and objective: it shows what more steps alone forget.

@@ -11,9 +11,20 @@ from probing.core.files.records import Frozen
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean the earlier behaviour.
 _LATER = (
-    "pooling", "schedule", "beta2", "dropout", "fresh_pooler", "looks", "patience", "shuffled_labels",
-    "frozen_layers", "replay", "replay_sha256", "average", "bfloat16",
-)  # fmt: skip
+    "pooling",
+    "schedule",
+    "beta2",
+    "dropout",
+    "fresh_pooler",
+    "looks",
+    "patience",
+    "shuffled_labels",
+    "frozen_layers",
+    "replay",
+    "replay_sha256",
+    "average",
+    "bfloat16",
+)
 #: The protection of a training without one.
 UNPROTECTED = "unprotected"
 #: Field of a recipe -> what it is called.
@@ -23,22 +34,26 @@ _PROTECTIONS = {"frozen_layers": "freeze", "replay": "replay", "average": "avera
 class FinetuneRecipe(Frozen):
     """Everything that decides what a fine-tuning computes.
 
-    Either ``batch`` rows per step for ``epochs`` passes, or about ``tokens_per_step`` padded tokens per step for ``steps`` steps.
+    Either ``batch`` rows per step for ``epochs`` passes, or about ``tokens_per_step`` padded tokens per step for
+    ``steps`` steps.
 
     Attributes:
-        pooling: what a head that labels a whole sentence reads: the first token's state or the mean of all, special ones included.
+        pooling: what a head that labels a whole sentence reads: the first token's state or the mean of all, special
+            ones included.
         schedule: of the learning rate after the warm-up: linear to 0, or constant.
         beta2: of Adam.
         dropout: everywhere in the model; None: the base's.
         fresh_pooler: whether the dense layer below such a head is initialised at random, even if the base has one.
-        looks: how often the model in training is scored on the development part, at equal intervals; the state with the best score is kept.
+        looks: how often the model in training is scored on the development part, at equal intervals; the state with the
+            best score is kept.
             0: never, and the last state is kept.
         patience: looks without a better score after which the training ends; 0: it takes all its steps.
         shuffled_labels: whether the training rows have exchanged their labels: the control of the task.
         frozen_layers: how many of the lowest layers keep the base's weights, with the embeddings below them.
         replay: share of each batch's tokens that are the base's own text, for masked language modelling.
         replay_sha256: checksum of that text's rows.
-        average: weight of the base in the mean of both models' weights that is taken after the training (WiSE-FT, Wortsman et al. 2022).
+        average: weight of the base in the mean of both models' weights that is taken after the training (WiSE-FT,
+            Wortsman et al. 2022).
         bfloat16: whether products are computed in bfloat16; weights, optimiser, softmax and loss are in float32.
     """
 
@@ -51,7 +66,9 @@ class FinetuneRecipe(Frozen):
     steps: int = 0
     # Stored, and so hashed, by its first name.
     tokens_per_step: int = Field(
-        default=0, validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"), serialization_alias="tokens_a_step"
+        default=0,
+        validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"),
+        serialization_alias="tokens_a_step",
     )
     warm_up: float = 0.1
     weight_decay: float = 0.01
@@ -77,7 +94,11 @@ class FinetuneRecipe(Frozen):
     def fields(self) -> dict[str, Any]:
         """The canonical fields, as noted in a model's folder."""
         defaults = {name: type(self).model_fields[name].default for name in _LATER}
-        return {name: value for name, value in self.model_dump(by_alias=True).items() if name not in defaults or value != defaults[name]}
+        return {
+            name: value
+            for name, value in self.model_dump(by_alias=True).items()
+            if name not in defaults or value != defaults[name]
+        }
 
     def canonical(self) -> str:
         """Canonical JSON, the form that is compared and stored."""
@@ -85,7 +106,8 @@ class FinetuneRecipe(Frozen):
 
 
 def variant_of(recipe: Mapping[str, Any]) -> str:
-    """The name of all fine-tunings that differ by their seed alone: 12 digits of the sha256 of the canonical recipe without its seed.
+    """The name of all fine-tunings that differ by their seed alone: 12 digits of the sha256 of the canonical recipe
+    without its seed.
 
     Args:
         recipe: as noted in a model's folder.

@@ -13,7 +13,9 @@ import numpy as np
 
 
 def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
-    """(type, first word, word after the last) of every entity in IOB tags; an ``I-`` without its ``B-`` begins one too."""
+    """(type, first word, word after the last) of every entity in IOB tags; an ``I-`` without its ``B-`` begins one
+    too.
+    """
     found, start = set(), None
     for place, tag in enumerate([*tags, "O"]):
         inside = start is not None and tag[0] == "I" and tag[2:] == tags[start][2:]
@@ -26,7 +28,9 @@ def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
 
 
 def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
-    """Micro F1 over exactly matching entities, as the CoNLL-2003 evaluation counts (Tjong Kim Sang and De Meulder 2003)."""
+    """Micro F1 over exactly matching entities, as the CoNLL-2003 evaluation counts (Tjong Kim Sang and De Meulder
+    2003).
+    """
     right = there = said = 0
     for one, other in zip(gold, guessed, strict=True):
         wanted, got = entities(one), entities(other)
@@ -46,7 +50,8 @@ def labelled_right(gold: Sequence[int], guessed: Sequence[int]) -> float:
 
 
 def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
-    """Correlation of guessed with gold classes, numbers from 0, -1 to 1 (Matthews 1975; of more than two Gorodkin 2004).
+    """Correlation of guessed with gold classes, numbers from 0, -1 to 1 (Matthews 1975; of more than two Gorodkin
+    2004).
 
     0 if it is undefined, because only one class is guessed or gold.
     """
@@ -71,11 +76,16 @@ def normal_answer(text: str) -> str:
 
 def answer_f1(guess: str, answers: Sequence[str]) -> float:
     """Word overlap of a guess with the best of the answers; without answers the empty guess is right."""
-    return max((_overlap(normal_answer(guess).split(), normal_answer(a).split()) for a in answers), default=float(not guess.strip()))
+    return max(
+        (_overlap(normal_answer(guess).split(), normal_answer(a).split()) for a in answers),
+        default=float(not guess.strip()),
+    )
 
 
 def answer_exact(guess: str, answers: Sequence[str]) -> float:
-    """1 if the guess equals one of the answers after normalisation, else 0; without answers the empty guess is right."""
+    """1 if the guess equals one of the answers after normalisation, else 0; without answers the empty guess is
+    right.
+    """
     return max((float(normal_answer(guess) == normal_answer(a)) for a in answers), default=float(not guess.strip()))
 
 
@@ -115,7 +125,9 @@ def reciprocal_rank(grades: Sequence[int], relevant_from: int, cut: int = 10) ->
     return next((1 / place for place, grade in enumerate(grades[:cut], 1) if grade >= relevant_from), 0.0)
 
 
-def random_order(grades: Sequence[int], judged: Sequence[int], relevant_from: int, cut: int = 10) -> tuple[float | None, float]:
+def random_order(
+    grades: Sequence[int], judged: Sequence[int], relevant_from: int, cut: int = 10
+) -> tuple[float | None, float]:
     """Expected nDCG and reciprocal rank of the same passages in random order, exactly, not by drawing."""
     n, relevant = len(grades), sum(grade >= relevant_from for grade in grades)
     ideal = _gain(sorted(judged, reverse=True)[:cut])

@@ -40,10 +40,12 @@ class Question:
 
 
 def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
-    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines with a question each.
+    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines with a
+    question each.
 
-    An answer without text is no answer; a question without answers is unanswerable, unless the file has no answer at all, as a test part
-    whose owners keep them. A malformed question, such as one with an answer elsewhere than it says, is left out; the log names the first.
+    An answer without text is no answer; a question without answers is unanswerable, unless the file has no answer at
+    all, as a test part whose owners keep them. A malformed question, such as one with an answer elsewhere than it says,
+    is left out; the log names the first.
 
     Args:
         path: the file.
@@ -77,7 +79,8 @@ def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple
     """Training and test questions: the official files if they exist, else all files split by article.
 
     Args:
-        folder: with ``train-v1.1.json`` and ``dev-v1.1.json`` (``v2.0`` with ``impossible``), or any files in that format.
+        folder: with ``train-v1.1.json`` and ``dev-v1.1.json`` (``v2.0`` with ``impossible``), or any files in that
+            format.
         impossible: keep the questions without an answer (SQuAD 2.0), and take only files that have such; without it the
             answerable part of every file serves as SQuAD 1.1.
         left_out: reason -> number, to which what is left out is added.
@@ -149,7 +152,9 @@ def _text(row: Mapping[str, Any], key: str) -> str:
 
 
 def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
-    """The recorded answers of a question, none if it is unanswerable; raises one of ``MALFORMED`` if one is not where it says."""
+    """The recorded answers of a question, none if it is unanswerable; raises one of ``MALFORMED`` if one is not where
+    it says.
+    """
     # Some write it as text.
     flag = str(asked.get("is_impossible") or False).lower()
     if flag not in ("true", "1", "false", "0"):
@@ -163,7 +168,9 @@ def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], .
         pairs = zip_longest(given["text"], given["answer_start"])
         given = [{"text": text, "answer_start": start} for text, start in pairs]
     # A place without a text is how some write that there is no answer.
-    answers = [(without_controls(one["text"]), str(one["answer_start"])) for one in given if (one["text"] or "").strip()]
+    answers = [
+        (without_controls(one["text"]), str(one["answer_start"])) for one in given if (one["text"] or "").strip()
+    ]
     for text, start in answers:
         if not start.isdecimal() or context[int(start) : int(start) + len(text)] != text:
             raise ValueError(f"{text!r} is not at character {start}")

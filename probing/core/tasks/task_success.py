@@ -1,8 +1,8 @@
 """Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is.
 
 Training changes a model even if the model does not learn its task, so what such a model forgot says nothing about its
-objective. "Learned" needs a score above the baseline by its interval, and half of the way from there to what BERT-base is published to
-reach. "Partly" has the first only: the objective left a trace.
+objective. "Learned" needs a score above the baseline by its interval, and half of the way from there to what BERT-base
+is published to reach. "Partly" has the first only: the objective left a trace.
 """
 
 import math
@@ -16,13 +16,15 @@ from probing.core.tasks.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, K
 
 Verdict = Literal["learned", "partly", "not learned", "cannot tell", "no score stored", "control"]
 
-#: What a score is compared with, by the names that are stored. BM25 is another system, not a baseline: it never decides.
+#: What a score is compared with, by the names that are stored. BM25 is another system, not a baseline: it never
+#: decides.
 NO_ENTITY, RANDOM_SPAN, NO_ANSWER, RANDOM_ORDER = "O for every word", "random span", "never an answer", "random order"
 BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before fine-tuning"
 MAJORITY, NO_CORRELATION, WORDS_TAG = "majority label", "no correlation", "each word's commonest tag"
 #: A model whose gain over the baseline is at most this, by the upper end of its interval, has not learned.
 NEGLIGIBLE = 0.05
-#: The share of the way from the baseline to the published score from which on a model above its baseline has learned, and not partly.
+#: The share of the way from the baseline to the published score from which on a model above its baseline has learned,
+#: and not partly.
 HALF_WAY = 0.5
 #: Shown for "not learned", on every page and with every claim: training has changed the model nevertheless.
 TRAINED_NOT_LEARNED = "trained, not learned"
@@ -45,9 +47,10 @@ class Rule:
     negligible: float = NEGLIGIBLE
 
 
-#: Entity F1 cannot fall below its baseline of 0, so the words decide; words of one sentence are not independent, so sentences are counted.
-#: The control is trained further on its base's own text: there is nothing to learn. Labels of sentences are either learned or not: always
-#: predicting the commonest one looks like success if classes are uneven, so doubt counts against the model.
+#: Entity F1 cannot fall below its baseline of 0, so the words decide; words of one sentence are not independent, so
+#: sentences are counted. The control is trained further on its base's own text: there is nothing to learn. Labels of
+#: sentences are either learned or not: always predicting the commonest one looks like success if classes are uneven, so
+#: doubt counts against the model.
 RULES: Mapping[Kind, Rule] = MappingProxyType(
     {
         "tags": Rule("words tagged right", (NO_ENTITY,), units="entity F1"),
@@ -83,8 +86,9 @@ class TaskScore:
         baseline, baseline_name: what has to be beaten; None and ``""`` if none is stored.
         other, other_name: a weaker baseline or a comparison; None and ``""`` if none is stored.
         decides: whether the verdict on the model rests on this score.
-        closed: the share of the way from baseline to the published score; above 1 if the score is higher than that. None if no score is
-            published for the objective. Of the deciding score it may be another metric's: ``published_metric``'s.
+        closed: the share of the way from baseline to the published score; above 1 if the score is higher than that.
+            None if no score is published for the objective. Of the deciding score it may be another metric's:
+            ``published_metric``'s.
         published, published_metric, published_source: what BERT-base reached; None and ``""`` if none is published.
     """
 
@@ -115,14 +119,19 @@ def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
     names = list(dict.fromkeys(one.metric for one in stored))
     decisive = rule.metric if rule and rule.metric in names else ""
     items = {one.metric: one.n for one in stored}
-    found = [_score([one for one in stored if one.metric == name], rule, _units(name, rule, items), name == decisive) for name in names]
+    found = [
+        _score([one for one in stored if one.metric == name], rule, _units(name, rule, items), name == decisive)
+        for name in names
+    ]
     published = CALLED[objective].published if objective in CALLED else None
     return sorted(_with_published(found, published), key=lambda one: not one.decides)
 
 
 def _with_published(scores: Sequence[TaskScore], published: PublishedScore | None) -> list[TaskScore]:
     """The scores with the share of the way to the published one, on its own metric and on the deciding one."""
-    measured = next((one for one in scores if published and one.metric == published.metric and one.baseline is not None), None)
+    measured = next(
+        (one for one in scores if published and one.metric == published.metric and one.baseline is not None), None
+    )
     if published is None or measured is None:
         return list(scores)
     closed = share_closed(measured.value, measured.baseline or 0.0, published.value)
@@ -141,9 +150,11 @@ def _with_published(scores: Sequence[TaskScore], published: PublishedScore | Non
 
 
 def share_closed(value: float, baseline: float, published: float) -> float:
-    """The share of the way from the baseline to the published score that a score has closed; negative below the baseline.
+    """The share of the way from the baseline to the published score that a score has closed; negative below the
+    baseline.
 
-    A published score that is no higher than the baseline asks for nothing more: whatever lies above the baseline has closed all.
+    A published score that is no higher than the baseline asks for nothing more: whatever lies above the baseline has
+    closed all.
     """
     way = published - baseline
     return (value - baseline) / way if way > 0 else float(value > baseline)
@@ -152,8 +163,8 @@ def share_closed(value: float, baseline: float, published: float) -> float:
 def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
     """The one verdict on a model with these scores: by the deciding score, and by no other.
 
-    Learned if its whole interval is above the baseline and at least ``HALF_WAY`` to a published score is closed, partly without the latter;
-    not learned if any gain is negligible; else nothing can be decided.
+    Learned if its whole interval is above the baseline and at least ``HALF_WAY`` to a published score is closed, partly
+    without the latter; not learned if any gain is negligible; else nothing can be decided.
     """
     if objective == CONTROL:
         return "control"

@@ -1,4 +1,6 @@
-"""How far the weights of fine-tuned models moved against what the models lost: one point per model, named at the right edge."""
+"""How far the weights of fine-tuned models moved against what the models lost: one point per model, named at the right
+edge.
+"""
 
 from collections.abc import Mapping
 
@@ -17,7 +19,8 @@ def drift_points(
     colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One point per model; a thin line leads from it to its name. Open points: the control, or a net loss of a model with counts only.
+    """One point per model; a thin line leads from it to its name. Open points: the control, or a net loss of a model
+    with counts only.
 
     Args:
         points: of ``reports.fine_tuning.all_models.drift_and_losses``.
@@ -51,8 +54,15 @@ def drift_points(
             mode="markers",
             showlegend=False,
             cliponaxis=False,
-            marker={"size": 12, "color": colour, "symbol": "circle-open" if is_open else "circle", "line": {"width": 2, "color": colour}},
-            hovertemplate=f"<b>{name}</b><br>weights moved by %{{x:.2f}} %<br>{theme.plain(title)}: %{{y:.2f}}<extra></extra>",
+            marker={
+                "size": 12,
+                "color": colour,
+                "symbol": "circle-open" if is_open else "circle",
+                "line": {"width": 2, "color": colour},
+            },
+            hovertemplate=(
+                f"<b>{name}</b><br>weights moved by %{{x:.2f}} %<br>{theme.plain(title)}: %{{y:.2f}}<extra></extra>"
+            ),
         )
         ends.append(end_labels.EndLabel(edge, y, called, colour, strong=not row["control"]))
     low, high = min(float(points[loss].min()) * factor, 0), max(float(points[loss].max()) * factor, 0)

@@ -56,7 +56,13 @@ class Panel:
 PANELS: Mapping[str, Panel] = {
     "facts": Panel("Facts kept, % of what the base knows there", 100, "{:.1f} %", level=100),
     "edges": Panel("Edge probes, F1 in %, mean over tasks", 100, "{:.1f} %", before="base"),
-    "probe": Panel("{task}, change of accuracy in points", 100, "{:+.1f}", {"mean": "mean of all tokens", "first": "first token"}, level=0),
+    "probe": Panel(
+        "{task}, change of accuracy in points",
+        100,
+        "{:+.1f}",
+        {"mean": "mean of all tokens", "first": "first token"},
+        level=0,
+    ),
     "entropy": Panel("Entropy of the first token's attention, nats", before="base"),
     "distance": Panel("Its attention moved by, in tokens (earth mover)", level=0),
     "perplexity": Panel(
@@ -86,7 +92,8 @@ def evidence_panels(
     tasks: Mapping[str, str] | None = None,
     tall: bool = False,
 ) -> go.Figure:
-    """One panel per kind of evidence. Colour is the model; thin grey lines are the control's; a grey marker is within its change.
+    """One panel per kind of evidence. Colour is the model; thin grey lines are the control's; a grey marker is within
+    its change.
 
     Args:
         found: columns of ``reports.fine_tuning.evidence``, in the order of panels.
@@ -109,11 +116,23 @@ def evidence_panels(
         top = 1 - number * (high + _GAP) / inner
         panel = panel_of(name, tasks or {})
         _draw(figure, found[found["panel"] == name], panel, axis, (names, colours))
-        figure.update_layout({f"yaxis{axis[1:]}": _axis(panel, (max(top - high / inner, 0.0), top), found[found["panel"] == name])})
+        figure.update_layout(
+            {f"yaxis{axis[1:]}": _axis(panel, (max(top - high / inner, 0.0), top), found[found["panel"] == name])}
+        )
         figure.add_annotation(
-            text=_heading(panel, found[found["panel"] == name]), x=0, xref="paper", xanchor="left", y=top, yref="paper",
-            yanchor="bottom", yshift=3, showarrow=False, align="left", font_size=12, name="panel",
-        )  # fmt: skip
+            text=_heading(panel, found[found["panel"] == name]),
+            x=0,
+            xref="paper",
+            xanchor="left",
+            y=top,
+            yref="paper",
+            yanchor="bottom",
+            yshift=3,
+            showarrow=False,
+            align="left",
+            font_size=12,
+            name="panel",
+        )
     _legend(figure, found, names, colours)
     layer_axis.horizontal(figure, last)
     # Behind all panels, not only the first.
@@ -153,9 +172,24 @@ def panel_of(name: str, tasks: Mapping[str, str]) -> Panel:
 
 
 def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict[str, Any]:
-    look = {"domain": list(domain), "anchor": "x", "automargin": True, "gridcolor": theme.GRID, "zeroline": False, "fixedrange": True}
+    look = {
+        "domain": list(domain),
+        "anchor": "x",
+        "automargin": True,
+        "gridcolor": theme.GRID,
+        "zeroline": False,
+        "fixedrange": True,
+    }
     look |= {"nticks": 5, "tickfont": {"size": 12}}
-    columns = ["value", "control_value", "low", "high", "seed_low", "seed_high", *(["base_value"] if panel.before else [])]
+    columns = [
+        "value",
+        "control_value",
+        "low",
+        "high",
+        "seed_low",
+        "seed_high",
+        *(["base_value"] if panel.before else []),
+    ]
     values = rows[columns].stack().dropna() * panel.factor
     levels = [] if panel.level is None else [panel.level]
     low, high = min([float(values.min()), *levels]), max([float(values.max()), *levels])
@@ -177,10 +211,14 @@ def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict
 def _heading(panel: Panel, rows: pd.DataFrame) -> str:
     there = set(rows["line"])
     strokes = [f"{_STROKES[panel.dash(line)]} {words}" for line, words in (panel.lines or {}).items() if line in there]
-    return f"<b>{panel.title}</b>" + (f"<br><span style='font-size:12px'>{'   '.join(strokes)}</span>" if strokes else "")
+    return f"<b>{panel.title}</b>" + (
+        f"<br><span style='font-size:12px'>{'   '.join(strokes)}</span>" if strokes else ""
+    )
 
 
-def _draw(figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks: tuple[Sequence[str], Sequence[str]]) -> None:
+def _draw(
+    figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks: tuple[Sequence[str], Sequence[str]]
+) -> None:
     names, colours = looks
     layers = sorted(set(rows["layer"]))
     ends = [layers[0] - 0.5 if layers[0] == 0 else layers[0], layers[-1]]
@@ -196,7 +234,15 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks:
             continue
         known = points.dropna(subset=["control_value"])
         if len(known):
-            _thin(figure, known, known["control_value"] * panel.factor, axis, theme.NEUTRAL, panel.dash(str(line)), names[2])
+            _thin(
+                figure,
+                known,
+                known["control_value"] * panel.factor,
+                axis,
+                theme.NEUTRAL,
+                panel.dash(str(line)),
+                names[2],
+            )
         _line(figure, points, panel, axis, names, colours[0])
 
 
@@ -229,7 +275,9 @@ def _thin(figure: go.Figure, rows: pd.DataFrame, y: pd.Series, axis: str, colour
 
 def _line(figure: go.Figure, points: pd.DataFrame, panel: Panel, axis: str, names: Sequence[str], colour: str) -> None:
     line = str(points["line"].iloc[0])
-    theme.interval_band(figure, points["layer"], points["low"] * panel.factor, points["high"] * panel.factor, colour, yaxis=axis)
+    theme.interval_band(
+        figure, points["layer"], points["low"] * panel.factor, points["high"] * panel.factor, colour, yaxis=axis
+    )
     marks = [theme.NEUTRAL if inside else colour for inside in points["inside_control"]]
     figure.add_scatter(
         x=points["layer"],
@@ -251,7 +299,10 @@ def _whiskers(points: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any]
     if not (points["seeds"].fillna(1) > 1).any():
         return None
     up, down = points["seed_high"] - points["value"], points["value"] - points["seed_low"]
-    ends = {"array": up.clip(lower=0).fillna(0) * panel.factor, "arrayminus": down.clip(lower=0).fillna(0) * panel.factor}
+    ends = {
+        "array": up.clip(lower=0).fillna(0) * panel.factor,
+        "arrayminus": down.clip(lower=0).fillna(0) * panel.factor,
+    }
     return {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2, "width": 4, **ends}
 
 
@@ -270,7 +321,14 @@ def _hover(one: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
 
 def _legend(figure: go.Figure, found: pd.DataFrame, names: Sequence[str], colours: Sequence[str]) -> None:
     shown: list[tuple[str, dict[str, Any]]] = [
-        (names[0], {"mode": "lines+markers", "line": {"color": colours[0], "width": 2.2}, "marker": {"size": 7, "color": colours[0]}}),
+        (
+            names[0],
+            {
+                "mode": "lines+markers",
+                "line": {"color": colours[0], "width": 2.2},
+                "marker": {"size": 7, "color": colours[0]},
+            },
+        ),
     ]
     if found["panel"].map(lambda name: bool(PANELS[name.partition(":")[0]].before)).any():
         shown.append((names[1], {"mode": "lines", "line": {"color": colours[1], "width": 1.4}}))

@@ -12,7 +12,11 @@ _PANEL, _GAP, _FRAME = 106, 14, 100
 
 
 def gain_panels(
-    gains: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, titles: Mapping[str, str] | None = None
+    gains: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """Bars are the points of F1 that a layer adds in each model, one panel per task; published models are grey lines.
 
@@ -25,14 +29,21 @@ def gain_panels(
     if gains.empty:
         return theme.empty("No cumulative probes are stored for these models.")
     tasks = list(dict.fromkeys(gains["task"]))
-    figure, places = small_panels([(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME)
+    figure, places = small_panels(
+        [(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME
+    )
     for number, (task, (row, col)) in enumerate(zip(tasks, places, strict=True)):
         for model, line in gains[gains["task"] == task].groupby("model", sort=False):
             shown = theme.plain((labels or {}).get(str(model), str(model)))
             _add(figure, line, shown, colours.get(str(model)), showlegend=number == 0, row=row, col=col)
     points, last = gains["gain"] * 100, int(gains["layer"].max())
     figure.update_layout(bargap=0.2, bargroupgap=0.05)
-    figure.update_yaxes(range=[min(points.min(), 0) - 0.8, points.max() * 1.1 + 0.8], zeroline=True, zerolinecolor=theme.NEUTRAL, nticks=4)
+    figure.update_yaxes(
+        range=[min(points.min(), 0) - 0.8, points.max() * 1.1 + 0.8],
+        zeroline=True,
+        zerolinecolor=theme.NEUTRAL,
+        nticks=4,
+    )
     figure.update_xaxes(range=[0.4, last + 0.6], tickvals=[1, *range(4, last + 1, 4)], showgrid=False, title_standoff=4)
     for note, (row, col) in zip(figure.layout.annotations, places, strict=True):
         # Most gains are those of the first layers, so the right half of a panel has room for its title.
@@ -53,6 +64,8 @@ def _add(figure: go.Figure, line: pd.DataFrame, name: str, colour: str | None, *
     }
     if colour is None:
         grey = {"color": theme.YARDSTICK, "width": 1.6}
-        figure.add_scatter(x=layers, y=points, mode="lines+markers", line=grey, marker={"size": 4, "color": theme.YARDSTICK}, **look)
+        figure.add_scatter(
+            x=layers, y=points, mode="lines+markers", line=grey, marker={"size": 4, "color": theme.YARDSTICK}, **look
+        )
         return
     figure.add_bar(x=layers, y=points, marker={"color": colour}, **look)

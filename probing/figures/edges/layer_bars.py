@@ -23,10 +23,12 @@ def layer_bars(
     notes: Mapping[str, str] | None = None,
     weights: str = "weight",
 ) -> go.Figure:
-    """One panel per task: solid bars are the weights of P(L), outlined ones each layer's gain in F1; each as a share of its largest.
+    """One panel per task: solid bars are the weights of P(L), outlined ones each layer's gain in F1; each as a share of
+    its largest.
 
     Args:
-        bars: one row per task and layer: ``task, layer, weight, normed, gain``; weights and gains are empty if they are not stored.
+        bars: one row per task and layer: ``task, layer, weight, normed, gain``; weights and gains are empty if they are
+            not stored.
         colour: of the model.
         titles: task -> displayed name.
         notes: task -> text after the panel's title.
@@ -43,7 +45,9 @@ def layer_bars(
     layer_axis.horizontal_panels(figure, int(bars["layer"].max()), places)
     for row, col in places:
         figure.update_xaxes(title_text="" if (row + 1, col) in places else "layer", row=row, col=col)
-    figure.update_yaxes(showticklabels=False, zeroline=True, zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False)
+    figure.update_yaxes(
+        showticklabels=False, zeroline=True, zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False
+    )
     return figure
 
 
@@ -51,7 +55,11 @@ def _add_task(figure: go.Figure, layers: pd.DataFrame, place: tuple[int, int], c
     name = WEIGHTS if weights == "weight" else NORMED
     looks = {
         weights: (name, {"color": colour}, f"{name} %{{customdata:.3f}}"),
-        "gain": (GAINS, {"color": "rgba(0,0,0,0)", "line": {"color": GAIN, "width": 1.8}}, "F1 %{customdata:+.2f} points"),
+        "gain": (
+            GAINS,
+            {"color": "rgba(0,0,0,0)", "line": {"color": GAIN, "width": 1.8}},
+            "F1 %{customdata:+.2f} points",
+        ),
     }
     for column, (shown, marker, words) in looks.items():
         values = layers[column]

@@ -17,8 +17,8 @@ def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None
     """A square: is the row's expected layer earlier or later than the column's, or is the order not resolved?
 
     Args:
-        pairs: one row per pair: ``first, second, verdict, difference, low, high``; ``verdict`` is of ``first`` against ``second``, the
-            difference is the expected layer of ``first`` minus that of ``second``.
+        pairs: one row per pair: ``first, second, verdict, difference, low, high``; ``verdict`` is of ``first`` against
+            ``second``, the difference is the expected layer of ``first`` minus that of ``second``.
         titles: name -> displayed name, short.
     """
     if pairs.empty:
@@ -30,14 +30,26 @@ def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None
         turned = {"earlier": "later", "later": "earlier"}.get(one["verdict"], one["verdict"])
         cells[one["second"], one["first"]] = (turned, -one["difference"], -one["high"], -one["low"])
     called = {name: theme.plain((titles or {}).get(name, name)) for name in names}
-    signs = [[SIGNS[cells[row, column][0]] if (row, column) in cells else ("", None) for column in names] for row in names]
+    signs = [
+        [SIGNS[cells[row, column][0]] if (row, column) in cells else ("", None) for column in names] for row in names
+    ]
     hover = [[_hover(called[row], called[column], cells.get((row, column))) for column in names] for row in names]
     figure = go.Figure()
     figure.add_heatmap(
-        z=[[sign[1] for sign in line] for line in signs], x=list(range(len(names))), y=list(range(len(names))), zmin=-1, zmax=1,
-        colorscale=_SCALE, showscale=False, xgap=2, ygap=2, hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
-        text=[[{"earlier": "◀", "later": "▶"}.get(sign[0], "") for sign in line] for line in signs], texttemplate="%{text}",
-    )  # fmt: skip
+        z=[[sign[1] for sign in line] for line in signs],
+        x=list(range(len(names))),
+        y=list(range(len(names))),
+        zmin=-1,
+        zmax=1,
+        colorscale=_SCALE,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        text=[[{"earlier": "◀", "later": "▶"}.get(sign[0], "") for sign in line] for line in signs],
+        texttemplate="%{text}",
+    )
     # Their cells are transparent, so Plotly's choice of black or white for the text would be wrong on a dark page.
     unknown = [(x, y) for y, line in enumerate(signs) for x, sign in enumerate(line) if sign[0] == "?"]
     figure.add_scatter(
@@ -51,7 +63,9 @@ def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None
     )
     theme.apply(figure, height=170 + _CELL * len(names))
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "showgrid": False}
-    figure.update_xaxes(ticktext=[called[name] for name in names], side="top", tickangle=-40, ticklabeloverflow="allow", **ticks)
+    figure.update_xaxes(
+        ticktext=[called[name] for name in names], side="top", tickangle=-40, ticklabeloverflow="allow", **ticks
+    )
     figure.update_yaxes(ticktext=[called[name] for name in names], range=[len(names) - 0.5, -0.5], **ticks)
     # The last name leans over the right end.
     figure.update_layout(margin_t=90, margin_r=60)

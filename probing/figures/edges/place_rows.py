@@ -23,16 +23,18 @@ def place_rows(
     titles: Mapping[str, str] | None = None,
     shares: bool = False,
 ) -> go.Figure:
-    """One row per task (or label), within it one line per model: the centre of gravity, filled, and the expected layer, open.
+    """One row per task (or label), within it one line per model: the centre of gravity, filled, and the expected layer,
+    open.
 
     Args:
-        places: ``row, model, last`` (number of the last layer) and ``centre_of_gravity, expected_layer, expected_layer_low,
-            expected_layer_high`` in layers; an empty expected layer is not resolved. If they are there, ``expected_layer_reason`` says
-            why, and the centre of gravity of ``weights_near_uniform`` is faint.
+        places: ``row, model, last`` (number of the last layer) and ``centre_of_gravity, expected_layer,
+            expected_layer_low, expected_layer_high`` in layers; an empty expected layer is not resolved. If they are
+            there, ``expected_layer_reason`` says why, and the centre of gravity of ``weights_near_uniform`` is faint.
         colours: model -> colour; other models are a paper's published numbers and grey.
         labels: model -> displayed name.
         titles: row -> displayed name.
-        shares: whether layers are drawn as shares of the model's depth, so that models of different depth can be compared.
+        shares: whether layers are drawn as shares of the model's depth, so that models of different depth can be
+            compared.
     """
     if places.empty:
         return theme.empty("No mean layer of the gains can be told, or no cumulative probes are stored.")
@@ -47,7 +49,9 @@ def place_rows(
         task_rows.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
         task_rows.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
-    task_rows.add_legend(figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}})
+    task_rows.add_legend(
+        figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}}
+    )
     task_rows.finish(figure, rows, titles or {})
     last = int(rows["last"].max())
     if shares:
@@ -59,7 +63,12 @@ def place_rows(
 
 
 def _add_model(
-    figure: go.Figure, model_rows: pd.DataFrame, scale: pd.Series, name: str, look: tuple[str, str], titles: Mapping[str, str]
+    figure: go.Figure,
+    model_rows: pd.DataFrame,
+    scale: pd.Series,
+    name: str,
+    look: tuple[str, str],
+    titles: Mapping[str, str],
 ) -> None:
     colour, symbol = look
     shown = theme.plain(name)
@@ -135,7 +144,10 @@ def _unresolved(one: Mapping[str, Any]) -> str:
 def _hover(one: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
     lines = [f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}, {int(one['last'])} layers"]
     if pd.notna(one["centre_of_gravity"]):
-        lines.append(f"centre of gravity: layer {one['centre_of_gravity']:.2f}" + (f" ({NEAR_UNIFORM})" if _near_uniform(one) else ""))
+        lines.append(
+            f"centre of gravity: layer {one['centre_of_gravity']:.2f}"
+            + (f" ({NEAR_UNIFORM})" if _near_uniform(one) else "")
+        )
     if pd.isna(one["expected_layer"]):
         lines.append(f"expected layer: {_unresolved(one)}")
     else:

@@ -1,4 +1,6 @@
-"""F1 of the first and the last cumulative probe, task by task, with its baselines (columns of Figure 1 of Tenney et al. 2019)."""
+"""F1 of the first and the last cumulative probe, task by task, with its baselines (columns of Figure 1 of Tenney et al.
+2019).
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,13 +21,18 @@ YARDSTICKS = {
 
 
 def score_rows(
-    scores: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, titles: Mapping[str, str] | None = None
+    scores: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One row per task, within it one line per model: from F1 of P(0), open, to F1 of P(L), filled, with the yardsticks.
+    """One row per task, within it one line per model: from F1 of P(0), open, to F1 of P(L), filled, with the
+    yardsticks.
 
     Args:
-        scores: ``row, model, f1_first, f1_last``, shares, and ``f1_last_low, f1_last_high, memory, majority, ceiling, random``, empty
-            if they are not known.
+        scores: ``row, model, f1_first, f1_last``, shares, and ``f1_last_low, f1_last_high, memory, majority, ceiling,
+            random``, empty if they are not known.
         colours: model -> colour; other models are a paper's published numbers and grey.
         labels: model -> displayed name.
         titles: row -> displayed name.
@@ -48,10 +55,16 @@ def score_rows(
     return figure
 
 
-def _add_model(figure: go.Figure, model_rows: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]) -> None:
+def _add_model(
+    figure: go.Figure, model_rows: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]
+) -> None:
     colour, symbol = look
     shown = theme.plain(name)
-    x = [end for first, last in zip(model_rows["f1_first"] * 100, model_rows["f1_last"] * 100, strict=True) for end in (first, last, None)]
+    x = [
+        end
+        for first, last in zip(model_rows["f1_first"] * 100, model_rows["f1_last"] * 100, strict=True)
+        for end in (first, last, None)
+    ]
     y = [end for place in model_rows["_y"] for end in (place, place, None)]
     figure.add_scatter(
         x=x,
@@ -82,11 +95,22 @@ def _interval(model_rows: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     if "f1_last_low" not in model_rows or model_rows["f1_last_low"].isna().all():
         return None
     up, down = model_rows["f1_last_high"] - model_rows["f1_last"], model_rows["f1_last"] - model_rows["f1_last_low"]
-    return {"type": "data", "symmetric": False, "array": up * 100, "arrayminus": down * 100, "color": colour, "thickness": 1.4, "width": 3}
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": up * 100,
+        "arrayminus": down * 100,
+        "color": colour,
+        "thickness": 1.4,
+        "width": 3,
+    }
 
 
 def _hover(one: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
-    lines = [f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}", f"{probe}: F1 {one[column] * 100:.1f} %"]
+    lines = [
+        f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}",
+        f"{probe}: F1 {one[column] * 100:.1f} %",
+    ]
     if column == "f1_last" and pd.notna(one.get("f1_last_low")):
         lines.append(f"95 % interval {one['f1_last_low'] * 100:.1f} to {one['f1_last_high'] * 100:.1f} %")
     lines += [f"{name}: {one[key] * 100:.1f} %" for key, (name, _) in YARDSTICKS.items() if pd.notna(one.get(key))]
@@ -106,6 +130,13 @@ def _add_yardstick(
         showlegend=False,
         name=name,
         hoverinfo="skip",
-        marker={"symbol": symbol, "size": size, "color": marks, "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks}},
+        marker={
+            "symbol": symbol,
+            "size": size,
+            "color": marks,
+            "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks},
+        },
     )
-    task_rows.add_legend(figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}})
+    task_rows.add_legend(
+        figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}}
+    )

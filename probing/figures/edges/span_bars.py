@@ -17,9 +17,9 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
     A dotted line marks the layer from which the answer no longer changes.
 
     Args:
-        answers: one row per panel, label and layer: ``panel`` (a key), ``title`` (the question), ``place`` (of the label, from 1),
-            ``label, layer, share`` (of all labels' probabilities), ``p`` (as the probe gives it), ``best`` (the layer's best labels in
-            words), ``settled`` (a layer).
+        answers: one row per panel, label and layer: ``panel`` (a key), ``title`` (the question), ``place`` (of the
+            label, from 1), ``label, layer, share`` (of all labels' probabilities), ``p`` (as the probe gives it),
+            ``best`` (the layer's best labels in words), ``settled`` (a layer).
     """
     if answers.empty:
         return theme.empty("No task fits the chosen words.")
@@ -34,7 +34,11 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
     )
     figure.update_annotations(font_size=12, x=0, xanchor="left", align="left")
     last = int(answers["layer"].max())
-    lines = [line for row, panel in enumerate(panels, start=1) for line in _add_panel(figure, answers[answers["panel"] == panel], row)]
+    lines = [
+        line
+        for row, panel in enumerate(panels, start=1)
+        for line in _add_panel(figure, answers[answers["panel"] == panel], row)
+    ]
     across.add(figure, lines)
     theme.apply(figure, height=height)
     figure.update_layout(barmode="group", bargap=0.16, bargroupgap=0, showlegend=False, margin_t=48)
@@ -49,7 +53,8 @@ def _heading(panel: pd.DataFrame) -> str:
     """The question, and below it the labels in their colours; each line is short enough for a phone."""
     names = panel.drop_duplicates("place").sort_values("place")
     labels = " · ".join(
-        f'<span style="color:{end_labels.readable(COLOURS[place - 1])}">{theme.plain(theme.shorten(str(label), 20))}</span>'
+        "<span"
+        f' style="color:{end_labels.readable(COLOURS[place - 1])}">{theme.plain(theme.shorten(str(label), 20))}</span>'
         for place, label in zip(names["place"], names["label"], strict=True)
     )
     return f"<b>{theme.plain(theme.shorten(str(panel['title'].iloc[0]), 46))}</b><br>{labels}"
@@ -68,8 +73,10 @@ def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[across.
             row=row,
             col=1,
             customdata=[(p, theme.plain(best)) for p, best in zip(ordered["p"], ordered["best"], strict=True)],
-            hovertemplate=f"layer %{{x}}: {label}<br>share %{{y:.2f}}, sigmoid %{{customdata[0]:.2f}}<br>best here: %{{customdata[1]}}"
-            "<extra></extra>",
+            hovertemplate=(
+                f"layer %{{x}}: {label}<br>share %{{y:.2f}}, sigmoid %{{customdata[0]:.2f}}<br>best here:"
+                " %{customdata[1]}<extra></extra>"
+            ),
         )
     settled = int(panel["settled"].iloc[0])
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}

@@ -12,7 +12,13 @@ from probing.figures.edges.small_panels import small_panels
 
 _PANEL, _GAP, _FRAME = 112, 58, 150
 #: Yardstick of a task -> dash of its level.
-LEVELS = {"memory": "dash", "commonest label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
+LEVELS = {
+    "memory": "dash",
+    "commonest label": "dot",
+    "ceiling": "longdash",
+    "uniform code": "dash",
+    "no selectivity": "dash",
+}
 #: Encoder -> dash of its line.
 DASHES = {"trained": "solid", "random": "dot", "random-body": "dashdot"}
 #: What is drawn layer by layer -> title of the vertical axis.
@@ -49,10 +55,12 @@ def task_curves(
     labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One panel per task, one line per model; random encoders are dotted or dash-dotted in its colour; grey levels are yardsticks.
+    """One panel per task, one line per model; random encoders are dotted or dash-dotted in its colour; grey levels are
+    yardsticks.
 
     Args:
-        points: one row per model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low, high`` if known.
+        points: one row per model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low,
+            high`` if known.
         levels: ``task, name, value``: one number per task each; names are keys of ``LEVELS``.
         axis: titles and units.
         colours: model -> colour; other models are a paper's published numbers and grey.
@@ -64,7 +72,9 @@ def task_curves(
         return theme.empty("Nothing of this kind is stored for these models and tasks.")
     tasks = list(dict.fromkeys(points["task"]))
     looks = task_rows.looks(list(dict.fromkeys(points["model"])), colours)
-    figure, places = small_panels([(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME, shared=False)
+    figure, places = small_panels(
+        [(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME, shared=False
+    )
     named: set[str] = set()
     lines: list[across.Shape] = []
     for place, task in zip(places, tasks, strict=True):
@@ -72,7 +82,15 @@ def task_curves(
             lines.append(_add_level(figure, str(level["name"]), float(level["value"]), axis, place, named))
         for (model, encoder), line in points[points["task"] == task].groupby(["model", "encoder"], sort=False):
             name = (labels or {}).get(str(model), str(model))
-            _add_line(figure, line.sort_values("layer"), _words(name, str(encoder)), (*looks[str(model)], str(encoder)), axis, place, named)
+            _add_line(
+                figure,
+                line.sort_values("layer"),
+                _words(name, str(encoder)),
+                (*looks[str(model)], str(encoder)),
+                axis,
+                place,
+                named,
+            )
     across.add(figure, lines)
     if axis.shares:
         for row, col in places:
@@ -91,15 +109,25 @@ def task_curves(
 
 def axis_of(points: pd.DataFrame, mode: str) -> Axis:
     """The axis of a kind of curve; ``mode`` is a key of ``TITLES``."""
-    return Axis(TITLES[mode], percent=mode != "compression", shares=points["last"].nunique() > 1, signed=mode == "selectivity")
+    return Axis(
+        TITLES[mode], percent=mode != "compression", shares=points["last"].nunique() > 1, signed=mode == "selectivity"
+    )
 
 
 def _words(name: str, encoder: str) -> str:
-    return name if encoder == "trained" else f"{name}, {'random body' if encoder == 'random-body' else 'random encoder'}"
+    return (
+        name if encoder == "trained" else f"{name}, {'random body' if encoder == 'random-body' else 'random encoder'}"
+    )
 
 
 def _add_line(
-    figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str, str, str], axis: Axis, place: tuple[int, int], named: set[str]
+    figure: go.Figure,
+    line: pd.DataFrame,
+    name: str,
+    look: tuple[str, str, str],
+    axis: Axis,
+    place: tuple[int, int],
+    named: set[str],
 ) -> None:
     colour, symbol, encoder = look
     scale, shown = 100 if axis.percent else 1, theme.plain(name)
@@ -107,7 +135,15 @@ def _add_line(
     number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
     if "low" in line:
         theme.interval_band(
-            figure, x, line["low"] * scale, line["high"] * scale, colour, shown, legendgroup=name, row=place[0], col=place[1]
+            figure,
+            x,
+            line["low"] * scale,
+            line["high"] * scale,
+            colour,
+            shown,
+            legendgroup=name,
+            row=place[0],
+            col=place[1],
         )
     figure.add_scatter(
         x=x,
@@ -129,7 +165,9 @@ def _add_line(
     named.add(name)
 
 
-def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, place: tuple[int, int], named: set[str]) -> across.Shape:
+def _add_level(
+    figure: go.Figure, name: str, value: float, axis: Axis, place: tuple[int, int], named: set[str]
+) -> across.Shape:
     """A grey level in the legend; returns the line to be drawn across its panel."""
     level = value * (100 if axis.percent else 1)
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}

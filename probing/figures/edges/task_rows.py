@@ -21,7 +21,9 @@ def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
         order: the models in their order within a row.
     """
     rows = list(dict.fromkeys(table["row"]))
-    ranked = table.assign(_row=table["row"].map(rows.index), _model=table["model"].map(list(order).index)).sort_values(["_row", "_model"])
+    ranked = table.assign(_row=table["row"].map(rows.index), _model=table["model"].map(list(order).index)).sort_values(
+        ["_row", "_model"]
+    )
     places, y, before = [], 0.0, None
     for row in ranked["_row"]:
         y += 0 if before is None else _LINE if row == before else _LINE + _GAP
@@ -31,16 +33,24 @@ def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
 
 
 def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
-    """Names the rows, in place; ``rows`` is the result of ``placed``, ``names`` gives the displayed name of each ``row``."""
+    """Names the rows, in place; ``rows`` is the result of ``placed``, ``names`` gives the displayed name of each
+    ``row``.
+    """
     theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
     middles = rows.groupby("row", sort=False)["_y"].mean()
     edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
-    across.add(figure, [across.horizontal(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges])
+    across.add(
+        figure,
+        [across.horizontal(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges],
+    )
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(middles),
         # A label of punctuation alone would look like a row without a name.
-        ticktext=[theme.breakable(names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”"), 16) for row in middles.index],
+        ticktext=[
+            theme.breakable(names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”"), 16)
+            for row in middles.index
+        ],
         range=[rows["_y"].max() + _LINE, -_LINE],
         showgrid=False,
     )
@@ -57,4 +67,6 @@ def looks(models: Sequence[str], colours: Mapping[str, str]) -> dict[str, tuple[
 
 def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:
     """A legend entry whose marker applies to all colours."""
-    figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker})
+    figure.add_scatter(
+        x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker}
+    )

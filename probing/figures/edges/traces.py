@@ -12,14 +12,16 @@ _PANEL, _GAP, _FRAME = 74, 34, 150
 
 
 def trace_bars(traces: pd.DataFrame) -> go.Figure:
-    """One panel per target and right label: the right label's share upwards, the best wrong label's downwards, layer by layer.
+    """One panel per target and right label: the right label's share upwards, the best wrong label's downwards, layer by
+    layer.
 
     A panel's line marks the layer from which the right label stays the most probable one.
 
     Args:
-        traces: one row per panel and layer: ``panel`` (a key), ``title, gold, wrong`` (names), ``layer, p_gold, p_wrong`` (shares of all
-            labels' probabilities), ``sigmoid_gold, sigmoid_wrong`` (as the probe gives them), ``right`` (whether the most probable label
-            is right), ``settled`` (a layer, empty if the last layer is wrong).
+        traces: one row per panel and layer: ``panel`` (a key), ``title, gold, wrong`` (names), ``layer, p_gold,
+            p_wrong`` (shares of all labels' probabilities), ``sigmoid_gold, sigmoid_wrong`` (as the probe gives them),
+            ``right`` (whether the most probable label is right), ``settled`` (a layer, empty if the last layer is
+            wrong).
     """
     if traces.empty:
         return theme.empty("No trace is stored for this sentence.")
@@ -86,9 +88,15 @@ def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across
             customdata=list(zip(layers[column], layers[raw], strict=True)),
             row=row,
             col=1,
-            hovertemplate=f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid %{{customdata[1]:.2f}}"
-            "<extra></extra>",
+            hovertemplate=(
+                f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid"
+                " %{customdata[1]:.2f}<extra></extra>"
+            ),
         )
     if pd.isna(first["settled"]):
         return []
-    return [across.vertical(figure, float(first["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"})]
+    return [
+        across.vertical(
+            figure, float(first["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}
+        )
+    ]

@@ -12,7 +12,9 @@ from probing.figures import theme
 _POINTS = 200
 
 
-def fall_curves(table: pd.DataFrame, *, colours: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None) -> go.Figure:
+def fall_curves(
+    table: pd.DataFrame, *, colours: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
+) -> go.Figure:
     """The share of lost facts whose right answer is at most so many nats below the first word.
 
     Args:
@@ -32,7 +34,9 @@ def fall_curves(table: pd.DataFrame, *, colours: Mapping[str, str] | None = None
             name=name,
             mode="lines",
             line={"color": (colours or {}).get(str(model)), "width": 2},
-            hovertemplate=f"<b>{name}</b> ({len(rows):,} lost)<br>%{{y:.0f}} % at most %{{x:.2f}} nats below<extra></extra>",
+            hovertemplate=(
+                f"<b>{name}</b> ({len(rows):,} lost)<br>%{{y:.0f}} % at most %{{x:.2f}} nats below<extra></extra>"
+            ),
         )
     theme.apply(figure, height=360)
     figure.update_xaxes(title_text="right answer below the first word, nats", rangemode="tozero")

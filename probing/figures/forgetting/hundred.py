@@ -59,11 +59,20 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
     figure.update_layout(margin={"l": 4, "r": 4, "t": 44, "b": 40}, legend=legend, bargap=0)
     figure.update_xaxes(visible=False, range=[-0.01, 1.12])
     figure.update_yaxes(visible=False, range=[bottom + 3, -3])
-    for place, words in zip(_COLUMNS, (f"100 facts that<br>{theme.plain(base)} knew", theme.plain(model)), strict=False):
+    for place, words in zip(
+        _COLUMNS, (f"100 facts that<br>{theme.plain(base)} knew", theme.plain(model)), strict=False
+    ):
         figure.add_annotation(
-            x=place, y=1, yref="paper", xanchor="left", yanchor="bottom", align="left", showarrow=False, text=f"<b>{words}</b>",
+            x=place,
+            y=1,
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            align="left",
+            showarrow=False,
+            text=f"<b>{words}</b>",
             font_size=_SMALL,
-        )  # fmt: skip
+        )
     return figure
 
 
@@ -79,16 +88,22 @@ def _ways(figure: go.Figure, ways: pd.DataFrame, top: float, size: float) -> lis
         _ribbon(figure, 1, source, end, share, theme.faint(theme.BACK, 0.34))
         test = f"<br>{theme.plain(row.test)}" if row.test else "<br>no test of memory"
         note = f"<br>{theme.plain(row.note)}" if row.note else ""
-        hover = f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} of 100{test}{note}<br>click to list them"
+        hover = (
+            f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} of 100{test}{note}<br>click to list them"
+        )
         _block(figure, 2, end, share, theme.BACK, row.part, hover, hatched=hatched)
         labels.append((_COLUMNS[2], end + share / 2, int(share), _WORDS[row.part], row.part, hover))
         source += share
     for hatched in sorted(set(~ways.loc[ways["of_100"] > 0, "shown"].astype(bool))):
         pattern = {"shape": "/", "fgcolor": theme.BACK, "bgcolor": "rgba(0,0,0,0)", "size": 6} if hatched else {}
         figure.add_bar(
-            x=[None], y=[None], name=GUESSES if hatched else MEMORY, showlegend=True, hoverinfo="skip",
+            x=[None],
+            y=[None],
+            name=GUESSES if hatched else MEMORY,
+            showlegend=True,
+            hoverinfo="skip",
             marker={"color": theme.BACK, "pattern": pattern, "line": {"width": 1, "color": theme.BACK}},
-        )  # fmt: skip
+        )
     return labels
 
 
@@ -109,32 +124,72 @@ def _ribbon(figure: go.Figure, column: int, source: float, top: float, size: flo
     begin, end = _COLUMNS[column] + _WIDTH, _COLUMNS[column + 1]
     x, upper = begin + t * (end - begin), source + bend * (top - source)
     figure.add_scatter(
-        x=[*x, *x[::-1]], y=[*upper, *(upper[::-1] + size)], fill="toself", fillcolor=colour, mode="lines", line={"width": 0},
-        hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+        x=[*x, *x[::-1]],
+        y=[*upper, *(upper[::-1] + size)],
+        fill="toself",
+        fillcolor=colour,
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
-def _block(figure: go.Figure, column: int, top: float, size: float, colour: str, name: str, hover: str, *, hatched: bool = False) -> None:
+def _block(
+    figure: go.Figure,
+    column: int,
+    top: float,
+    size: float,
+    colour: str,
+    name: str,
+    hover: str,
+    *,
+    hatched: bool = False,
+) -> None:
     """A part; invisible points on it can be touched."""
     x = _COLUMNS[column]
-    look = {"fillpattern": {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 6}} if hatched else {"fillcolor": colour}
+    look = (
+        {"fillpattern": {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 6}}
+        if hatched
+        else {"fillcolor": colour}
+    )
     figure.add_scatter(
-        x=[x, x + _WIDTH, x + _WIDTH, x, x], y=[top, top, top + size, top + size, top], fill="toself", mode="lines",
-        line={"width": 1, "color": colour}, hoverinfo="skip", showlegend=False, **look,
-    )  # fmt: skip
+        x=[x, x + _WIDTH, x + _WIDTH, x, x],
+        y=[top, top, top + size, top + size, top],
+        fill="toself",
+        mode="lines",
+        line={"width": 1, "color": colour},
+        hoverinfo="skip",
+        showlegend=False,
+        **look,
+    )
     steps = max(int(size / 5), 1)
     places = top + (np.arange(steps) + 0.5) * size / steps
     figure.add_scatter(
-        x=[x + _WIDTH / 2] * steps, y=list(places), mode="markers", marker={"size": 18, "symbol": "square", "opacity": 0},
-        customdata=[[name]] * steps if name else None, hovertemplate=f"{hover}<extra></extra>", showlegend=False,
-    )  # fmt: skip
+        x=[x + _WIDTH / 2] * steps,
+        y=list(places),
+        mode="markers",
+        marker={"size": 18, "symbol": "square", "opacity": 0},
+        customdata=[[name]] * steps if name else None,
+        hovertemplate=f"{hover}<extra></extra>",
+        showlegend=False,
+    )
 
 
-def _label(figure: go.Figure, x: float, y: float, size: int, words: str, name: str, hover: str, left: bool = False) -> None:
+def _label(
+    figure: go.Figure, x: float, y: float, size: int, words: str, name: str, hover: str, left: bool = False
+) -> None:
     """Number and name of a part, beside its block."""
     place, side = (x - 0.012, "left") if left else (x + _WIDTH + 0.012, "right")
     figure.add_scatter(
-        x=[place], y=[y], mode="text", text=[f"<span style='font-size:{_LARGE}px'><b>{size}</b></span> {words}"],
-        textposition=f"middle {side}", textfont={"size": _SMALL}, customdata=[[name]] if name else None,
-        hovertemplate=f"{hover}<extra></extra>", cliponaxis=False, showlegend=False,
-    )  # fmt: skip
+        x=[place],
+        y=[y],
+        mode="text",
+        text=[f"<span style='font-size:{_LARGE}px'><b>{size}</b></span> {words}"],
+        textposition=f"middle {side}",
+        textfont={"size": _SMALL},
+        customdata=[[name]] if name else None,
+        hovertemplate=f"{hover}<extra></extra>",
+        cliponaxis=False,
+        showlegend=False,
+    )

@@ -1,4 +1,6 @@
-"""Of 100 facts that the base knew, how many a fine-tuned model kept, and how the lost ones come back: one bar per model."""
+"""Of 100 facts that the base knew, how many a fine-tuned model kept, and how the lost ones come back: one bar per
+model.
+"""
 
 from collections.abc import Mapping
 
@@ -9,7 +11,9 @@ from probing.core.forgetting.ways import OUTCOMES
 from probing.figures import theme
 
 #: Outcome of a known fact -> colour; from what is kept over the cheap ways to what none brings back.
-COLOURS = dict(zip(OUTCOMES, ("#2C6FAE", "#5FA3D3", "#9CC9E8", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True))
+COLOURS = dict(
+    zip(OUTCOMES, ("#2C6FAE", "#5FA3D3", "#9CC9E8", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True)
+)
 _FRAME, _LEAST = 130, 4.0
 #: Height of a row, of all rows together, and the least height of a row, which holds two lines of text.
 _ROW, _ROWS, _TEXT = 44, 396, 24

@@ -10,7 +10,8 @@ from probing.figures import theme
 DEVELOPMENT = "score"
 #: Width and height that the points take on a phone, of a line and of a character of a name, and of a point, in pixels.
 _WIDE, _HIGH, _LINE, _CHARACTER, _POINT = 215, 300, 15, 6.4, 14
-#: Room for a name beyond the outermost points, and how much worse it is to cover something than to reach out of that room.
+#: Room for a name beyond the outermost points, and how much worse it is to cover something than to reach out of that
+#: room.
 _EDGE, _WORSE = 20, 8
 #: Where a name can stand, the best first: Plotly's word, and in which directions from its point.
 _PLACES = {
@@ -28,14 +29,20 @@ def _names(scored: pd.DataFrame) -> list[str]:
     for row in scored.itertuples():
         alike = scored[scored["protection"] == row.protection]
         words = [protection_in_words(row.protection)]
-        words += [f"{getattr(row, of):,} {unit}" for of, unit in (("asked", "facts"), ("steps", "steps")) if alike[of].nunique() > 1]
+        words += [
+            f"{getattr(row, of):,} {unit}"
+            for of, unit in (("asked", "facts"), ("steps", "steps"))
+            if alike[of].nunique() > 1
+        ]
         words += ["development score"] if row.metric == DEVELOPMENT else []
         names.append(", ".join(words))
     return names
 
 
 def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
-    """Where the name of each point stands, so that on a phone it covers no other name, no point and no whisker, nor is cut."""
+    """Where the name of each point stands, so that on a phone it covers no other name, no point and no whisker, nor is
+    cut.
+    """
     left, floor = scored["score"].min(), scored["kept_low"].min()
     wide, high = (scored["score"].max() - left) or 1, (scored["kept_high"].max() - floor) or 1
     heights = ((scored[of] - floor) * _HIGH / high for of in ("kept", "kept_low", "kept_high"))
@@ -50,7 +57,10 @@ def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
         (x, y, low, top), lines = ends[number], texts[number].split("<br>")
         size = max(map(len, lines)) * _CHARACTER, len(lines) * _LINE
         boxes = {place: _box((x, {1: top, 0: y, -1: low}[to[1]]), size, to) for place, to in _PLACES.items()}
-        covered = {place: _WORSE * sum(_shared(box, other) for other in taken) + _outside(box, size) for place, box in boxes.items()}
+        covered = {
+            place: _WORSE * sum(_shared(box, other) for other in taken) + _outside(box, size)
+            for place, box in boxes.items()
+        }
         best = min(covered, key=lambda place: round(covered[place]))
         places[number] = best
         taken.append(boxes[best])
@@ -95,12 +105,13 @@ def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> N
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
-    Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey. Where trainings
-    of one recipe differ, that is named; a development score is named as such. The control has no score on the task: what it
-    keeps is a dashed line.
+    Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey.
+    Where trainings of one recipe differ, that is named; a development score is named as such. The control has no score
+    on the task: what it keeps is a dashed line.
 
     Args:
-        points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's rows.
+        points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's
+            rows.
         colour: of the recipes that no other one beats.
     """
     control = points["control"].astype(bool)
@@ -121,7 +132,12 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
             showlegend=False,
             name=theme.plain(name),
             marker={"color": shade, "size": 11, "symbol": mark},
-            error_x={"type": "data", "symmetric": False, "array": [row.score_high - row.score], "arrayminus": [row.score - row.score_low]},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [row.score_high - row.score],
+                "arrayminus": [row.score - row.score_low],
+            },
             error_y={
                 "type": "data",
                 "symmetric": False,
@@ -129,10 +145,14 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
                 "arrayminus": [100 * (row.kept - row.kept_low)],
             },
             customdata=[(row.metric, row.seeds, row.kept_count, row.steps)],
-            hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept beyond a blind guess<br>"
-            "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
+            hovertemplate=(
+                f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept beyond a blind"
+                " guess<br>%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,}"
+                " steps<extra></extra>"
+            ),
         )
-        # Above or below the whisker, which would strike it through; an invisible mark keeps the distance to a point that has none.
+        # Above or below the whisker, which would strike it through; an invisible mark keeps the distance to a point
+        # that has none.
         figure.add_scatter(
             x=[row.score],
             y=[100 * {"top": row.kept_high, "middle": row.kept, "bottom": row.kept_low}[place.split()[0]]],

@@ -1,4 +1,6 @@
-"""When facts are forgotten: facts by training step next to score and loss, by layer and relation, and the ranks of one fact."""
+"""When facts are forgotten: facts by training step next to score and loss, by layer and relation, and the ranks of one
+fact.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +13,8 @@ from probing.core.stats.rank_buckets import NAMES
 from probing.figures import end_labels, theme
 from probing.figures.name_rows import centres, name_rows
 
-#: Column -> its colour and its name. Of the facts known before, those that are not lost were never lost or are known again.
+#: Column -> its colour and its name. Of the facts known before, those that are not lost were never lost or are known
+#: again.
 _FLOW = {
     "kept": (theme.KEPT, "never lost"),
     "returned": (theme.BACK, "known again"),
@@ -38,10 +41,11 @@ def over_training(
     names: Sequence[str] = ("", ""),
     half: float = math.nan,
 ) -> go.Figure:
-    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss on the same axis.
+    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss on the
+    same axis.
 
-    The axis of steps is that of the square root, because most is lost at the start. Lines of the control are thin and dashed;
-    it has no score on the task.
+    The axis of steps is that of the square root, because most is lost at the start. Lines of the control are thin and
+    dashed; it has no score on the task.
 
     Args:
         table: ``reports.forgetting.series.steps`` of the training and its control, at one layer.
@@ -55,7 +59,10 @@ def over_training(
     figure = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.09, row_heights=[0.62, 0.19, 0.19])
     ends, tops = [], [100.0, 1.0, 1.0]
     for place, one in enumerate((model, control) if control else (model,)):
-        rows, line = table[table["model"] == one], {"dash": theme.line_dash(bool(place)), "width": 1.2 if place else 2.4}
+        rows, line = (
+            table[table["model"] == one],
+            {"dash": theme.line_dash(bool(place)), "width": 1.2 if place else 2.4},
+        )
         before = rows["kept"] + rows["returned"] + rows["lost"]
         for column, (colour, word) in _FLOW.items():
             shares = 100 * rows[column] / before.where(before > 0)
@@ -69,13 +76,18 @@ def over_training(
                 line={"color": colour, **line},
                 marker={"size": 6},
                 customdata=list(zip(rows["step"], rows[column], strict=True)),
-                hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata[0]:,}}: %{{customdata[1]:,}} {word}<extra></extra>",
+                hovertemplate=(
+                    f"{theme.plain(names[place])}<br>step %{{customdata[0]:,}}: %{{customdata[1]:,}}"
+                    f" {word}<extra></extra>"
+                ),
                 row=1,
                 col=1,
             )
             if not place and len(rows) and before.iloc[-1]:
                 last = float(shares.iloc[-1])
-                ends.append(end_labels.EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour))
+                ends.append(
+                    end_labels.EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour)
+                )
         # The control's score is that of its own task.
         for row, column in ((3, "loss"),) if place else ((2, "score"), (3, "loss")):
             some = logged[(logged["model"] == one) & logged[column].notna()]
@@ -100,10 +112,20 @@ def over_training(
     for row, title in enumerate(titles, start=1):
         top = next(iter(figure.select_yaxes(row=row, col=1))).domain[1]
         figure.add_annotation(
-            text=title, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False, font_size=12
+            text=title,
+            x=0,
+            y=top,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            font_size=12,
         )
     if half == half:
-        figure.add_annotation(text=f"half lost by step {half:,.0f}", x=half**0.5, y=104, xanchor="left", showarrow=False, font_size=12)
+        figure.add_annotation(
+            text=f"half lost by step {half:,.0f}", x=half**0.5, y=104, xanchor="left", showarrow=False, font_size=12
+        )
     return end_labels.write(figure, ends, ranges=[(0, top * 1.08) for top in tops], top=30)
 
 

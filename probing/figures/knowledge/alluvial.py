@@ -1,4 +1,6 @@
-"""Where a base's knowledge went, as a flow; drawn with scatter traces, because a Sankey diagram cannot be clicked on a page."""
+"""Where a base's knowledge went, as a flow; drawn with scatter traces, because a Sankey diagram cannot be clicked on a
+page.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,11 +39,12 @@ def alluvial(
 ) -> go.Figure:
     """Known and not known by the base -> kept, lost, gained -> fates of what was lost; heights are numbers of facts.
 
-    Every part carries its name, so that a click can open its facts, and states what its share refers to. Facts that neither knows, which
-    often outnumber all others, are not drawn.
+    Every part carries its name, so that a click can open its facts, and states what its share refers to. Facts that
+    neither knows, which often outnumber all others, are not drawn.
 
     Args:
-        counts: ``kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read``; the fates add up to lost.
+        counts: ``kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read``; the fates add up to
+            lost.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
@@ -70,7 +73,9 @@ def alluvial(
         used["lost"] += block.size
     asked = total + counts["never"]
     for block in left:
-        colour, whole = (colours.get(base, theme.NEUTRAL), known) if block.name == "known" else (theme.NEUTRAL, asked - known)
+        colour, whole = (
+            (colours.get(base, theme.NEUTRAL), known) if block.name == "known" else (theme.NEUTRAL, asked - known)
+        )
         share = percent(whole, asked)
         of = f"{share} of all {asked:,}"
         _block(figure, block, colour, n=whole, of=of, total=total, clickable=False)
@@ -137,10 +142,18 @@ def _ribbon(figure: go.Figure, column: int, source: float, block: _Block, colour
         line={"width": 0},
         hoverinfo="skip",
     )
-    _handles(figure, x[2:-1:3], upper[2:-1:3] + block.size / 2, block.name, f"{outcome_words(block.name)}: {block.size:,} facts")
+    _handles(
+        figure,
+        x[2:-1:3],
+        upper[2:-1:3] + block.size / 2,
+        block.name,
+        f"{outcome_words(block.name)}: {block.size:,} facts",
+    )
 
 
-def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: str, words: str, clickable: bool = True) -> None:
+def _handles(
+    figure: go.Figure, x: Iterable[float], y: Iterable[float], name: str, words: str, clickable: bool = True
+) -> None:
     """Invisible points that can be touched."""
     hidden = {"marker": {"opacity": 0}}
     x = list(x)
@@ -162,7 +175,9 @@ def percent(part: int, whole: int) -> str:
     return "&lt; 1 %" if 0 < share < 1 else "&gt; 99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
-def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, total: int, clickable: bool = True) -> None:
+def _block(
+    figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, total: int, clickable: bool = True
+) -> None:
     """A block, and its label: its number of facts, and their share of what."""
     x = block.column
     figure.add_scatter(

@@ -13,7 +13,12 @@ COLOURS = ("#228B5E", "#8CC63F", "#D9B84A", "#4C8BB0", "#8A8FBF", "#B7A6C9", "#A
 
 
 def answer_shares(
-    shares: pd.DataFrame, *, kinds: Sequence[str], names: Mapping[str, str], models: Sequence[str], labels: Mapping[str, str] | None = None
+    shares: pd.DataFrame,
+    *,
+    kinds: Sequence[str],
+    names: Mapping[str, str],
+    models: Sequence[str],
+    labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """Stacked bars by layer, one panel per model.
 
@@ -48,8 +53,10 @@ def answer_shares(
                 showlegend=column == 1,
                 marker={"color": COLOURS[number % len(COLOURS)], "line": {"width": 0}},
                 customdata=kind_shares["n"],
-                hovertemplate=f"<b>{theme.plain(called[model])}</b>, layer %{{x}}<br>{label}: %{{y:.1f}} %<br>%{{customdata:,}} facts"
-                "<extra></extra>",
+                hovertemplate=(
+                    f"<b>{theme.plain(called[model])}</b>, layer %{{x}}<br>{label}: %{{y:.1f}} %<br>%{{customdata:,}}"
+                    " facts<extra></extra>"
+                ),
                 row=1,
                 col=column,
             )

@@ -28,9 +28,17 @@ def head_losses(losses: pd.DataFrame) -> go.Figure:
             showlegend=False,
             cliponaxis=False,
             line={"color": colour, "width": 2.5},
-            marker={"symbol": theme.head_symbol(0, kind), "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+            marker={
+                "symbol": theme.head_symbol(0, kind),
+                "size": 8,
+                "color": colour,
+                "line": {"width": 1.5, "color": colour},
+            },
             customdata=[[start] for start in line["start_loss"]],
-            hovertemplate=f"<b>{name}</b><br>layer %{{x}}: %{{y:.3f}} nats<br>before training: %{{customdata[0]:.3f}}<extra></extra>",
+            hovertemplate=(
+                f"<b>{name}</b><br>layer %{{x}}: %{{y:.3f}} nats<br>before training:"
+                " %{customdata[0]:.3f}<extra></extra>"
+            ),
         )
         ends.append(EndLabel(float(line["layer"].iloc[-1]), float(line["loss"].iloc[-1]), name, colour))
     last = int(losses["layer"].max())

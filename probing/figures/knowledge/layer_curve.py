@@ -51,10 +51,13 @@ def layer_curve(
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """Lines of a metric over the layers, each with its name at its end; with more than ``end_labels.MAX_LABELS``, names are in a legend.
+    """Lines of a metric over the layers, each with its name at its end; with more than ``end_labels.MAX_LABELS``, names
+    are in a legend.
 
-    Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the probe
-    set, its filling the head. Grey: majority answer and chance, one line for all runs that share it; dotted in a run's colour:
+    Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the
+    probe
+    set, its filling the head. Grey: majority answer and chance, one line for all runs that share it; dotted in a run's
+        colour:
     its swapped subject.
 
     Args:
@@ -89,7 +92,9 @@ def layer_curve(
     last = int(points["layer"].max())
     called = {
         # A panel's title names its probe set.
-        row["run_id"]: series_name(row, points[points["probe_set"] == row["probe_set"]] if panels else points, names, labels)
+        row["run_id"]: series_name(
+            row, points[points["probe_set"] == row["probe_set"]] if panels else points, names, labels
+        )
         for row in points.drop_duplicates("run_id").to_dict("records")
     }
     drawn: list[tuple[pd.DataFrame, _Look]] = []
@@ -119,7 +124,9 @@ def layer_curve(
     percent = unit == "share" and not yardsticks.zero_of(points)
     figure.update_yaxes(title_text=theme.plain(title), ticksuffix=" %" if percent else "")
     parts = [points[points["probe_set"] == one] for one in sets] if panels else [points]
-    ranges = [yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts]
+    ranges = [
+        yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts
+    ]
     return layer_axis.aligned(end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20))
 
 
@@ -162,7 +169,9 @@ def metric_curve(
     )
 
 
-def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None) -> str:
+def series_name(
+    row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> str:
     """What distinguishes this line from the others: only the parts that differ among ``points``."""
     shown = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": head_name(str(row["head"]))}
     shown["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
@@ -180,17 +189,25 @@ def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]
 
 
 def _yardsticks(
-    figure: go.Figure, points: pd.DataFrame, called: Mapping[str, str], names: Mapping[str, str], scale: int, panels: list[str]
+    figure: go.Figure,
+    points: pd.DataFrame,
+    called: Mapping[str, str],
+    names: Mapping[str, str],
+    scale: int,
+    panels: list[str],
 ) -> list[EndLabel]:
     """What does not depend on the model: one level per probe set, or the zero line."""
     ends = []
     for row, sets in enumerate([[one] for one in panels] or [list(dict.fromkeys(points["probe_set"]))], start=1):
         here = points[points["probe_set"].isin(sets)]
         ends += yardsticks.add_zero(figure, here, row=row)
-        # Several probe sets on one panel have their own levels, named after them; within one set the runs that differ are named.
+        # Several probe sets on one panel have their own levels, named after them; within one set the runs that differ
+        # are named.
         by_set = len(sets) > 1
         lines = here.assign(line=here["probe_set"] if by_set and _alike(here) else here["run_id"])
-        ends += yardsticks.add_levels(figure, lines, by={**called, **names} if by_set or not _alike(here) else {}, scale=scale, row=row)
+        ends += yardsticks.add_levels(
+            figure, lines, by={**called, **names} if by_set or not _alike(here) else {}, scale=scale, row=row
+        )
     return ends
 
 
@@ -226,7 +243,9 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
     name, colour, scale, where = theme.plain(own.name), own.colour, own.scale, own.where
     group, zero = str(line["run_id"].iloc[0]), theme.plain(yardsticks.zero_of(line))
     common = {"x": line["layer"], "legendgroup": group}
-    theme.interval_band(figure, line["layer"], line["low"] * scale, line["high"] * scale, colour, name, legendgroup=group, **where)
+    theme.interval_band(
+        figure, line["layer"], line["low"] * scale, line["high"] * scale, colour, name, legendgroup=group, **where
+    )
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
             **common,
@@ -260,5 +279,7 @@ def _hover(row, name: str, scale: int, zero: str) -> str:
     value = f"{row.value * scale:{sign}.{1 if scale == 100 else 3}f}{suffix}"
     lines = [f"<b>{name}</b>", f"layer {int(row.layer)}{' (embeddings)' if row.layer == 0 else ''}: {value}"]
     if scale == 100 and pd.notna(row.low):
-        lines.append(f"95 % interval {row.low * scale:{sign}.1f} to {row.high * scale:{sign}.1f}{'' if zero else suffix}")
+        lines.append(
+            f"95 % interval {row.low * scale:{sign}.1f} to {row.high * scale:{sign}.1f}{'' if zero else suffix}"
+        )
     return "<br>".join([*lines, f"{int(row.n):,} facts"])

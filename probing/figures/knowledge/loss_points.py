@@ -1,4 +1,6 @@
-"""What fine-tuned models lost at the last layer, in points: of P@k, and of P@k minus the swapped subject, side by side."""
+"""What fine-tuned models lost at the last layer, in points: of P@k, and of P@k minus the swapped subject, side by
+side.
+"""
 
 from collections.abc import Collection, Mapping
 
@@ -26,8 +28,8 @@ def loss_points(
 ) -> go.Figure:
     """One row per model, and within it one per kind of head if there are several: two points with their 95 % intervals.
 
-    The model that lost most of P@k minus the swapped subject is on top; controls are below. Colour is the model's, or the kind's
-    if there are several; open points are P@k, filled ones P@k minus the swapped subject.
+    The model that lost most of P@k minus the swapped subject is on top; controls are below. Colour is the model's, or
+    the kind's if there are several; open points are P@k, filled ones P@k minus the swapped subject.
 
     Args:
         lost: columns of ``reports.knowledge.heads.losses.points_lost``, shares.
@@ -50,14 +52,20 @@ def loss_points(
         y += 1.0 if model != before else step
         places.append(y)
     rows = rows.assign(_y=places)
-    marks = [theme.head_colour(row.head) if kinds else colours.get(row.model, theme.NEUTRAL) for row in rows.itertuples()]
+    marks = [
+        theme.head_colour(row.head) if kinds else colours.get(row.model, theme.NEUTRAL) for row in rows.itertuples()
+    ]
     figure = go.Figure()
     for column, (words, suffix, off) in _SHOWN.items():
         _add(figure, rows, column, words, (suffix, off), marks, labels or {})
     if kinds:
         for head in dict.fromkeys(sorted(rows["head"], key=list(theme.HEAD_SUFFIX).index)):
             figure.add_scatter(
-                x=[None], y=[None], mode="markers", name=head_name(head), marker={"color": theme.head_colour(head), "size": 9}
+                x=[None],
+                y=[None],
+                mode="markers",
+                name=head_name(head),
+                marker={"color": theme.head_colour(head), "size": 9},
             )
     middles = rows.groupby("model", sort=False)["_y"].mean()
     theme.apply(figure, height=int(_FRAME + _ROW * (places[-1] + 1)) + (20 if kinds else 0))
@@ -74,7 +82,13 @@ def loss_points(
 
 
 def _add(
-    figure: go.Figure, rows: pd.DataFrame, column: str, name: str, look: tuple[str, float], marks: list[str], labels: Mapping[str, str]
+    figure: go.Figure,
+    rows: pd.DataFrame,
+    column: str,
+    name: str,
+    look: tuple[str, float],
+    marks: list[str],
+    labels: Mapping[str, str],
 ) -> None:
     suffix, off = look
     value, low, high = (rows[f"{column}{end}"] * 100 for end in ("", "_low", "_high"))
@@ -82,7 +96,11 @@ def _add(
     if not there.any():
         return
     for x, y, ends, mark in zip(
-        value[there], rows["_y"][there] - off, zip(low[there], high[there], strict=True), _kept(marks, there), strict=True
+        value[there],
+        rows["_y"][there] - off,
+        zip(low[there], high[there], strict=True),
+        _kept(marks, there),
+        strict=True,
     ):
         figure.add_scatter(
             x=ends,
@@ -99,10 +117,15 @@ def _add(
         mode="markers",
         showlegend=False,
         name=name,
-        marker={"symbol": f"circle{suffix}", "size": 9, "color": _kept(marks, there), "line": {"width": 1.8, "color": _kept(marks, there)}},
+        marker={
+            "symbol": f"circle{suffix}",
+            "size": 9,
+            "color": _kept(marks, there),
+            "line": {"width": 1.8, "color": _kept(marks, there)},
+        },
         hovertext=[
-            f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {head_name(row.head)}<br>{name}: {x:+.1f} points<br>95 % interval "
-            f"{least:+.1f} to {most:+.1f}"
+            f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {head_name(row.head)}<br>{name}: {x:+.1f}"
+            f" points<br>95 % interval {least:+.1f} to {most:+.1f}"
             for row, x, least, most in zip(rows[there].itertuples(), value[there], low[there], high[there], strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -112,7 +135,12 @@ def _add(
         y=[None],
         mode="markers",
         name=name,
-        marker={"symbol": f"circle{suffix}", "size": 9, "color": theme.NEUTRAL, "line": {"width": 1.8, "color": theme.NEUTRAL}},
+        marker={
+            "symbol": f"circle{suffix}",
+            "size": 9,
+            "color": theme.NEUTRAL,
+            "line": {"width": 1.8, "color": theme.NEUTRAL},
+        },
     )
 
 

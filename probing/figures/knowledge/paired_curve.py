@@ -30,10 +30,11 @@ def paired_curve(
     Names are at the ends of the lines. Grey: the majority answer; dotted in a model's colour: its swapped subject.
 
     Args:
-        points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference, difference_low,
-            difference_high, p_value``, shares of the facts that both were asked, and the yardsticks ``majority, base_swapped, swapped``
-            if they are defined; ``shuffled``, the share that the model's control with shuffled labels knows, if there is one; ``again_low``
-            and ``again_high``, the ends of what other trainings of the model's objective know; or the result of ``yardsticks.pair_above``.
+        points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference,
+            difference_low, difference_high, p_value``, shares of the facts that both were asked, and the yardsticks
+            ``majority, base_swapped, swapped`` if they are defined; ``shuffled``, the share that the model's control
+            with shuffled labels knows, if there is one; ``again_low`` and ``again_high``, the ends of what other
+            trainings of the model's objective know; or the result of ``yardsticks.pair_above``.
         k: the rank up to which a fact counts as known.
         base: name of the model compared with.
         model: name of the other.
@@ -46,7 +47,9 @@ def paired_curve(
         return theme.empty("No fact was asked of both models under these filters.")
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.62, 0.38], vertical_spacing=0.07)
     zero, last = yardsticks.zero_of(points), int(points["layer"].max())
-    ends = yardsticks.add_zero(figure, points, row=1) + yardsticks.add_levels(figure, points.assign(line=model), by={}, row=1)
+    ends = yardsticks.add_zero(figure, points, row=1) + yardsticks.add_levels(
+        figure, points.assign(line=model), by={}, row=1
+    )
     for name, prefix in ((base, "base_"), (model, "")):
         colour, shown = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
         lent = f"{prefix}swapped"
@@ -55,16 +58,29 @@ def paired_curve(
             words = theme.plain(shown), yardsticks.SWAPPED
             _line(figure, points, lent, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
             ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
-        theme.interval_band(figure, points["layer"], points[f"{prefix}low"] * 100, points[f"{prefix}high"] * 100, colour, row=1, col=1)
+        theme.interval_band(
+            figure, points["layer"], points[f"{prefix}low"] * 100, points[f"{prefix}high"] * 100, colour, row=1, col=1
+        )
         figure.add_scatter(
-            x=points["layer"], y=points[f"{prefix}value"] * 100, mode="lines+markers", cliponaxis=False, name=theme.plain(shown),
-            showlegend=False, line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
-            marker={"symbol": "circle-open" if name == base else "circle", "size": 8, "color": colour,
-                    "line": {"width": 1.5, "color": colour}},
+            x=points["layer"],
+            y=points[f"{prefix}value"] * 100,
+            mode="lines+markers",
+            cliponaxis=False,
+            name=theme.plain(shown),
+            showlegend=False,
+            line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
+            marker={
+                "symbol": "circle-open" if name == base else "circle",
+                "size": 8,
+                "color": colour,
+                "line": {"width": 1.5, "color": colour},
+            },
             customdata=[[name, int(layer)] for layer in points["layer"]],
             hovertext=[_hover(one, prefix, shown, zero) for one in points.to_dict("records")],
-            hovertemplate="%{hovertext}<extra></extra>", row=1, col=1,
-        )  # fmt: skip
+            hovertemplate="%{hovertext}<extra></extra>",
+            row=1,
+            col=1,
+        )
         ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, shown, colour))
     colour = colours.get(model, theme.NEUTRAL)
     if "shuffled" in points and points["shuffled"].notna().any():
@@ -87,8 +103,9 @@ def paired_curve(
         line={"color": colour, "width": 1.5},
         marker={"symbol": "diamond", "size": 9, "color": sure, "line": {"width": 1.5, "color": colour}},
         hovertext=[
-            f"layer {int(one.layer)}: {one.difference * 100:+.1f} points<br>95 % interval {one.difference_low * 100:+.1f} to "
-            f"{one.difference_high * 100:+.1f}" + (f"<br>McNemar p {p_words(one.p_value)}" if pd.notna(one.p_value) else "")
+            f"layer {int(one.layer)}: {one.difference * 100:+.1f} points<br>95 % interval"
+            f" {one.difference_low * 100:+.1f} to {one.difference_high * 100:+.1f}"
+            + (f"<br>McNemar p {p_words(one.p_value)}" if pd.notna(one.p_value) else "")
             for one in points.itertuples()
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -106,12 +123,22 @@ def paired_curve(
     figure.update_yaxes(title_text="difference, points", row=2, col=1)
     both = ("value", "low", "high", "base_value", "base_low", "base_high", "majority", "swapped", "base_swapped")
     signed = points.assign(zero="difference")
-    ranges = [yardsticks.extent(points, both, 100), yardsticks.extent(signed, ("difference", "difference_low", "difference_high"), 100)]
+    ranges = [
+        yardsticks.extent(points, both, 100),
+        yardsticks.extent(signed, ("difference", "difference_low", "difference_high"), 100),
+    ]
     return end_labels.write(figure, ends, ranges=ranges)
 
 
 def _line(
-    figure: go.Figure, points: pd.DataFrame, column: str, name: str, look: dict, *, opacity: float | None = None, hover: str = ""
+    figure: go.Figure,
+    points: pd.DataFrame,
+    column: str,
+    name: str,
+    look: dict,
+    *,
+    opacity: float | None = None,
+    hover: str = "",
 ) -> None:
     """A yardstick's line in the upper panel."""
     figure.add_scatter(
@@ -139,7 +166,10 @@ def _hover(one: dict, prefix: str, shown: str, zero: str) -> str:
         words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
     else:
         words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
-    return f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one.get(f'{prefix}n', one['n'])):,} facts"
+    return (
+        f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one.get(f'{prefix}n', one['n'])):,}"
+        " facts"
+    )
 
 
 def p_words(p: float) -> str:

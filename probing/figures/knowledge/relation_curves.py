@@ -12,18 +12,21 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
 
 
 def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
-    """One line per relation with its 95 % band and its name at the end; grey: its majority answer, dotted: its swapped subject.
+    """One line per relation with its 95 % band and its name at the end; grey: its majority answer, dotted: its swapped
+    subject.
 
     Args:
-        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty if they are not
-            defined. Or the result of ``yardsticks.above``. Relations beyond ``MAX_LINES`` are not drawn.
+        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty if they
+            are not defined. Or the result of ``yardsticks.above``. Relations beyond ``MAX_LINES`` are not drawn.
         k: the rank up to which a fact counts as known.
     """
     points = points.dropna(subset=["value"]).reset_index(drop=True)
     if points.empty:
         return theme.empty("No relation is chosen, or no facts are left under these filters.")
     figure = go.Figure()
-    points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MAX_LINES])].assign(line=points["relation"])
+    points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MAX_LINES])].assign(
+        line=points["relation"]
+    )
     names = {relation: str(label) for relation, label in zip(points["relation"], points["label"], strict=True)}
     ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=names)
     lent: list[EndLabel] = []
@@ -45,7 +48,9 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
     colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
     relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
     zero = yardsticks.zero_of(line)
-    theme.interval_band(figure, line["layer"], line["low"] * 100, line["high"] * 100, colour, label, legendgroup=relation)
+    theme.interval_band(
+        figure, line["layer"], line["low"] * 100, line["high"] * 100, colour, label, legendgroup=relation
+    )
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
             x=line["layer"],

@@ -50,15 +50,21 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
     for relation, line in lines.items():
         last = line.get(int(last_layer), math.nan)
         inner = [value for layer, value in line.items() if 1 <= layer < last_layer]
-        rows.append((relation, *named[relation], onset(line, int(last_layer)), last, max(inner) - last if inner else math.nan))
-    return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype({"onset": "Int64"})
+        rows.append(
+            (relation, *named[relation], onset(line, int(last_layer)), last, max(inner) - last if inner else math.nan)
+        )
+    return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype(
+        {"onset": "Int64"}
+    )
 
 
 def not_above_majority(points: pd.DataFrame) -> list[str]:
-    """Relations, by name, whose value at the last layer is not above their majority answer by the wider of its 95 % intervals.
+    """Relations, by name, whose value at the last layer is not above their majority answer by the wider of its 95 %
+    intervals.
 
     Args:
-        points: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if no majority answer is defined.
+        points: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if no majority answer
+            is defined.
     """
     if "above_majority_low" not in points:
         return []
@@ -99,12 +105,12 @@ def relation_map(
 ) -> go.Figure:
     """One row per relation, one column per layer, P@k as shade; every cell carries its relation and layer.
 
-    The scale is the same for all models, and the layers are aligned with those of ``layer_curve``. Differences are signed: blue above 0,
-    orange below. ``MARK`` marks the relations that ``not_above_majority`` finds.
+    The scale is the same for all models, and the layers are aligned with those of ``layer_curve``. Differences are
+    signed: blue above 0, orange below. ``MARK`` marks the relations that ``not_above_majority`` finds.
 
     Args:
-        points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the difference to the
-            yardstick with its interval and, with ``base``, ``base_value``; shares.
+        points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the
+            difference to the yardstick with its interval and, with ``base``, ``base_value``; shares.
         k: the rank up to which a fact counts as known.
         order: a key of ``ORDERS``; rows are ordered by the values in every mode.
         base: displayed name of the model whose value is subtracted; ``""`` for the values themselves.
@@ -135,7 +141,13 @@ def relation_map(
         _FURTHER,
     )
     place = dict(zip(rows, centres(ends), strict=True))
-    title = f"right answers, % (P@{k})" if not signed else f"beyond the {MODES[mode]}, points" if not base else f"minus {base}, points"
+    title = (
+        f"right answers, % (P@{k})"
+        if not signed
+        else f"beyond the {MODES[mode]}, points"
+        if not base
+        else f"minus {base}, points"
+    )
     figure = go.Figure()
     figure.add_heatmap(
         z=shades.values,
@@ -201,11 +213,18 @@ def _hover(one, base: str, mode: str) -> str:
     if base and mode == "value":
         lines.append(f"{theme.plain(base)}: {one.base_value * 100:.1f} %, difference {one.shade:+.1f} points")
     elif base:
-        lines.append(f"{one.base_value * 100:+.1f} points against its {MODES[mode]} in {theme.plain(base)}, difference {one.shade:+.1f}")
+        lines.append(
+            f"{one.base_value * 100:+.1f} points against its {MODES[mode]} in {theme.plain(base)}, difference"
+            f" {one.shade:+.1f}"
+        )
     if pd.notna(one.majority):
         lines.append(f"{MODES['majority']}: {one.majority * 100:.1f} %")
     if pd.notna(getattr(one, "swapped", None)):
-        matched = f", own subject on the same facts {one.matched * 100:.1f} %" if pd.notna(getattr(one, "matched", None)) else ""
+        matched = (
+            f", own subject on the same facts {one.matched * 100:.1f} %"
+            if pd.notna(getattr(one, "matched", None))
+            else ""
+        )
         lines.append(f"{MODES['swapped']}: {one.swapped * 100:.1f} %{matched}")
     if mode != "value":
         above = [getattr(one, f"above_{mode}{end}") * 100 for end in ("", "_low", "_high")]

@@ -1,4 +1,6 @@
-"""What each kind of fact lost: right answers of base and fine-tuned model, one row per relation, the worst loss first."""
+"""What each kind of fact lost: right answers of base and fine-tuned model, one row per relation, the worst loss
+first.
+"""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -17,12 +19,13 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
     """From base to fine-tuned model, with the share of known facts that was lost at the right.
 
     Args:
-        relations: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of the rows; those after
-            ``MAX_ROWS`` are not drawn. ``share_lost`` is empty where the base knows nothing; kept, lost and gained where only counts
-            are stored.
+        relations: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of
+            the rows; those after ``MAX_ROWS`` are not drawn. ``share_lost`` is empty where the base knows nothing;
+            kept, lost and gained where only counts are stored.
         base, model: displayed names.
         k: the rank up to which a fact counts as known.
-        fewest: relations of which the base knows fewer facts come last; a gap with these words is above the first of them.
+        fewest: relations of which the base knows fewer facts come last; a gap with these words is above the first of
+            them.
     """
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
@@ -38,24 +41,50 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         of = rows[(rows["value"] > rows["base_value"]) == gains]
         slopes = [(row.Index, end) for row in of.itertuples() for end in (row.base_value * 100, row.value * 100, None)]
         figure.add_scatter(
-            x=[end for _, end in slopes], y=[row for row, _ in slopes], mode="lines", line={"width": 3, "color": theme.faint(colour, 0.55)},
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+            x=[end for _, end in slopes],
+            y=[row for row, _ in slopes],
+            mode="lines",
+            line={"width": 3, "color": theme.faint(colour, 0.55)},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     hover = [_hover(row, base, model) for row in rows.itertuples()]
-    for name, column, colour, symbol in ((base, "base_value", theme.BASE, "circle-open"), (model, "value", theme.TUNED, "circle")):
+    for name, column, colour, symbol in (
+        (base, "base_value", theme.BASE, "circle-open"),
+        (model, "value", theme.TUNED, "circle"),
+    ):
         figure.add_scatter(
-            x=rows[column] * 100, y=rows.index, mode="markers", name=theme.plain(name), customdata=[[one] for one in rows["relation"]],
-            marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}}, hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
-        )  # fmt: skip
+            x=rows[column] * 100,
+            y=rows.index,
+            mode="markers",
+            name=theme.plain(name),
+            customdata=[[one] for one in rows["relation"]],
+            marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
+        )
     figure.add_scatter(
-        x=[121] * len(rows), y=rows.index, mode="text", textposition="middle left", textfont={"size": _SIZE}, showlegend=False,
-        text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
-        customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
-    )  # fmt: skip
+        x=[121] * len(rows),
+        y=rows.index,
+        mode="text",
+        textposition="middle left",
+        textfont={"size": _SIZE},
+        showlegend=False,
+        text=[
+            "" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %"
+            for one in rows["share_lost"]
+        ],
+        customdata=[[one] for one in rows["relation"]],
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+    )
     theme.apply(figure, height=int(_FRAME + _ROW * bottom))
     # The legend is a line above the heading of the numbers at the right.
-    figure.update_layout(margin={"t": 62, "r": 8}, legend={"y": 1 + 20 / (_ROW * bottom), "font_size": _SIZE}, hoverdistance=12)
+    figure.update_layout(
+        margin={"t": 62, "r": 8}, legend={"y": 1 + 20 / (_ROW * bottom), "font_size": _SIZE}, hoverdistance=12
+    )
     figure.update_xaxes(
         title_text=f"right answers, % (P@{k})",
         range=[-2, 121],
@@ -72,19 +101,37 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         showgrid=False,
     )
     figure.add_annotation(
-        x=1, xref="paper", y=1, yref="paper", xanchor="right", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
+        x=1,
+        xref="paper",
+        y=1,
+        yref="paper",
+        xanchor="right",
+        yanchor="bottom",
+        text="of known",
+        showarrow=False,
+        font_size=_SIZE,
+        yshift=2,
     )
     if gap is not None:
         words = f"fewer than {fewest:,} known facts"
         figure.add_annotation(
-            x=0, y=ends[gap] + 0.5, xanchor="left", text=words, showarrow=False, font={"size": _SIZE, "color": theme.NEUTRAL}
+            x=0,
+            y=ends[gap] + 0.5,
+            xanchor="left",
+            text=words,
+            showarrow=False,
+            font={"size": _SIZE, "color": theme.NEUTRAL},
         )
     return figure
 
 
 def _hover(row, base: str, model: str) -> str:
     lines = [f"<b>{theme.plain(row.label if pd.notna(row.label) else row.relation)}</b>, {int(row.n):,} facts"]
-    lines += [f"{theme.plain(name)}: {value * 100:.1f} %" for name, value in ((base, row.base_value), (model, row.value))]
+    lines += [
+        f"{theme.plain(name)}: {value * 100:.1f} %" for name, value in ((base, row.base_value), (model, row.value))
+    ]
     if pd.notna(row.kept):
-        lines.append(f"{int(row.kept):,} kept, {int(row.lost):,} lost, {int(row.gained):,} gained<br>click to see the lost facts")
+        lines.append(
+            f"{int(row.kept):,} kept, {int(row.lost):,} lost, {int(row.gained):,} gained<br>click to see the lost facts"
+        )
     return "<br>".join(lines)

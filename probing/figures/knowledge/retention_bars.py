@@ -21,7 +21,8 @@ _ROW, _FRAME = 34, 110
 
 
 def retention_bars(models: pd.DataFrame, *, k: int, labels: Mapping[str, str] | None = None) -> go.Figure:
-    """One bar per model, in per cent of the facts its base knows: kept, lost and, beyond 100 %, gained; in the order of the table.
+    """One bar per model, in per cent of the facts its base knows: kept, lost and, beyond 100 %, gained; in the order of
+    the table.
 
     Args:
         models: of ``reports.fine_tuning.all_models.all_models``.
@@ -51,15 +52,21 @@ def retention_bars(models: pd.DataFrame, *, k: int, labels: Mapping[str, str] | 
             insidetextfont={"color": theme.ink_on(colour), "size": 12},
             cliponaxis=False,
             customdata=[[row["model"], part] for row in of_part.to_dict("records")] if part != "now" else None,
-            hovertext=[_hover(row, part, share, called) for row, share in zip(of_part.to_dict("records"), shares, strict=True)],
+            hovertext=[
+                _hover(row, part, share, called) for row, share in zip(of_part.to_dict("records"), shares, strict=True)
+            ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     theme.apply(figure, height=_FRAME + _ROW * len(rows))
     figure.update_layout(barmode="stack", bargap=0.25, legend_traceorder="normal")
     figure.add_vline(x=100, line={"color": theme.YARDSTICK, "width": 1.2, "dash": "dash"})
-    most = max(float((rows["kept_share"].fillna(0) + rows["lost_share"].fillna(0) + rows["gained_share"].fillna(0)).max()), 1.0)
+    most = max(
+        float((rows["kept_share"].fillna(0) + rows["lost_share"].fillna(0) + rows["gained_share"].fillna(0)).max()), 1.0
+    )
     most = max(most, float(rows["now_share"].fillna(0).max()))
-    figure.update_xaxes(title_text=f"% of the facts that the base knows (rank ≤ {k})", ticksuffix=" %", range=[0, 100 * most + 3])
+    figure.update_xaxes(
+        title_text=f"% of the facts that the base knows (rank ≤ {k})", ticksuffix=" %", range=[0, 100 * most + 3]
+    )
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(rows.index),
@@ -76,4 +83,7 @@ def _hover(row: Mapping[Any, Any], part: str, share: float, called: Mapping[str,
     if part == "now":
         return f"{head}knows now {share:.1f} % as many as {called[row['base']]}; only counts are stored"
     known = int(row["kept"] + row["lost"])
-    return f"{head}{part}: {int(row[part]):,} facts, {share:.1f} % of the {known:,} that {called[row['base']]} knows<br>click to see them"
+    return (
+        f"{head}{part}: {int(row[part]):,} facts, {share:.1f} % of the {known:,} that {called[row['base']]}"
+        " knows<br>click to see them"
+    )

@@ -1,4 +1,6 @@
-"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia), with guessing baselines as marks."""
+"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia), with guessing baselines
+as marks.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +10,8 @@ import plotly.graph_objects as go
 
 from probing.figures import theme
 
-#: Column -> name in the legend and symbol. All models share one look: a mark is a property of the facts, not of a model's bar.
+#: Column -> name in the legend and symbol. All models share one look: a mark is a property of the facts, not of a
+#: model's bar.
 MARKS = {
     "majority": ("commonest answer", "diamond"),
     "swapped_last": ("last layer, blind guess", "circle"),
@@ -18,15 +21,23 @@ MARKS = {
 
 
 def total_bars(
-    totals: pd.DataFrame, *, k: int, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
+    totals: pd.DataFrame,
+    *,
+    k: int,
+    colours: Mapping[str, str],
+    names: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One bar per run: solid is known at the last layer, hatched only at an inner layer; the last layer's share follows its name.
+    """One bar per run: solid is known at the last layer, hatched only at an inner layer; the last layer's share follows
+    its name.
 
     Args:
-        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares in [0, 1]; the
-            guessing baselines, if they are measured: ``majority``, ``swapped_last`` and ``matched_last``, ``inner_own``,
-            ``inner_swapped`` and ``inner_n``; and ``seeds, seed_union``: what the union of that many re-trained heads of the last layer
-            knows.
+        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares
+            in [0, 1]; the
+            guessing baselines, if they are measured: ``majority``, ``swapped_last`` and ``matched_last``,
+                ``inner_own``,
+            ``inner_swapped`` and ``inner_n``; and ``seeds, seed_union``: what the union of that many re-trained heads
+            of the last layer knows.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
         names: probe set -> displayed name.
@@ -45,7 +56,9 @@ def total_bars(
         orientation="h",
         name="known at the last layer",
         marker={"color": bar_colours},
-        hovertemplate=[f"{bar}<br>last layer: {value:.1f} %<extra></extra>" for bar, value in zip(bars, last, strict=True)],
+        hovertemplate=[
+            f"{bar}<br>last layer: {value:.1f} %<extra></extra>" for bar, value in zip(bars, last, strict=True)
+        ],
     )
     figure.add_bar(
         y=bars,
@@ -58,7 +71,8 @@ def total_bars(
         },
         error_x=_whiskers(totals["total_low"] * 100, total, totals["total_high"] * 100),
         hovertemplate=[
-            f"{bar}<br>total: {row.total * 100:.1f} %<br>only at inner layers: {(row.total - row.last) * 100:.1f} % of the facts"
+            f"{bar}<br>total: {row.total * 100:.1f} %<br>only at inner layers: {(row.total - row.last) * 100:.1f} % of"
+            " the facts"
             + (f"<br>= {row.intermediate * 100:.0f} % of all that is known" if pd.notna(row.intermediate) else "")
             + "<extra></extra>"
             for bar, row in zip(bars, totals.itertuples(), strict=True)
@@ -73,22 +87,28 @@ def total_bars(
 
 
 def with_null(totals: pd.DataFrame) -> pd.DataFrame:
-    """The totals with ``inner_null``: the total if inner layers found the right word only as often as with a swapped subject.
+    """The totals with ``inner_null``: the total if inner layers found the right word only as often as with a swapped
+    subject.
 
-    The gain over the last layer is scaled by the number of facts found with a swapped subject per fact found with the own subject.
+    The gain over the last layer is scaled by the number of facts found with a swapped subject per fact found with the
+    own subject.
     """
     if "inner_own" not in totals:
         return totals
     own = pd.to_numeric(totals["inner_own"]).astype("float64")
     swapped = pd.to_numeric(totals["inner_swapped"]).astype("float64")
-    return totals.assign(inner_null=totals["last"] + (totals["total"] - totals["last"]) * (swapped / own).where(own > 0))
+    return totals.assign(
+        inner_null=totals["last"] + (totals["total"] - totals["last"]) * (swapped / own).where(own > 0)
+    )
 
 
 def _bar_names(rows: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
     """What distinguishes the bars."""
     said: dict[str, Mapping[str, str]] = {"probe_set": names, "model": labels, "head": {}}
     parts = _parts(rows)
-    return ["<br>".join(theme.plain(said[part].get(row[part], row[part])) for part in parts) for _, row in rows.iterrows()]
+    return [
+        "<br>".join(theme.plain(said[part].get(row[part], row[part])) for part in parts) for _, row in rows.iterrows()
+    ]
 
 
 def _parts(rows: pd.DataFrame) -> list[str]:
@@ -117,7 +137,10 @@ def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None
             mode="markers",
             name=name,
             marker={"symbol": symbol, **look},
-            hovertemplate=[f"{bar}<br>{_said(column, row)}<extra></extra>" for bar, (_, row) in zip(bars, totals.iterrows(), strict=True)],
+            hovertemplate=[
+                f"{bar}<br>{_said(column, row)}<extra></extra>"
+                for bar, (_, row) in zip(bars, totals.iterrows(), strict=True)
+            ],
         )
 
 
@@ -130,7 +153,10 @@ def _said(column: str, row: pd.Series) -> str:
         return f"last layer, with somebody else's name: {with_it}<br>the same facts with their own: {own}"
     if column == "inner_null":
         own, swapped, n = (f"{row[name]:,}" for name in ("inner_own", "inner_swapped", "inner_n"))
-        return f"of {n} facts that the last layer misses, inner layers find<br>{own} with their own name, {swapped} with somebody else's"
+        return (
+            f"of {n} facts that the last layer misses, inner layers find<br>{own} with their own name, {swapped} with"
+            " somebody else's"
+        )
     return f"union of {row['seeds']} heads of the last layer: {_share(row['seed_union'])}"
 
 
@@ -153,7 +179,9 @@ def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, An
 def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:
     """Writes each bar's number next to its name, where no mark, whisker or short bar covers it."""
     figure.update_yaxes(
-        tickmode="array", tickvals=bars, ticktext=[f"{bar}  <b>{number}</b>" for bar, number in zip(bars, numbers, strict=True)]
+        tickmode="array",
+        tickvals=bars,
+        ticktext=[f"{bar}  <b>{number}</b>" for bar, number in zip(bars, numbers, strict=True)],
     )
 
 

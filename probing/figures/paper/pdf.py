@@ -29,7 +29,8 @@ def pdf(figure: go.Figure, columns: Columns) -> bytes:
     """
     if command := missing():
         raise FigureError(
-            f"PDF needs the package kaleido and a Chrome browser on the server; this command installs what is missing: {command}"
+            "PDF needs the package kaleido and a Chrome browser on the server; this command installs what is missing:"
+            f" {command}"
         )
     drawn = sized(figure, columns)
     try:

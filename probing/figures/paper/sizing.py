@@ -1,4 +1,6 @@
-"""A figure at the width of one or two columns of a paper: text of 8 pt at final size, light, without anything that only a page needs."""
+"""A figure at the width of one or two columns of a paper: text of 8 pt at final size, light, without anything that only
+a page needs.
+"""
 
 import base64
 import html
@@ -56,7 +58,8 @@ def width(columns: Columns) -> int:
 def sized(figure: go.Figure, columns: Columns) -> go.Figure:
     """A copy of a figure for a paper.
 
-    Its width is 3.25 or 6.75 inches at 96 pixels per inch, its text has 8 pt there, and its colours are those of white paper. What answers
+    Its width is 3.25 or 6.75 inches at 96 pixels per inch, its text has 8 pt there, and its colours are those of white
+    paper. What answers
     a mouse is left out, as is the stamp: a paper has both in its caption.
 
     Args:
@@ -127,7 +130,11 @@ def legend_entries(content: dict[str, Any]) -> list[dict[str, Any]]:
         return []
     for trace in drawn:
         group = trace.get("legendgroup") or ""
-        if trace.get("showlegend", trace.get("type") != "heatmap") is False or not trace.get("name") or (group, trace["name"]) in groups:
+        if (
+            trace.get("showlegend", trace.get("type") != "heatmap") is False
+            or not trace.get("name")
+            or (group, trace["name"]) in groups
+        ):
             continue
         groups.add((group, trace["name"]))
         found.append(trace)
@@ -152,7 +159,17 @@ def _unseen(trace: dict[str, Any]) -> bool:
 
 def _still(trace: dict[str, Any]) -> dict[str, Any]:
     """The trace without what only a mouse asks for."""
-    of_mouse = ("hovertemplate", "hovertext", "hoverlabel", "hoveron", "customdata", "selected", "unselected", "selectedpoints", "ids")
+    of_mouse = (
+        "hovertemplate",
+        "hovertext",
+        "hoverlabel",
+        "hoveron",
+        "customdata",
+        "selected",
+        "unselected",
+        "selectedpoints",
+        "ids",
+    )
     kept = {name: value for name, value in trace.items() if name not in of_mouse}
     if trace.get("type", "scatter") == "scatter" and "text" not in trace.get("mode", ""):
         kept.pop("text", None)
@@ -202,14 +219,20 @@ def _scale(part: dict[str, Any], factor: float) -> None:
     """Scales lines, markers and caps in place; the width of a bar is in units of its axis."""
     for name in ("line", "marker", "error_x", "error_y", "pattern"):
         if isinstance(inner := part.get(name), dict):
-            inner.update({size: _times(inner[size], factor) for size in ("width", "size", "thickness") if size in inner})
+            inner.update(
+                {size: _times(inner[size], factor) for size in ("width", "size", "thickness") if size in inner}
+            )
             _scale(inner, factor)
 
 
 def _times(value: Any, factor: float) -> Any:
     if isinstance(value, int | float):
         return value * factor
-    return [_times(one, factor) for one in value] if hasattr(value, "__iter__") and not isinstance(value, str | dict) else value
+    return (
+        [_times(one, factor) for one in value]
+        if hasattr(value, "__iter__") and not isinstance(value, str | dict)
+        else value
+    )
 
 
 def _in_a_column(content: dict[str, Any]) -> None:
@@ -224,7 +247,17 @@ def _in_a_column(content: dict[str, Any]) -> None:
             trace["text"] = [one.rpartition("<br>")[0] or one if isinstance(one, str) else one for one in texts]
         if trace.get("type") == "heatmap" and trace.get("showscale") is not False:
             bar = trace.setdefault("colorbar", {})
-            bar.update(orientation="h", x=0, xanchor="left", y=1, yanchor="bottom", thickness=8, len=1, lenmode="fraction", ypad=0)
+            bar.update(
+                orientation="h",
+                x=0,
+                xanchor="left",
+                y=1,
+                yanchor="bottom",
+                thickness=8,
+                len=1,
+                lenmode="fraction",
+                ypad=0,
+            )
             bar.setdefault("title", {}).update(side="top")
     for _, axis in _axes(layout):
         if axis.get("ticktext") is not None:
@@ -244,7 +277,9 @@ def _end_labels(content: dict[str, Any]) -> None:
         end = (10 ** note["x"] if logarithmic else note["x"], note["y"])
         ends_here = []
         for trace in content["data"]:
-            here = (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (note["xref"], note["yref"]) and trace.get("fill") != "toself"
+            here = (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (note["xref"], note["yref"]) and trace.get(
+                "fill"
+            ) != "toself"
             points = zip(trace.get("x", ()), trace.get("y", ()), strict=False)
             if here and any(None not in point and math.dist(point, end) < 1e-6 for point in points):
                 ends_here.append(trace)
@@ -256,7 +291,9 @@ def _end_labels(content: dict[str, Any]) -> None:
 
 
 def _side_by_side(content: dict[str, Any]) -> None:
-    """Lays panels that stand in rows in a grid; only its outer axes have titles, and their labels where they are alike."""
+    """Lays panels that stand in rows in a grid; only its outer axes have titles, and their labels where they are
+    alike.
+    """
     layout = content["layout"]
     pairs = list(dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in content["data"]))
     panels = [(layout[x.replace("x", "xaxis")], layout[y.replace("y", "yaxis")]) for x, y in pairs]
@@ -269,7 +306,8 @@ def _side_by_side(content: dict[str, Any]) -> None:
             trace["xaxis"] = (trace.get("yaxis") or "y").replace("y", "x")
         pairs = [(y.replace("y", "x"), y) for _, y in pairs]
         panels = [
-            (layout.setdefault(x.replace("x", "xaxis"), _plain(panels[0][0])), y) for (x, _), (_, y) in zip(pairs, panels, strict=True)
+            (layout.setdefault(x.replace("x", "xaxis"), _plain(panels[0][0])), y)
+            for (x, _), (_, y) in zip(pairs, panels, strict=True)
         ]
         layout["shapes"] = [shape for shape in layout.get("shapes", ()) if shape.get("yref") != "paper"]
     abreast = 2 if len(panels) <= 4 else 3
@@ -285,10 +323,14 @@ def _side_by_side(content: dict[str, Any]) -> None:
         over = [
             note
             for note in layout["annotations"]
-            if note.get("yref") == "paper" and abs(note["y"] - y["domain"][1]) < 0.001 and start - 0.001 <= note["x"] <= start + 1 / abreast
+            if note.get("yref") == "paper"
+            and abs(note["y"] - y["domain"][1]) < 0.001
+            and start - 0.001 <= note["x"] <= start + 1 / abreast
         ]
         if not over and len(set(sides) - {""}) > 1:
-            over = [{"text": sides[place], "showarrow": False, "yanchor": "bottom", "xref": "paper", "font": {"size": TEXT}}]
+            over = [
+                {"text": sides[place], "showarrow": False, "yanchor": "bottom", "xref": "paper", "font": {"size": TEXT}}
+            ]
             layout["annotations"] += over
         for note in over:
             text = shortened(note["text"].partition("<br><span")[0], (wide + beside / 2) * width(1) * 0.78 - _GAP)
@@ -298,9 +340,15 @@ def _side_by_side(content: dict[str, Any]) -> None:
             if axis.get("ticktext") is None:
                 for name in ("dtick", "tickvals", "tickmode"):
                     axis.pop(name, None)
-        x.update(domain=[left, min(left + wide, 1)], showticklabels=place + abreast >= len(panels), automargin=row == rows - 1)
+        x.update(
+            domain=[left, min(left + wide, 1)],
+            showticklabels=place + abreast >= len(panels),
+            automargin=row == rows - 1,
+        )
         x.update(anchor=pairs[place][1], side="bottom", nticks=4, tickangle=0)
-        y.update(domain=[max(top - high, 0), top], showticklabels=not alike or column == 0, nticks=3, automargin=column == 0)
+        y.update(
+            domain=[max(top - high, 0), top], showticklabels=not alike or column == 0, nticks=3, automargin=column == 0
+        )
         y.update(anchor=pairs[place][0])
         x["title"]["text"] = below if (row, column) == (rows - 1, 0) else ""
         y["title"]["text"] = sides[0] if (row, column) == ((rows - 1) // 2, 0) and len(set(sides) - {""}) == 1 else ""
@@ -309,7 +357,9 @@ def _side_by_side(content: dict[str, Any]) -> None:
 
 
 def _heights(content: dict[str, Any], columns: Columns) -> None:
-    """Sets margins and height. In two columns the axes keep their height in pixels, by which names at the ends of lines are placed."""
+    """Sets margins and height. In two columns the axes keep their height in pixels, by which names at the ends of lines
+    are placed.
+    """
     layout = content["layout"]
     margin = {"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2, **layout.get("margin", {})}
     axes = max((layout.get("height") or 420) - _BELOW - margin["t"], 40)
@@ -324,7 +374,11 @@ def _heights(content: dict[str, Any], columns: Columns) -> None:
     layout["showlegend"] = bool(entries)
     if entries:
         margin["t"] = above + 4 + _legend(layout, entries, width(columns) - _GAP)
-    margin["b"] = _FOOT[columns] if any(name.startswith("x") and axis.get("visible", True) for name, axis in _axes(layout)) else _GAP
+    margin["b"] = (
+        _FOOT[columns]
+        if any(name.startswith("x") and axis.get("visible", True) for name, axis in _axes(layout))
+        else _GAP
+    )
     height = math.ceil(axes + margin["t"] + margin["b"])
     if columns == 1:
         height = min(height, int(HIGHEST * PER_INCH))
@@ -350,9 +404,11 @@ def _titled(axis: dict[str, Any], room: float) -> None:
 
 
 def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) -> float:
-    """Lays the legend out in columns above the axes and gives its height in pixels; names that are too long for a column are shortened.
+    """Lays the legend out in columns above the axes and gives its height in pixels; names that are too long for a
+    column are shortened.
 
-    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known only once drawn.
+    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known only once
+        drawn.
     """
     longest = max(long(one_line(trace["name"])) for trace in entries)
     abreast = max(min(int(room / (_SYMBOL + longest)), len(entries)), 1)
@@ -383,12 +439,19 @@ def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) 
 
 
 def _rows(content: dict[str, Any], name: str, height: float) -> None:
-    """Shortens the labels of a vertical axis to what a column leaves them; of rows lower than a line, every second or third has one."""
+    """Shortens the labels of a vertical axis to what a column leaves them; of rows lower than a line, every second or
+    third has one.
+    """
     layout = content["layout"]
     axis = layout[name]
     texts, places = axis.get("ticktext"), axis.get("tickvals")
     if texts is None or places is None:
-        names = [one for trace in content["data"] if trace.get("yaxis", "y") == name.replace("axis", "") for one in trace.get("y") or ()]
+        names = [
+            one
+            for trace in content["data"]
+            if trace.get("yaxis", "y") == name.replace("axis", "")
+            for one in trace.get("y") or ()
+        ]
         texts = places = list(dict.fromkeys(one for one in names if isinstance(one, str)))
     if places is None or not len(texts):
         return
@@ -397,7 +460,11 @@ def _rows(content: dict[str, Any], name: str, height: float) -> None:
     room = (1 - LEAST - 0.12) * layout["width"] - (_LINE + _GAP if axis["title"].get("text") else 0)
     step = math.ceil(0.95 * TEXT * len(texts) / max(height * (end - start), 1))
     short = [shortened(str(text).partition("  <b>")[0], room) for text in texts]
-    axis.update(tickmode="array", tickvals=list(places), ticktext=[text if place % step == 0 else "" for place, text in enumerate(short)])
+    axis.update(
+        tickmode="array",
+        tickvals=list(places),
+        ticktext=[text if place % step == 0 else "" for place, text in enumerate(short)],
+    )
 
 
 def long(text: object) -> float:
@@ -411,7 +478,9 @@ def one_line(text: object) -> str:
 
 
 def shortened(text: str, room: float) -> str:
-    """A text in one line; if it is wider than some pixels, what stands before its end, which may tell it from others, is left out."""
+    """A text in one line; if it is wider than some pixels, what stands before its end, which may tell it from others,
+    is left out.
+    """
     whole = html.unescape(one_line(text))
     short, kept = whole, len(whole)
     while kept > 3 and long(theme.plain(short)) > room:
@@ -424,7 +493,12 @@ def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
     """Pixels that titles of panels, and an axis on top, need above the axes."""
     found = 0.0
     for note in layout["annotations"]:
-        if note.get("yref") == "paper" and note.get("text") and note.get("yanchor") == "bottom" and note.get("y", 0) > 0.5:
+        if (
+            note.get("yref") == "paper"
+            and note.get("text")
+            and note.get("yanchor") == "bottom"
+            and note.get("y", 0) > 0.5
+        ):
             lines = len(lines_of(note["text"]))
             found = max(found, (note["y"] - 1) * axes + note.get("yshift", 0) + lines * _LINE + 2)
     for name, axis in _axes(layout):

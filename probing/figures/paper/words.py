@@ -1,4 +1,6 @@
-"""What the caption of a figure in a paper states: how to read the marks that the figure shows, how many values, and whose."""
+"""What the caption of a figure in a paper states: how to read the marks that the figure shows, how many values, and
+whose.
+"""
 
 import html
 import re
@@ -46,7 +48,8 @@ def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, da
     """The caption of a figure in plain text, of at most ``MOST`` words.
 
     Args:
-        words: how to read the figure, as on its page; sentences on the mouse and on marks that the figure lacks are left out.
+        words: how to read the figure, as on its page; sentences on the mouse and on marks that the figure lacks are
+            left out.
         filters: the selection, in words; what follows a semicolon is left out.
         table: the numbers of the figure.
         figure: as the page draws it.
@@ -84,7 +87,9 @@ def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, da
 
 
 def marks(figure: go.Figure) -> dict[str, list[str]]:
-    """The marks that a figure shows and that need an explanation -> names of what they stand for, of which there may be none."""
+    """The marks that a figure shows and that need an explanation -> names of what they stand for, of which there may be
+    none.
+    """
     found: dict[str, list[str]] = {}
     content = figure.to_plotly_json()
     for trace in content["data"]:
@@ -116,7 +121,9 @@ def _of_trace(trace: dict[str, Any]) -> Iterator[str]:
     if any((trace.get(name) or {}).get("visible", True) and trace.get(name) for name in ("error_x", "error_y")):
         yield "whisker"
     shapes = (marker.get("pattern") or {}).get("shape") or ""
-    if trace.get("type") == "bar" and any(one in "/\\x" for one in ([shapes] if isinstance(shapes, str) else shapes) if one):
+    if trace.get("type") == "bar" and any(
+        one in "/\\x" for one in ([shapes] if isinstance(shapes, str) else shapes) if one
+    ):
         yield "hatched"
     for symbol in _symbols(trace):
         yield from (mark for start, mark in _SYMBOLS.items() if re.match(rf"{start}(-|$)", symbol))

@@ -1,4 +1,6 @@
-"""How fine-tuning changed sentence probes: tasks by layers, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020)."""
+"""How fine-tuning changed sentence probes: tasks by layers, in points of accuracy (Figures 4 and 5 of Mosbach et al.
+2020).
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,8 +34,8 @@ def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
         kind: a key of ``KINDS``.
 
     Returns:
-        The rows of the kind's pooling with ``shown`` (points) and ``counts``: whether the change is significant and, if it is measured
-        against the same pooling of the base, greater than the control's.
+        The rows of the kind's pooling with ``shown`` (points) and ``counts``: whether the change is significant and, if
+        it is measured against the same pooling of the base, greater than the control's.
     """
     pooling, change, q = KINDS[kind]
     cells = changes[changes["pooling"] == pooling].dropna(subset=[change])
@@ -43,16 +45,24 @@ def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def change_map(
-    changes: pd.DataFrame, *, kind: str = "first", titles: Mapping[str, str] | None = None, model: str = "", base: str = ""
+    changes: pd.DataFrame,
+    *,
+    kind: str = "first",
+    titles: Mapping[str, str] | None = None,
+    model: str = "",
+    base: str = "",
 ) -> go.Figure:
-    """One row per task, one column per layer; blue: probes read more than from the base, orange: less, grey: the change does not count.
+    """One row per task, one column per layer; blue: probes read more than from the base, orange: less, grey: the change
+    does not count.
 
-    In the map against the base's mean-pooled probe a star marks the cells with q ≤ 0.05, as in the paper. In the others the number of a
-    change that counts is in brackets if it is of one seed only, and seeds of another model differ there by as much.
+    In the map against the base's mean-pooled probe a star marks the cells with q ≤ 0.05, as in the paper. In the others
+    the number of a change that counts is in brackets if it is of one seed only, and seeds of another model differ there
+    by as much.
 
     Args:
-        changes: one row per task, pooling and layer: ``task, pooling, layer, base_accuracy, accuracy, change, low, high, p, q,
-            mean_change, mean_q, control_change, inside_control`` and, if known, ``seed_low, seed_high, seed_range, within_seeds``; shares.
+        changes: one row per task, pooling and layer: ``task, pooling, layer, base_accuracy, accuracy, change, low,
+            high, p, q, mean_change, mean_q, control_change, inside_control`` and, if known, ``seed_low, seed_high,
+            seed_range, within_seeds``; shares.
         kind: a key of ``KINDS``.
         titles: task -> displayed name.
         model, base: displayed names.
@@ -65,7 +75,11 @@ def change_map(
     most = max(float(cells.loc[cells["counts"], "shown"].abs().max()) if cells["counts"].any() else 0.0, 1.0)
 
     def square(values: pd.Series) -> list[list[Any]]:
-        table = cells.assign(_value=values).pivot(index="task", columns="layer", values="_value").reindex(index=tasks, columns=layers)
+        table = (
+            cells.assign(_value=values)
+            .pivot(index="task", columns="layer", values="_value")
+            .reindex(index=tasks, columns=layers)
+        )
         return [[None if pd.isna(one) else one for one in row] for row in table.to_numpy(dtype=object)]
 
     figure = go.Figure()
@@ -135,11 +149,19 @@ def _number(one: Mapping[str, Any], kind: str) -> str:
 def _hover(one: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: str, base: str) -> str:
     model, base = theme.plain(model or "fine-tuned"), theme.plain(base or "base")
     place = f"layer {int(one['layer'])}{' (embeddings)' if one['layer'] == 0 else ''}"
-    lines = [f"<b>{theme.plain(titles.get(one['task'], one['task']))}</b>, {place}", f"{model}: {one['accuracy'] * 100:.1f} %"]
+    lines = [
+        f"<b>{theme.plain(titles.get(one['task'], one['task']))}</b>, {place}",
+        f"{model}: {one['accuracy'] * 100:.1f} %",
+    ]
     if kind == "base-mean":
         against = (one["accuracy"] - one["mean_change"]) * 100
-        lines += [f"{base}, first token: {one['base_accuracy'] * 100:.1f} %", f"{base}, mean of all tokens: {against:.1f} %"]
-        lines.append(f"first token of {model} against mean of {base}: {one['shown']:+.1f} points, q {_p(one['mean_q'])}")
+        lines += [
+            f"{base}, first token: {one['base_accuracy'] * 100:.1f} %",
+            f"{base}, mean of all tokens: {against:.1f} %",
+        ]
+        lines.append(
+            f"first token of {model} against mean of {base}: {one['shown']:+.1f} points, q {_p(one['mean_q'])}"
+        )
     else:
         lines.append(f"{base}: {one['base_accuracy'] * 100:.1f} %")
         lines.append(f"change {one['shown']:+.1f} points ({one['low'] * 100:+.1f} to {one['high'] * 100:+.1f})")
@@ -149,7 +171,9 @@ def _hover(one: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: 
         if pd.notna(one.get("seed_low")) and one["seed_low"] != one["seed_high"]:
             lines.append(f"seeds of fine-tuning: {one['seed_low'] * 100:+.1f} to {one['seed_high'] * 100:+.1f} points")
         elif one.get("within_seeds") is True:
-            lines.append(f"one seed only; two seeds of another model differ here by {one['seed_range'] * 100:.1f} points")
+            lines.append(
+                f"one seed only; two seeds of another model differ here by {one['seed_range'] * 100:.1f} points"
+            )
     return "<br>".join(lines)
 
 

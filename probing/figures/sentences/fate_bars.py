@@ -10,7 +10,8 @@ from probing.core.sentences.fates import FATES, NOT_FOUND
 from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
 
-#: A probe of the same cell: blue and green; another probe only: orange; none: hatched, because it is a limit of probes; undecided: grey.
+#: A probe of the same cell: blue and green; another probe only: orange; none: hatched, because it is a limit of probes;
+#: undecided: grey.
 FATE_COLOURS = dict(zip(FATES, ("#2C6FAE", "#44AA99", "#E3A53C", "#8A4F64", "#9AA0A6"), strict=True))
 #: Letters of a line of the legend: two names fit next to each other on a phone.
 _IN_LEGEND = 14
@@ -26,20 +27,29 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
     """
     shares = shares[shares["of"] > 0]
     if shares.empty:
-        return theme.empty("The base's probes beat the commonest answer nowhere, so no property could be lost, or no model has fates.")
+        return theme.empty(
+            "The base's probes beat the commonest answer nowhere, so no property could be lost, or no model has fates."
+        )
     rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
     figure = go.Figure()
     for fate in [one for one in FATES if shares.loc[shares["fate"] == one, "cells"].any()]:
         of_fate = shares[(shares["fate"] == fate) & (shares["cells"] > 0)]
         colour = FATE_COLOURS[fate]
-        words = [f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}" for one in of_fate.itertuples()]
+        words = [
+            f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}"
+            for one in of_fate.itertuples()
+        ]
         figure.add_bar(
             y=[rows.index((one.task, one.pooling)) for one in of_fate.itertuples()],
             x=of_fate["share"] * 100,
             orientation="h",
             name="<br>".join(textwrap.wrap(fate, _IN_LEGEND)),
             marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
-            | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_FOUND else {}),
+            | (
+                {"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}}
+                if fate == NOT_FOUND
+                else {}
+            ),
             text=of_fate["cells"].astype(str),
             textposition="inside",
             insidetextanchor="middle",

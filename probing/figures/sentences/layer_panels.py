@@ -25,19 +25,21 @@ def layer_panels(
     controls: Collection[str] = (),
     best: pd.DataFrame | None = None,
 ) -> go.Figure:
-    """One line per model and pooling; the first token is dashed, the mean solid. Bands are 95 % intervals, whiskers the range of seeds.
+    """One line per model and pooling; the first token is dashed, the mean solid. Bands are 95 % intervals, whiskers the
+    range of seeds.
 
     A point has the same height in all panels. Models of different depth are aligned by share of depth.
 
     Args:
-        points: one row per model, task, pooling and layer: ``model, task, pooling, layer, accuracy, low, high, majority, surface,
-            n_train, n_test`` and, with several seeds, ``seed_low, seed_high, seeds``; shares.
+        points: one row per model, task, pooling and layer: ``model, task, pooling, layer, accuracy, low, high,
+            majority, surface, n_train, n_test`` and, with several seeds, ``seed_low, seed_high, seeds``; shares.
         mode: a key of ``looks.MODES``.
         colours: model -> colour.
         labels: model -> displayed name.
         titles: task -> displayed name.
         controls: models that were trained further on their base's own text; their markers are open.
-        best: one row per task: ``task, model, pooling, layer, read``; that point is large, filled if it is read, and named in the title.
+        best: one row per task: ``task, model, pooling, layer, read``; that point is large, filled if it is read, and
+            named in the title.
     """
     points = points.dropna(subset=["accuracy"] if mode == "value" else ["accuracy", mode])
     if points.empty:
@@ -56,7 +58,9 @@ def layer_panels(
         cols=columns,
         vertical_spacing=_GAP / (height - _FRAME) if rows > 1 else 0,
         horizontal_spacing=0.09,
-        specs=[[{} if row * columns + column < len(tasks) else None for column in range(columns)] for row in range(rows)],
+        specs=[
+            [{} if row * columns + column < len(tasks) else None for column in range(columns)] for row in range(rows)
+        ],
     )
     middles, span = {}, 0.0
     for task, (row, col) in places.items():
@@ -64,7 +68,16 @@ def layer_panels(
         where: dict[str, Any] = {"row": row, "col": col}
         _levels(figure, of_task, float(points["x"].max()), mode, where)
         for (model, pooling), line in of_task.groupby(["model", "pooling"], sort=False):
-            _line(figure, line.sort_values("layer"), (str(model), str(pooling)), mode, colours, labels or {}, controls, where)
+            _line(
+                figure,
+                line.sort_values("layer"),
+                (str(model), str(pooling)),
+                mode,
+                colours,
+                labels or {},
+                controls,
+                where,
+            )
         second = "" if best is None else _best(figure, of_task, best[best["task"] == task], mode, colours, where)
         _title(figure, (titles or {}).get(task, task), second, where)
         low, high = _extent(of_task)
@@ -101,9 +114,18 @@ def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) 
     axis = figure.get_subplot(where["row"], where["col"])
     x, y = axis.xaxis.plotly_name.replace("axis", ""), axis.yaxis.plotly_name.replace("axis", "")
     figure.add_annotation(
-        name="title", text=f"<b>{theme.plain(name)}</b>{second and f'<br>{second}'}", x=0, xref=f"{x} domain", y=1, yref=f"{y} domain",
-        xanchor="left", yanchor="bottom", align="left", showarrow=False, font_size=12,
-    )  # fmt: skip
+        name="title",
+        text=f"<b>{theme.plain(name)}</b>{second and f'<br>{second}'}",
+        x=0,
+        xref=f"{x} domain",
+        y=1,
+        yref=f"{y} domain",
+        xanchor="left",
+        yanchor="bottom",
+        align="left",
+        showarrow=False,
+        font_size=12,
+    )
 
 
 def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, where: Mapping[str, int]) -> None:
@@ -159,9 +181,16 @@ def _line(
 
 
 def _best(
-    figure: go.Figure, of_task: pd.DataFrame, best: pd.DataFrame, mode: str, colours: Mapping[str, str], where: Mapping[str, int]
+    figure: go.Figure,
+    of_task: pd.DataFrame,
+    best: pd.DataFrame,
+    mode: str,
+    colours: Mapping[str, str],
+    where: Mapping[str, int],
 ) -> str:
-    """A large point at the layer that the development sentences chose; returns it in words. Others may be higher on the test sentences."""
+    """A large point at the layer that the development sentences chose; returns it in words. Others may be higher on the
+    test sentences.
+    """
     points = of_task.merge(best[["model", "pooling", "layer", "read"]], on=["model", "pooling", "layer"])
     if points.empty:
         return ""
@@ -175,7 +204,12 @@ def _best(
         legendgroup=one["model"],
         showlegend=False,
         cliponaxis=False,
-        marker={"symbol": "circle" if one["read"] else "circle-open", "size": 13, "color": colour, "line": {"width": 2, "color": colour}},
+        marker={
+            "symbol": "circle" if one["read"] else "circle-open",
+            "size": 13,
+            "color": colour,
+            "line": {"width": 2, "color": colour},
+        },
         hoverinfo="skip",
         **where,
     )

@@ -10,12 +10,17 @@ from probing.figures.sentences import looks
 
 
 def learning_lines(
-    points: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
+    points: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
 ) -> go.Figure:
     """One line per model and pooling over the number of training sentences, on a logarithmic axis; baselines are grey.
 
     Args:
-        points: one row per model, pooling and portion of one task, as for ``layer_panels``; ``layer`` is the layer that is probed.
+        points: one row per model, pooling and portion of one task, as for ``layer_panels``; ``layer`` is the layer that
+            is probed.
         colours: model -> colour.
         labels: model -> displayed name.
         controls: models that were trained further on their base's own text; their markers are open.
@@ -43,7 +48,9 @@ def learning_lines(
     for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
         line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
         name = (labels or {}).get(str(model), str(model))
-        theme.interval_band(figure, line["n_train"], line["drawn_low"], line["drawn_high"], colour, legendgroup=str(model))
+        theme.interval_band(
+            figure, line["n_train"], line["drawn_low"], line["drawn_high"], colour, legendgroup=str(model)
+        )
         figure.add_scatter(
             x=line["n_train"],
             y=line["value"],
@@ -54,7 +61,9 @@ def learning_lines(
             name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(str(pooling), str(pooling))}",
             line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(str(pooling), "solid")},
             marker=looks.marker(str(model), colour, controls, size=9),
-            hovertext=[looks.hover(one, name, "value", f"layer {int(one['layer'])}") for one in line.to_dict("records")],
+            hovertext=[
+                looks.hover(one, name, "value", f"layer {int(one['layer'])}") for one in line.to_dict("records")
+            ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     looks.legend(figure, points, colours, labels or {}, controls)

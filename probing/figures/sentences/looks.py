@@ -27,7 +27,8 @@ def less(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     """The points with ``value``, its intervals and the baselines in per cent, or in points above one of the baselines.
 
     Args:
-        points: ``accuracy, low, high, majority, surface`` and, if fine-tuning was repeated with other seeds, ``seed_low, seed_high``.
+        points: ``accuracy, low, high, majority, surface`` and, if fine-tuning was repeated with other seeds,
+            ``seed_low, seed_high``.
         mode: a key of ``MODES``. The baseline that is subtracted is treated as exact.
     """
     off = 0.0 if mode == "value" else points[mode]
@@ -72,15 +73,25 @@ def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
     ]
     if mode != "value":
         lines.append(f"accuracy {one['accuracy'] * 100:.1f} %")
-    beside = [f"{words} {one[column] * 100:.1f} %" for column, (words, _) in LEVELS.items() if pd.notna(one.get(column))]
+    beside = [
+        f"{words} {one[column] * 100:.1f} %" for column, (words, _) in LEVELS.items() if pd.notna(one.get(column))
+    ]
     lines.append(", ".join(beside))
     if pd.notna(one.get("seed_low")) and one.get("seeds", 1) > 1:
-        lines.append(f"{int(one['seeds'])} seeds of fine-tuning: {one['drawn_seed_low']:.1f} to {one['drawn_seed_high']:.1f}")
+        lines.append(
+            f"{int(one['seeds'])} seeds of fine-tuning: {one['drawn_seed_low']:.1f} to {one['drawn_seed_high']:.1f}"
+        )
     lines.append(f"trained on {int(one['n_train']):,} sentences, tested on {int(one['n_test']):,}")
     return "<br>".join(line for line in lines if line)
 
 
-def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], labels: Mapping[str, str], controls: Iterable[str]) -> None:
+def legend(
+    figure: go.Figure,
+    points: pd.DataFrame,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str],
+    controls: Iterable[str],
+) -> None:
     """One legend entry per model if there are several, one per pooling, and one per baseline, in place."""
     models = list(dict.fromkeys(points["model"]))
     for model in models if len(models) > 1 else ():
@@ -98,4 +109,11 @@ def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], 
     keys = [(POOLING_NAMES.get(one, one), DASHES.get(one, "solid"), colour) for one in dict.fromkeys(points["pooling"])]
     keys += [(name, dash, theme.YARDSTICK) for column, (name, dash) in LEVELS.items() if points[column].notna().any()]
     for name, dash, shade in keys:
-        figure.add_scatter(x=[None], y=[None], mode="lines", name=name, legendgroup=name, line={"color": shade, "width": 2, "dash": dash})
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="lines",
+            name=name,
+            legendgroup=name,
+            line={"color": shade, "width": 2, "dash": dash},
+        )

@@ -1,4 +1,6 @@
-"""Figures of the paper on fine-tuning and sentence-level probing with our numbers: a panel per task or measure, a line per model."""
+"""Figures of the paper on fine-tuning and sentence-level probing with our numbers: a panel per task or measure, a line
+per model.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -76,10 +78,24 @@ def reproduced_lines(
             )
         for (line, dashed), line_points in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
             name = (labels or {}).get(str(line), str(line)) + (", CLS" if dashed else "")
-            _add(figure, line_points.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)), drawn, row, named)
+            _add(
+                figure,
+                line_points.sort_values("x"),
+                (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)),
+                drawn,
+                row,
+                named,
+            )
         for line, line_stars in stars[stars["panel"] == panel].groupby("line", sort=False):
             name = (labels or {}).get(str(line), str(line)) + ", against the base's mean-pooling"
-            _add(figure, line_stars.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), None), drawn, row, named)
+            _add(
+                figure,
+                line_stars.sort_values("x"),
+                (name, colours.get(str(line), theme.NEUTRAL), None),
+                drawn,
+                row,
+                named,
+            )
     theme.apply(figure, height=height)
     figure.update_layout(margin_t=90, legend_y=1 + 40 / (height - _FRAME))
     for row in range(1, len(panels) + 1):
@@ -93,7 +109,9 @@ def reproduced_lines(
     return figure
 
 
-def _add(figure: go.Figure, rows: pd.DataFrame, look: tuple[str, str, bool | None], drawn: Drawn, row: int, named: set[str]) -> None:
+def _add(
+    figure: go.Figure, rows: pd.DataFrame, look: tuple[str, str, bool | None], drawn: Drawn, row: int, named: set[str]
+) -> None:
     """A line, or stars if it is neither solid nor dashed."""
     name, colour, dashed = look
     label, known = theme.plain(name), rows["low"].notna().any()
@@ -114,7 +132,11 @@ def _add(figure: go.Figure, rows: pd.DataFrame, look: tuple[str, str, bool | Non
         showlegend=name not in named,
         mode="markers" if dashed is None else "lines+markers",
         line={"color": colour, "width": 2.2, "dash": "dash" if dashed else "solid"},
-        marker={"size": 9 if dashed is None else 6, "symbol": "star-open" if dashed is None else "circle", "color": colour},
+        marker={
+            "size": 9 if dashed is None else 6,
+            "symbol": "star-open" if dashed is None else "circle",
+            "color": colour,
+        },
         error_y=whiskers if known and dashed is not None else None,
         hovertemplate=f"<b>{label}</b><br>%{{x}}: %{{y:{'+' if drawn.signed else ''}.2f}}<extra></extra>",
         row=row,

@@ -1,4 +1,6 @@
-"""What one token attends to: tokens downwards, layers to the right, the share as shade; and one number per head and layer."""
+"""What one token attends to: tokens downwards, layers to the right, the share as shade; and one number per head and
+layer.
+"""
 
 from collections.abc import Sequence
 
@@ -41,7 +43,12 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
     _layers(figure, len(shares))
     labels = [f"<b>{name}</b>" if place == marked else name for place, name in enumerate(names)]
     figure.update_yaxes(
-        tickmode="array", tickvals=places, ticktext=labels, range=[len(names) - 0.5, -0.5], showgrid=False, tickfont_size=12
+        tickmode="array",
+        tickvals=places,
+        ticktext=labels,
+        range=[len(names) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=12,
     )
     return figure
 
@@ -95,19 +102,33 @@ def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked
         )
     theme.apply(figure, height=_AROUND + _ROW * max(heads, 4))
     _layers(figure, layers)
-    figure.update_yaxes(title_text="head", dtick=1 if heads <= 16 else 2, range=[heads + 0.5, 0.5], showgrid=False, tickfont_size=12)
+    figure.update_yaxes(
+        title_text="head", dtick=1 if heads <= 16 else 2, range=[heads + 0.5, 0.5], showgrid=False, tickfont_size=12
+    )
     return figure
 
 
 def _layers(figure: go.Figure, last: int) -> None:
     # The title's distance is measured from the axis here, so it has to exceed the height of the labels.
     title = {"text": "layer", "standoff": 34}
-    figure.update_xaxes(title=title, dtick=1 if last <= 12 else 2 if last <= 28 else 4, range=[0.5, last + 0.5], showgrid=False)
+    figure.update_xaxes(
+        title=title, dtick=1 if last <= 12 else 2 if last <= 28 else 4, range=[0.5, last + 0.5], showgrid=False
+    )
 
 
 def _bar(title: str, form: str) -> dict:
     return {
-        "title": {"text": title, "side": "top", "font": {"size": 12}}, "orientation": "h", "thickness": 6, "len": 0.5, "x": 1,
-        "xanchor": "right", "y": 1.0, "yanchor": "bottom", "ypad": 0, "outlinewidth": 0, "tickformat": form, "nticks": 3,
+        "title": {"text": title, "side": "top", "font": {"size": 12}},
+        "orientation": "h",
+        "thickness": 6,
+        "len": 0.5,
+        "x": 1,
+        "xanchor": "right",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "ypad": 0,
+        "outlinewidth": 0,
+        "tickformat": form,
+        "nticks": 3,
         "tickfont": {"size": 12},
-    }  # fmt: skip
+    }

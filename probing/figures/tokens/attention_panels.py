@@ -38,7 +38,10 @@ def attention_panels(
         cols=2,
         vertical_spacing=60 / (height - _FRAME) if rows > 1 else 0,
         horizontal_spacing=0.14,
-        subplot_titles=[theme.plain(PANELS[measure][0] + (f", {PANELS[measure][1]}" if PANELS[measure][1] else "")) for measure in drawn],
+        subplot_titles=[
+            theme.plain(PANELS[measure][0] + (f", {PANELS[measure][1]}" if PANELS[measure][1] else ""))
+            for measure in drawn
+        ],
     )
     figure.update_annotations(font_size=12)
     last = int(values["layer"].max())
@@ -65,7 +68,11 @@ def attention_panels(
                 legendgroup=label,
                 mode="lines+markers",
                 showlegend=measure == drawn[0],
-                line={"color": colours.get(str(name), theme.NEUTRAL), "width": 2, "dash": dashes.get(str(name), "solid")},
+                line={
+                    "color": colours.get(str(name), theme.NEUTRAL),
+                    "width": 2,
+                    "dash": dashes.get(str(name), "solid"),
+                },
                 marker={"size": 6},
                 hovertemplate=f"<b>{label}</b><br>layer %{{x}}: %{{y:.3f}}<extra></extra>",
                 **where,
@@ -76,5 +83,7 @@ def attention_panels(
     figure.update_xaxes(dtick=1 if last <= 8 else 2 if last <= 16 else 4, range=[0.5, last + 0.5], showgrid=False)
     for column in (1, 2):
         if len(drawn) >= column:
-            figure.update_xaxes(title_text="layer", row=rows if (len(drawn) % 2 == 0 or column == 1) else rows - 1, col=column)
+            figure.update_xaxes(
+                title_text="layer", row=rows if (len(drawn) % 2 == 0 or column == 1) else rows - 1, col=column
+            )
     return figure

@@ -9,7 +9,9 @@ from probing.figures import theme
 from probing.figures.layer_lines import layer_lines
 
 
-def entropy_lines(layers: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str] | None = None) -> go.Figure:
+def entropy_lines(
+    layers: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str] | None = None
+) -> go.Figure:
     """Entropy by layer of several models, in nats.
 
     Args:

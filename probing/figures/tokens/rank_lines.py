@@ -41,7 +41,9 @@ def rank_lines(
     )
     figure.add_hline(y=10, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
     # On a logarithmic axis an annotation stands at the logarithm.
-    figure.add_annotation(text="rank 10", x=0, xref="x domain", y=1, xanchor="left", yanchor="bottom", showarrow=False, font_size=12)
+    figure.add_annotation(
+        text="rank 10", x=0, xref="x domain", y=1, xanchor="left", yanchor="bottom", showarrow=False, font_size=12
+    )
     if best:
         inner = lines[lines["layer"] >= 1].sort_values(["rank", "layer"]).drop_duplicates("name")
         figure.add_scatter(
@@ -57,7 +59,11 @@ def rank_lines(
 
 
 def run_rank_lines(
-    table: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
+    table: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
 ) -> go.Figure:
     """The rank of one fact's answer in several runs, a line a run; rings mark the layers where it stands best.
 
@@ -70,10 +76,13 @@ def run_rank_lines(
     runs = table[["model", "head"]].drop_duplicates()
     several = runs["head"].nunique() > 1
     names = {
-        (one.model, one.head): (labels or {}).get(one.model, one.model) + (f" · {one.head}" if several else "") for one in runs.itertuples()
+        (one.model, one.head): (labels or {}).get(one.model, one.model) + (f" · {one.head}" if several else "")
+        for one in runs.itertuples()
     }
     keys = list(zip(table["model"], table["head"], strict=True))
-    lines = pd.DataFrame({"name": [names[key] for key in keys], "layer": table["layer"], "rank": table["gold_rank"].astype("float64")})
+    lines = pd.DataFrame(
+        {"name": [names[key] for key in keys], "layer": table["layer"], "rank": table["gold_rank"].astype("float64")}
+    )
     own = None if several else {name: colours.get(model, theme.NEUTRAL) for (model, _), name in names.items()}
     dashes = None if several else {name: theme.line_dash(model in controls) for (model, _), name in names.items()}
     return rank_lines(lines, colours=own, dashes=dashes, best=True)

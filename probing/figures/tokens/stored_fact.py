@@ -59,8 +59,8 @@ def rank_table(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         rows: from ``store.knowledge.one_fact.fact_predictions``.
 
     Returns:
-        model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a swapped subject), gold_logp,
-        probability; ranks count from 1, what is not stored is empty.
+        model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a swapped subject),
+        gold_logp, probability; ranks count from 1, what is not stored is empty.
     """
     layers = rows[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]]
     layers = layers.assign(probability=[math.exp(value) for value in layers["gold_logp"]])

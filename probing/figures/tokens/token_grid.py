@@ -44,7 +44,8 @@ def token_grid(
     """A heat-map with the tokens written into its cells.
 
     Args:
-        tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1], and, if any are,
+        tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1], and,
+            if any are,
             ``framed``: whether it is the right answer or a followed word, which its spelling alone does not show.
         columns: how many places are shown.
         names: names of the columns if they are not the places of one list: ``place`` counts them from 1.
@@ -65,7 +66,12 @@ def token_grid(
         z=shade.values,
         x=list(shade.columns),
         y=list(shade.index),
-        colorscale=[[0, tint(0, dark=dark)], [LEAST, tint(0, dark=dark)], [LEAST, tint(LEAST, dark=dark)], [1, tint(1, dark=dark)]],
+        colorscale=[
+            [0, tint(0, dark=dark)],
+            [LEAST, tint(0, dark=dark)],
+            [LEAST, tint(LEAST, dark=dark)],
+            [1, tint(1, dark=dark)],
+        ],
         colorbar=_legend(last + 1, below=bool(names)),
         **look,
     )
@@ -73,18 +79,30 @@ def token_grid(
     if len(right):
         where = right.assign(right=1.0).pivot(index="layer", columns="place", values="right").reindex_like(shade)
         figure.add_heatmap(
-            z=where.values, x=list(where.columns), y=list(where.index), colorscale=[[0, RIGHT], [1, RIGHT]], showscale=False, **look
-        )  # fmt: skip
-    inks = [theme.ink_on(RIGHT if at in right.index else tint(share, dark=dark)) for at, share in tokens["probability"].items()]
+            z=where.values,
+            x=list(where.columns),
+            y=list(where.index),
+            colorscale=[[0, RIGHT], [1, RIGHT]],
+            showscale=False,
+            **look,
+        )
+    inks = [
+        theme.ink_on(RIGHT if at in right.index else tint(share, dark=dark))
+        for at, share in tokens["probability"].items()
+    ]
     figure.add_scatter(
         x=tokens["place"],
         y=tokens["layer"],
         mode="text",
         showlegend=False,
         text=[f"{_word(one.token)}<br>{percent(one.probability)}" for one in tokens.itertuples()],
-        customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
-        hovertemplate=f"{'' if rows else 'layer '}%{{y}}{'' if names else ', rank %{x}'}<br><b>%{{customdata[0]}}</b><br>"
-        "probability %{customdata[1]:.4f}<extra></extra>",
+        customdata=tokens[["token", "probability"]].map(
+            lambda value: theme.plain(value) if isinstance(value, str) else value
+        ),
+        hovertemplate=(
+            f"{'' if rows else 'layer '}%{{y}}{'' if names else ', rank %{x}'}<br><b>%{{customdata[0]}}</b><br>"
+            "probability %{customdata[1]:.4f}<extra></extra>"
+        ),
         textfont={"size": 12, "color": inks},
         cliponaxis=False,
     )
@@ -92,7 +110,10 @@ def token_grid(
     theme.apply(figure, height=_AROUND + (40 if names else 0) + ROW * (last + 1))
     if rows:
         figure.update_yaxes(
-            tickvals=list(range(len(rows))), ticktext=[theme.breakable(row) for row in rows], range=[len(rows) - 0.5, -0.5], showgrid=False
+            tickvals=list(range(len(rows))),
+            ticktext=[theme.breakable(row) for row in rows],
+            range=[len(rows) - 0.5, -0.5],
+            showgrid=False,
         )
     else:
         layer_axis.vertical(figure, last)
@@ -100,7 +121,9 @@ def token_grid(
     if ranks:
         _add_ranks(figure, ranks, columns, theme.plain(theme.shorten(ranked, _FITS)))
     if names:
-        figure.update_xaxes(tickvals=list(range(1, columns + 1)), ticktext=[theme.breakable(name, 12) for name in names], side="top")
+        figure.update_xaxes(
+            tickvals=list(range(1, columns + 1)), ticktext=[theme.breakable(name, 12) for name in names], side="top"
+        )
     return figure
 
 
@@ -131,11 +154,22 @@ def _legend(rows: int, *, below: bool) -> dict:
     pixel = 1 / (ROW * rows)
     where = {"y": -22 * pixel, "yanchor": "top"} if below else {"y": 1 + 4 * pixel, "yanchor": "bottom"}
     return {
-        "orientation": "h", "x": 0, "xanchor": "left", "xpad": 0, "ypad": 0, "thickness": 8, "len": 230, "lenmode": "pixels",
-        "outlinewidth": 0, "tickvals": [0, 0.5, 1], "ticktext": ["0 %", "50 %", "100 %"],
-        "tickfont": {"size": 12}, "ticks": "", "ticklabelposition": "outside bottom",
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "xpad": 0,
+        "ypad": 0,
+        "thickness": 8,
+        "len": 230,
+        "lenmode": "pixels",
+        "outlinewidth": 0,
+        "tickvals": [0, 0.5, 1],
+        "ticktext": ["0 %", "50 %", "100 %"],
+        "tickfont": {"size": 12},
+        "ticks": "",
+        "ticklabelposition": "outside bottom",
         **where,
-    }  # fmt: skip
+    }
 
 
 def _word(token: str) -> str:

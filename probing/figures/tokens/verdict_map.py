@@ -1,4 +1,6 @@
-"""Sentence probes' predictions for one sentence: tasks and poolings downwards, layers to the right; grey: the probe is at chance."""
+"""Sentence probes' predictions for one sentence: tasks and poolings downwards, layers to the right; grey: the probe is
+at chance.
+"""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -16,8 +18,9 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     """One cell per probe: its prediction and probability; the hue is the label, the shade the probe's confidence.
 
     Args:
-        verdicts: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` is the label's, ``p`` its
-            probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines of words.
+        verdicts: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` is the label's,
+            ``p`` its probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines
+            of words.
     """
     if verdicts.empty:
         return theme.empty("No probe was applied.")
@@ -25,7 +28,9 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     rows, last = list(dict.fromkeys(keys)), int(verdicts["layer"].max())
     titles = dict(zip(verdicts["task"], verdicts["title"], strict=True))
     floor = 1 / verdicts["classes"]
-    cells = verdicts.assign(place=[rows.index(key) for key in keys], sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1))
+    cells = verdicts.assign(
+        place=[rows.index(key) for key in keys], sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1)
+    )
     figure = go.Figure()
     for number in [None, *sorted(set(cells["number"]))]:
         of_number = cells[cells["chance"]] if number is None else cells[(cells["number"] == number) & ~cells["chance"]]
@@ -33,7 +38,9 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
             continue
         colour = theme.PALETTE[int(number or 0) % len(theme.PALETTE)]
         scale = [_GREY, _GREY] if number is None else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
-        square = of_number.pivot(index="place", columns="layer", values="sure").reindex(index=range(len(rows)), columns=range(last + 1))
+        square = of_number.pivot(index="place", columns="layer", values="sure").reindex(
+            index=range(len(rows)), columns=range(last + 1)
+        )
         figure.add_heatmap(
             z=square.astype(object).where(square.notna(), None).to_numpy().tolist(),
             x=list(range(last + 1)),
@@ -61,7 +68,12 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     figure.update_layout(hoverdistance=60, margin_t=38)
     layer_axis.horizontal(figure, last)
     figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=10
+        tickmode="array",
+        tickvals=list(range(len(rows))),
+        ticktext=names,
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=10,
     )
     return figure
 

@@ -1,4 +1,6 @@
-"""Attention of a model and of its base on one sentence, the distance between the two, repeated words, and minimal pairs."""
+"""Attention of a model and of its base on one sentence, the distance between the two, repeated words, and minimal
+pairs.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +50,8 @@ class OneModel:
         name: of the model.
         maps: (layers, heads, tokens, tokens) float32, from the last axis but one to the last.
         entropy: (layers, heads, tokens) of each token's attention, in nats.
-        shares: target -> (layers, heads, tokens), the attention of each token to ``first``, ``separator``, ``punctuation`` and ``self``.
+        shares: target -> (layers, heads, tokens), the attention of each token to ``first``, ``separator``,
+            ``punctuation`` and ``self``.
     """
 
     name: str
@@ -70,7 +73,8 @@ class SentenceAttention:
         tokens: word pieces, special ones included.
         own: attention of the model.
         before: attention of its base; None without a base.
-        distance: (layers, heads, tokens) earth mover's distance of each token's attention in both models, in tokens; None without a base.
+        distance: (layers, heads, tokens) earth mover's distance of each token's attention in both models, in tokens;
+            None without a base.
         variation: (layers, heads, tokens) total variation; None without a base.
         repeated: words that occur more than once.
     """
@@ -88,7 +92,8 @@ class SentenceAttention:
         return sum(one.nbytes for one in (self.own, self.before, self.distance, self.variation) if one is not None)
 
     def by_layer(self, token: int | None = 0, head: int | None = None) -> Iterator[tuple[str, str, np.ndarray]]:
-        """Measure, model and (layers,) values of layers 1..L: entropy, shares by target and, with a base, ``distance`` and ``variation``.
+        """Measure, model and (layers,) values of layers 1..L: entropy, shares by target and, with a base, ``distance``
+        and ``variation``.
 
         Args:
             token: the token that attends; None: mean over all.
@@ -119,7 +124,8 @@ def ask_attention(
         model: the model, kept ready.
         base: the model that it was fine-tuned from, kept ready.
         pair: the second sentence, if there is one.
-        pause: called before each pass and each layer's distances, when no model is in use; an error that it raises stops the computation.
+        pause: called before each pass and each layer's distances, when no model is in use; an error that it raises
+            stops the computation.
 
     Raises:
         PromptError: if there is no text, or it is too long.
@@ -136,13 +142,15 @@ def ask_attention(
     for reader in readers:
         if len(row) > reader.encoder.max_pieces:
             raise TooLong(
-                f"the text is {len(row)} word pieces long; {reader.encoder.name} takes at most {reader.encoder.max_pieces}",
+                f"the text is {len(row)} word pieces long; {reader.encoder.name} takes at most"
+                f" {reader.encoder.max_pieces}",
                 len(row),
                 reader.encoder.max_pieces,
             )
     if base is not None and base.encoder.tokenizer(*given, verbose=False)["input_ids"] != row:
         raise ModelError(
-            f"{model.encoder.name} and {base.encoder.name} split the sentence into different tokens, so they cannot be compared"
+            f"{model.encoder.name} and {base.encoder.name} split the sentence into different tokens, so they cannot be"
+            " compared"
         )
     kinds, models, states = model.kinds([row]), [], []
     for reader in readers:
@@ -173,7 +181,9 @@ def _one_model(name: str, maps: np.ndarray, separator: np.ndarray, punctuation: 
     return OneModel(name, maps.astype(np.float32), np.stack([entropy(layer) for layer in maps]), shares)
 
 
-def _between(measure: Callable[..., np.ndarray], own: OneModel, before: OneModel, pause: Callable[[], None]) -> np.ndarray:
+def _between(
+    measure: Callable[..., np.ndarray], own: OneModel, before: OneModel, pause: Callable[[], None]
+) -> np.ndarray:
     """(layers, heads, tokens) of a distance; layer by layer, to save memory."""
     found = []
     for ours, theirs in zip(own.maps, before.maps, strict=True):
@@ -182,7 +192,9 @@ def _between(measure: Callable[..., np.ndarray], own: OneModel, before: OneModel
     return np.stack(found)
 
 
-def _repeated(coded: BatchEncoding, tokens: Sequence[str], model: Attending, states: Sequence[np.ndarray]) -> Iterator[RepeatedWord]:
+def _repeated(
+    coded: BatchEncoding, tokens: Sequence[str], model: Attending, states: Sequence[np.ndarray]
+) -> Iterator[RepeatedWord]:
     """Words that occur more than once; the two sentences of a pair count as one text."""
     row, no_words, tokenizer = coded["input_ids"][0], model.no_words(), model.encoder.tokenizer
     of_words: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -196,16 +208,21 @@ def _repeated(coded: BatchEncoding, tokens: Sequence[str], model: Attending, sta
             of_words.setdefault(tuple(pieces), []).append(tuple(places))
     for found in of_words.values():
         if len(found) > 1:
-            text = "".join(one.removeprefix("##") for one, _ in token_texts(tokenizer, [tokens[place] for place in found[0]]))
+            text = "".join(
+                one.removeprefix("##") for one, _ in token_texts(tokenizer, [tokens[place] for place in found[0]])
+            )
             units = [unit_rows(np.stack([of_model[:, list(one)].mean(1) for one in found])) for of_model in states]
             alike = [mean_cosine(unit.sum(0), len(found)) for unit in units]
             yield RepeatedWord(text, tuple(found), alike[0], alike[1] if len(alike) > 1 else None)
 
 
-def pair_scores(pairs: Sequence[MinimalPair], encoder: Encoder, pause: Callable[[], None] = lambda: None) -> list[np.ndarray | PromptError]:
+def pair_scores(
+    pairs: Sequence[MinimalPair], encoder: Encoder, pause: Callable[[], None] = lambda: None
+) -> list[np.ndarray | PromptError]:
     """Log-probabilities of the good and of the bad word of each minimal pair, by the logit lens at layers 0..L.
 
-    Every piece of a word is masked, and the log-probabilities of its pieces are added. So words of several pieces are at a disadvantage.
+    Every piece of a word is masked, and the log-probabilities of its pieces are added. So words of several pieces are
+    at a disadvantage.
 
     Args:
         pairs: the pairs.
@@ -213,7 +230,8 @@ def pair_scores(pairs: Sequence[MinimalPair], encoder: Encoder, pause: Callable[
         pause: called between passes, when no model is in use; an error that it raises stops the computation.
 
     Returns:
-        (layers, 2) of each pair; or why it cannot be asked: a sentence is too long, or its pieces do not contain the word.
+        (layers, 2) of each pair; or why it cannot be asked: a sentence is too long, or its pieces do not contain the
+        word.
     """
     read: list[tuple[list[_Piece], list[_Piece]] | PromptError] = []
     for pair in pairs:
@@ -234,7 +252,11 @@ def pair_scores(pairs: Sequence[MinimalPair], encoder: Encoder, pause: Callable[
             layers.append(logp[index].double().cpu().numpy())
     score = dict(zip(pieces, np.stack(layers, axis=1), strict=True))
     return [
-        one if isinstance(one, PromptError) else np.stack([np.sum([score[piece] for piece in gap], axis=0) for gap in one], axis=1)
+        (
+            one
+            if isinstance(one, PromptError)
+            else np.stack([np.sum([score[piece] for piece in gap], axis=0) for gap in one], axis=1)
+        )
         for one in read
     ]
 
@@ -245,11 +267,15 @@ def _pieces(gap: Gap, encoder: Encoder) -> list[_Piece]:
     row, places = filled.ids, filled.own_pieces(0)
     if len(row) > encoder.max_pieces:
         raise TooLong(
-            f"the sentence is {len(row)} word pieces long; {encoder.name} takes at most {encoder.max_pieces}", len(row), encoder.max_pieces
+            f"the sentence is {len(row)} word pieces long; {encoder.name} takes at most {encoder.max_pieces}",
+            len(row),
+            encoder.max_pieces,
         )
     wanted = [row[place] for place in places]
     if not places or encoder.tokenizer.unk_token_id in wanted:
-        raise PromptError(f"{gap.word!r} is unknown to {encoder.name}, or one token with letters beside it; choose another word")
+        raise PromptError(
+            f"{gap.word!r} is unknown to {encoder.name}, or one token with letters beside it; choose another word"
+        )
     for place in places:
         row[place] = encoder.tokenizer.mask_token_id
     return [(tuple(row), place, token) for place, token in zip(places, wanted, strict=True)]

@@ -38,7 +38,8 @@ class Attending:
     """An encoder that returns its attention; it shares all weights with the encoder that it is made from."""
 
     def __init__(self, encoder: Encoder):
-        # transformers hooks a model's layers at its first pass. A copy made before that pass has the hooks twice or not at all.
+        # transformers hooks a model's layers at its first pass. A copy made before that pass has the hooks twice or not
+        # at all.
         all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
         body = sharing_copy(encoder.body)
         # Faster kernels do not return attention: they return an empty tuple and write one log line.
@@ -46,7 +47,9 @@ class Attending:
         self.encoder = replace(encoder, body=body)
         self.heads = int(body.config.num_attention_heads)
 
-    def read(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def read(
+        self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Maps and states, as ``Passed`` has them, of rows that all have the same length, so that nothing is padded.
 
         Args:
@@ -58,15 +61,25 @@ class Attending:
         """
         device = self.encoder.device
         ids = torch.tensor([list(row) for row in rows], device=device)
-        more = {"token_type_ids": torch.tensor([list(row) for row in types], device=device)} if types is not None else {}
+        more = (
+            {"token_type_ids": torch.tensor([list(row) for row in types], device=device)} if types is not None else {}
+        )
         with torch.inference_mode():
             output = self.encoder.body(
-                input_ids=ids, attention_mask=torch.ones_like(ids), output_attentions=True, output_hidden_states=True, **more
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                output_attentions=True,
+                output_hidden_states=True,
+                **more,
             )
         found = output.attentions or ()
         if len(found) != self.encoder.depth:
-            raise ModelError(f"{self.encoder.name} returned the attention of {len(found)} layers, expected {self.encoder.depth}")
-        return as_distributions(torch.stack(found).cpu().numpy()), torch.stack(output.hidden_states).double().cpu().numpy()
+            raise ModelError(
+                f"{self.encoder.name} returned the attention of {len(found)} layers, expected {self.encoder.depth}"
+            )
+        return as_distributions(torch.stack(found).cpu().numpy()), torch.stack(
+            output.hidden_states
+        ).double().cpu().numpy()
 
     def passes(self, rows: Sequence[Sequence[int]]) -> Iterator[Passed]:
         """All rows, batched by length; nothing is padded, so no number depends on other rows."""
@@ -91,7 +104,9 @@ class Attending:
 
 
 def batches_of_equal_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of the rows of each batch, shorter rows first: rows of one length, at most a few thousand tokens per batch."""
+    """Indices of the rows of each batch, shorter rows first: rows of one length, at most a few thousand tokens per
+    batch.
+    """
     of_length: dict[int, list[int]] = {}
     for number, length in enumerate(lengths):
         of_length.setdefault(length, []).append(number)
@@ -107,5 +122,7 @@ def _kinds_by_id(encoder: Encoder) -> tuple[np.ndarray, np.ndarray]:
     special = set(tokenizer.all_special_ids)
     separator = np.array([number == tokenizer.sep_token_id for number in range(len(tokens))])
     texts = [found.text.removeprefix("##") for found in token_texts(tokenizer, tokens)]
-    marks = [bool(text) and text != SPACE and not any(sign.isalnum() or sign.isspace() for sign in text) for text in texts]
+    marks = [
+        bool(text) and text != SPACE and not any(sign.isalnum() or sign.isspace() for sign in text) for text in texts
+    ]
     return separator, np.array([mark and number not in special for number, mark in enumerate(marks)])

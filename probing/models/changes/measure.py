@@ -1,4 +1,6 @@
-"""Compares attention and states of a model with those of its base on the same sentences, with one forward pass of each."""
+"""Compares attention and states of a model with those of its base on the same sentences, with one forward pass of
+each.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ _SHORTEST = 2
 
 @dataclass(frozen=True)
 class Value:
-    """A measure at a layer, with its interval; ``head`` is None for a measure of the whole layer, ``n`` counts sentences or words."""
+    """A measure at a layer, with its interval; ``head`` is None for a measure of the whole layer, ``n`` counts
+    sentences or words.
+    """
 
     measure: str
     layer: int
@@ -47,7 +51,11 @@ class Measured:
 
 
 def measure(
-    sentences: Sequence[str], encoder: Encoder, base: Encoder | None, seed: int = 0, passed: Callable[[int], object] | None = None
+    sentences: Sequence[str],
+    encoder: Encoder,
+    base: Encoder | None,
+    seed: int = 0,
+    passed: Callable[[int], object] | None = None,
 ) -> Measured:
     """Every measure of attention and states.
 
@@ -59,7 +67,8 @@ def measure(
         passed: called after each batch with its number of sentences.
 
     Raises:
-        ModelError: if the two models split sentences into different pieces, or differ in their number of layers or heads.
+        ModelError: if the two models split sentences into different pieces, or differ in their number of layers or
+            heads.
         TextError: if fewer than two sentences can be read.
     """
     if base:
@@ -68,10 +77,14 @@ def measure(
     longest = min(encoder.max_pieces, base.max_pieces) if base else encoder.max_pieces
     lengths = np.array([len(row) for row in coded["input_ids"]])
     kept = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= longest))
-    left_out = {"too long for the model": int((lengths > longest).sum()), "of one piece": int((lengths < _SHORTEST).sum())}
+    left_out = {
+        "too long for the model": int((lengths > longest).sum()),
+        "of one piece": int((lengths < _SHORTEST).sum()),
+    }
     if len(kept) < 2:
         raise TextError(
-            f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected 2 or more of at most {longest} pieces"
+            f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected 2 or more of at most"
+            f" {longest} pieces"
         )
     rows = [coded["input_ids"][number] for number in kept]
     own, before = Attending(encoder), Attending(base) if base else None
@@ -86,7 +99,9 @@ def measure(
     return Measured(tuple(taken.values(seed)), len(rows), {reason: n for reason, n in left_out.items() if n})
 
 
-def _pairs(own: Attending, before: Attending | None, rows: Sequence[Sequence[int]]) -> Iterator[tuple[Passed, Passed | None]]:
+def _pairs(
+    own: Attending, before: Attending | None, rows: Sequence[Sequence[int]]
+) -> Iterator[tuple[Passed, Passed | None]]:
     if before is None:
         yield from ((batch, None) for batch in own.passes(rows))
     else:
@@ -96,7 +111,8 @@ def _pairs(own: Attending, before: Attending | None, rows: Sequence[Sequence[int
 def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str], ids: Sequence) -> None:
     if base.tokenizer(list(sentences), verbose=False)["input_ids"] != ids:
         raise ModelError(
-            f"{encoder.name} and {base.name} split the sentences into different tokens, so they cannot be compared; name its base"
+            f"{encoder.name} and {base.name} split the sentences into different tokens, so they cannot be compared;"
+            " name its base"
         )
 
 
@@ -110,7 +126,9 @@ class _Taken:
         layers, hidden, count = own.encoder.layers, own.encoder.hidden, len(rows)
         self._attention: dict[str, np.ndarray] = {}
         shape = (layers, count, hidden)
-        self._pooled = {(name, which): np.empty(shape) for name in ("first", "mean") for which in range(2)} if compared else {}
+        self._pooled = (
+            {(name, which): np.empty(shape) for name in ("first", "mean") for which in range(2)} if compared else {}
+        )
         self._same_token = np.empty((layers, count))
 
     def add(self, batch: Passed, other: Passed | None) -> None:
@@ -123,7 +141,8 @@ class _Taken:
                 self._pooled["first", which][:, batch.numbers] = states[:, :, 0]
                 self._pooled["mean", which][:, batch.numbers] = states.mean(2)
             dot, squares, other_squares = (
-                (a * b).sum(-1) for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
+                (a * b).sum(-1)
+                for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
             )
             self._same_token[:, batch.numbers] = (dot / np.sqrt(squares * other_squares)).mean(-1)
         self.words.add(batch.numbers, batch.states)
@@ -142,7 +161,10 @@ class _Taken:
         if self._compared:
             yield from _rows_of("same-token-cosine", self._same_token, 0, None, seed)
             yield from self._alike()
-        for name, (n, ends) in (("self-similarity", self.words.self_similarity(seed)), ("anisotropy", self.words.anisotropy())):
+        for name, (n, ends) in (
+            ("self-similarity", self.words.self_similarity(seed)),
+            ("anisotropy", self.words.anisotropy()),
+        ):
             yield from (Value(name, layer, None, *three, n) for layer, three in enumerate(ends))
 
     def _alike(self) -> Iterator[Value]:
@@ -154,7 +176,9 @@ class _Taken:
                     found = jackknife(partial(alike, x, y), len(x))
                     if found is not None:
                         value, low, high = found
-                        yield Value(f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x))
+                        yield Value(
+                            f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x)
+                        )
 
 
 def _cka(x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:

@@ -1,7 +1,9 @@
-"""Masked language modelling before and after fine-tuning: cross-entropy of one head on any body, with layers replaced by the base's.
+"""Masked language modelling before and after fine-tuning: cross-entropy of one head on any body, with layers replaced
+by the base's.
 
-After Mosbach et al. (2020, section 5.2): the head is always the base's complete one, the bodies differ. A block's masks depend on its
-number and the seed alone. So all models with the same tokenizer, all epochs and all numbers of replaced layers predict the same tokens.
+After Mosbach et al. (2020, section 5.2): the head is always the base's complete one, the bodies differ. A block's masks
+depend on its number and the seed alone. So all models with the same tokenizer, all epochs and all numbers of replaced
+layers predict the same tokens.
 """
 
 import hashlib
@@ -69,10 +71,14 @@ class MaskedBlocks:
 
 
 def masked_blocks(
-    lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, blocks: int = BLOCKS, pieces: int = BLOCK_PIECES, seed: int = 0
+    lines: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    blocks: int = BLOCKS,
+    pieces: int = BLOCK_PIECES,
+    seed: int = 0,
 ) -> MaskedBlocks:
-    """Blocks of the concatenated lines, masked as in BERT's training: 15 % of the pieces, of which 80 % become the mask, 10 % another
-    token and 10 % stay unchanged.
+    """Blocks of the concatenated lines, masked as in BERT's training: 15 % of the pieces, of which 80 % become the
+    mask, 10 % another token and 10 % stay unchanged.
 
     Args:
         lines: of the text.
@@ -92,7 +98,8 @@ def masked_blocks(
     there = len(text) // inside
     if there < blocks:
         raise TextError(
-            f"the text gives {there} blocks of {pieces} pieces, expected {blocks}; ask for fewer ({spelled('blocks')}) or give more text"
+            f"the text gives {there} blocks of {pieces} pieces, expected {blocks}; ask for fewer ({spelled('blocks')})"
+            " or give more text"
         )
     numbers = np.sort(np.random.default_rng([seed, inside]).permutation(there)[:blocks])
     labels = np.empty((blocks, pieces), np.int64)
@@ -155,10 +162,11 @@ def replaced_cross_entropy(
     blocks: MaskedBlocks,
     passed: Callable[[], object] | None = None,
 ) -> np.ndarray:
-    """(n, blocks) sums of cross-entropy with n = 0..L layers of a fine-tuned body replaced by its base's, read by the base's head.
+    """(n, blocks) sums of cross-entropy with n = 0..L layers of a fine-tuned body replaced by its base's, read by the
+    base's head.
 
-    Computation that several n share is done once (``replaced_batch``). n = 0 is the fine-tuned model to the last bit. ``single``
-    replaces layer n alone.
+    Computation that several n share is done once (``replaced_batch``). n = 0 is the fine-tuned model to the last bit.
+    ``single`` replaces layer n alone.
 
     Raises:
         NotReplaceable: if the two do not fit, or share layers (ALBERT).
@@ -173,7 +181,9 @@ def replaced_cross_entropy(
 
 
 def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], object] | None = None) -> np.ndarray:
-    """(blocks,) sums of the base itself: the fine-tuned model after all layers and embeddings are replaced by the base's."""
+    """(blocks,) sums of the base itself: the fine-tuned model after all layers and embeddings are replaced by the
+    base's.
+    """
     found = []
     for some in blocks.batches():
         found.append(_sums(all_hidden_states(blocks.ids[some].tolist(), base)[-1], base.head, blocks, some))
@@ -190,5 +200,7 @@ def _sums(states: torch.Tensor, head: DecodingHead, blocks: MaskedBlocks, some: 
             at = torch.from_numpy(blocks.at[number])
             wanted = torch.from_numpy(blocks.labels[number])[at].to(row.device)
             logits = head(row[at.to(row.device)])
-            sums.append(float(torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none").double().sum()))
+            sums.append(
+                float(torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none").double().sum())
+            )
     return np.array(sums)

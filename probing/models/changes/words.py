@@ -32,7 +32,8 @@ class WordPlaces:
 
 
 def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int]) -> WordPlaces:
-    """The words of some of the encoded sentences, as the tokenizer splits them; words with the same pieces are the same word.
+    """The words of some of the encoded sentences, as the tokenizer splits them; words with the same pieces are the same
+    word.
 
     Args:
         coded: the output of the tokenizer.
@@ -63,7 +64,9 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
 
 
 class WordStates:
-    """Sums of the words' states of every layer, each scaled to length 1; the cosines of all pairs follow from these sums."""
+    """Sums of the words' states of every layer, each scaled to length 1; the cosines of all pairs follow from these
+    sums.
+    """
 
     def __init__(self, places: WordPlaces, layers: int, hidden: int):
         self._places = places
@@ -87,17 +90,22 @@ class WordStates:
                         self._any[word % GROUPS] += state
 
     def self_similarity(self, seed: int) -> tuple[int, list[tuple[float, float, float]]]:
-        """Number of words, and per layer the mean over words of the mean cosine of a word's states in its sentences, with intervals."""
+        """Number of words, and per layer the mean over words of the mean cosine of a word's states in its sentences,
+        with intervals.
+        """
         often = self._places.often
         if not len(often):
             return 0, []
         of_word = mean_cosine(self._sums, self._places.contexts[often][:, None])
         return len(often), [
-            (float(value), float(low), float(high)) for value, low, high in zip(*mean_intervals(of_word, seed), strict=True)
+            (float(value), float(low), float(high))
+            for value, low, high in zip(*mean_intervals(of_word, seed), strict=True)
         ]
 
     def anisotropy(self) -> tuple[int, list[tuple[float, float, float]]]:
-        """Number of words, and per layer the mean cosine of the states of two different words, each from one sentence, with intervals."""
+        """Number of words, and per layer the mean cosine of the states of two different words, each from one sentence,
+        with intervals.
+        """
         words = len(self._places.contexts)
         if words < 2 * GROUPS:
             return 0, []
@@ -105,7 +113,9 @@ class WordStates:
 
         def of_layer(layer: int):
             # The jackknife leaves out groups, so each group counts as one row here.
-            return jackknife(lambda kept: float(mean_cosine(self._any[kept, layer].sum(0), counted[kept].sum())), GROUPS)
+            return jackknife(
+                lambda kept: float(mean_cosine(self._any[kept, layer].sum(0), counted[kept].sum())), GROUPS
+            )
 
         return words, [of_layer(layer) for layer in range(self._any.shape[1])]
 

@@ -79,7 +79,8 @@ class PartArrays:
 
     Attributes:
         spans: the pieces of each span; one or two spans.
-        gold: (variants, targets, labels) bool; variant 0 has the task's labels, variant 1 those of the control task, if there is one.
+        gold: (variants, targets, labels) bool; variant 0 has the task's labels, variant 1 those of the control task, if
+            there is one.
         unknown: (targets,), number of gold labels that count and are missing from training.
         record: (targets,), number of each target's sentence, ascending.
         target: (targets,), each target's number among all targets of the part, including those that were left out.
@@ -110,7 +111,11 @@ class PartArrays:
 
 
 def part_arrays(
-    part: Part, states, labels: Sequence[str], variants: Sequence[Part] = (), counts: Callable[[str], bool] = lambda _: True
+    part: Part,
+    states,
+    labels: Sequence[str],
+    variants: Sequence[Part] = (),
+    counts: Callable[[str], bool] = lambda _: True,
 ) -> PartArrays:
     """The arrays of a part; targets without states are left out and counted.
 

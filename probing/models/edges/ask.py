@@ -42,7 +42,8 @@ def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray,
 
 
 def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarray:
-    """(layers, targets, labels): predictions of a task's probes for all targets of a sentence, the sigmoid of each label's logit.
+    """(layers, targets, labels): predictions of a task's probes for all targets of a sentence, the sigmoid of each
+    label's logit.
 
     Raises:
         As ``ask_sentence`` does.
@@ -53,9 +54,15 @@ def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarr
 
 
 def ask_sentence(
-    encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None = None, weights: str = ""
+    encoder: Encoder,
+    probes: Sequence[TaskProbes],
+    words: Sequence[str],
+    span1: Span,
+    span2: Span | None = None,
+    weights: str = "",
 ) -> list[SpanTrace]:
-    """Predictions of all tasks: one-span tasks for each chosen span, two-span tasks for the pair. The sentence is encoded once.
+    """Predictions of all tasks: one-span tasks for each chosen span, two-span tasks for the pair. The sentence is
+    encoded once.
 
     Tasks whose spans are single words are left out if a chosen span is longer.
 
@@ -72,8 +79,13 @@ def ask_sentence(
     """
     words, targets = [with_masks(word) for word in words], {1: [Target(span1, None, ())]}
     if span2 is not None:
-        targets = {1: [*targets[1], Target(span2, None, ())] if span2 != span1 else targets[1], 2: [Target(span1, span2, ())]}
-    fitting = [one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))]
+        targets = {
+            1: [*targets[1], Target(span2, None, ())] if span2 != span1 else targets[1],
+            2: [Target(span1, span2, ())],
+        }
+    fitting = [
+        one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))
+    ]
     answers = _answers(encoder, fitting, words, targets, weights or encoder.weights_id)
     return [
         SpanTrace(one.task, one.title, _spans(target), one.labels, answer.astype(np.float64), one.f1)
@@ -88,7 +100,11 @@ def _spans(target: Target) -> tuple[Span, ...]:
 
 
 def _answers(
-    encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], targets: Mapping[int, Sequence[Target]], weights: str
+    encoder: Encoder,
+    probes: Sequence[TaskProbes],
+    words: Sequence[str],
+    targets: Mapping[int, Sequence[Target]],
+    weights: str,
 ) -> list[list[np.ndarray]]:
     """(layers, labels) predictions of each task's probes for each target with as many spans as the task has.
 
@@ -98,13 +114,18 @@ def _answers(
         weights: identity of the encoder that the probes were trained on.
     """
     refuse_half_characters(" ".join(words), "the sentence", EdgeDataError)
-    for span in dict.fromkeys(span for of_number in targets.values() for target in of_number for span in _spans(target)):
+    for span in dict.fromkeys(
+        span for of_number in targets.values() for target in of_number for span in _spans(target)
+    ):
         if not 0 <= span[0] < span[1] <= len(words):
             raise EdgeDataError(
-                f"got the span {span[0]}-{span[1]} in a sentence of {len(words)} words; expected 0 <= start < end <= {len(words)}"
+                f"got the span {span[0]}-{span[1]} in a sentence of {len(words)} words; expected 0 <= start < end <="
+                f" {len(words)}"
             )
     if strange := [one for one in probes if one.weights != weights]:
-        raise ModelError(f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again")
+        raise ModelError(
+            f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again"
+        )
     if not probes:
         return []
     states, cut = sentence_states(words, encoder)
@@ -121,5 +142,7 @@ def _answers(
 def _batch(words: Sequence[str], targets: Sequence[Target], sentence: _Sentence) -> Batch:
     arrays = part_arrays(Part((Record(tuple(words), tuple(targets)),)), sentence, ())
     if len(arrays) < len(targets):
-        raise EdgeDataError(f"a chosen span cannot be probed ({next(iter(arrays.left_out))}); choose other words or a shorter sentence")
+        raise EdgeDataError(
+            f"a chosen span cannot be probed ({next(iter(arrays.left_out))}); choose other words or a shorter sentence"
+        )
     return batch_of(arrays, sentence.states, np.arange(len(targets)), torch.device("cpu"))

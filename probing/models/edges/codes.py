@@ -1,7 +1,8 @@
 """Online code: code length of the labels under probes that are trained on growing data (Voita and Titov 2020).
 
-The training part is split into portions. The first is sent with the uniform code, each further one with the probabilities of a probe
-that was trained on all portions before it. The code length is the sum. A probe that learns its labels from few targets has a short code.
+The training part is split into portions. The first is sent with the uniform code, each further one with the
+probabilities of a probe that was trained on all portions before it. The code length is the sum. A probe that learns its
+labels from few targets has a short code.
 """
 
 import itertools
@@ -40,7 +41,9 @@ class Codes:
 
 
 def portions_of(arrays: PartArrays) -> list[np.ndarray]:
-    """Sentences of each portion, in a fixed random order; portions end at the end of a sentence, and empty ones are left out."""
+    """Sentences of each portion, in a fixed random order; portions end at the end of a sentence, and empty ones are
+    left out.
+    """
     records = order_of(arrays.records(), 0)
     counts = np.array([len(arrays.of_records(np.array([record]))) for record in records])
     reached = np.cumsum(counts)
@@ -85,9 +88,13 @@ def online_codes(
     for number in range(1, len(portions)):
         before = np.sort(np.concatenate(portions[:number]))
         part = _only(data.train, data.train.of_records(before))
-        trained = train_probes(replace(data, train=part), keys, recipe, device, folder / f"portion-{number:02d}.safetensors", score)
+        trained = train_probes(
+            replace(data, train=part), keys, recipe, device, folder / f"portion-{number:02d}.safetensors", score
+        )
         now = data.train.of_records(np.sort(portions[number]))
-        for chosen, logits in answers(trained.flat.to(device), trained.shape, mask, data.train, data.train_states, now, device):
+        for chosen, logits in answers(
+            trained.flat.to(device), trained.shape, mask, data.train, data.train_states, now, device
+        ):
             gold = torch.from_numpy(data.train.gold[:1, chosen]).to(device).float()
             bits[:, number] += score.bits(logits, gold.expand_as(logits)).sum(1).double().cpu().numpy()
         if passed:
@@ -100,7 +107,13 @@ def _only(arrays: PartArrays, targets: np.ndarray) -> PartArrays:
     spans = []
     for span in arrays.spans:
         pieces, owners = span.of(targets)
-        spans.append(replace(span, starts=np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(targets)))]), pieces=pieces))
+        spans.append(
+            replace(
+                span,
+                starts=np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(targets)))]),
+                pieces=pieces,
+            )
+        )
     return replace(
         arrays,
         spans=tuple(spans),

@@ -149,7 +149,9 @@ def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
     largest = 2 ** (bits - 1) - 1
     scale = (np.abs(values).max(-1, keepdims=True) / largest).astype(np.float16)
     # A row whose scale is 0 in float16 is all zeros.
-    steps = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-largest, largest).astype(np.int8)
+    steps = (
+        np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-largest, largest).astype(np.int8)
+    )
     if bits == 8:
         return {name: np.ascontiguousarray(steps), name + _SCALE: scale}
     return {name + _PACKED: np.frombuffer(zlib.compress(steps.tobytes(), 9), np.uint8), name + _SCALE: scale}
@@ -158,7 +160,9 @@ def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
 def _read(name: str, arrays: Mapping[str, np.ndarray], form: tuple[int, ...]) -> np.ndarray:
     """Inverse of ``_stored``, as float32."""
     if name + _PACKED in arrays:
-        values = np.frombuffer(zlib.decompress(arrays[name + _PACKED].tobytes()), np.int8).reshape(form).astype(np.float32)
+        values = (
+            np.frombuffer(zlib.decompress(arrays[name + _PACKED].tobytes()), np.int8).reshape(form).astype(np.float32)
+        )
     else:
         values = arrays[name].astype(np.float32)
     return values * arrays[name + _SCALE].astype(np.float32) if name + _SCALE in arrays else values

@@ -1,7 +1,8 @@
 """Layer 0 of edge probing: embeddings of word pieces without their position.
 
-The authors' layer 0 is the word embedding after the embeddings' layer norm, without positions and token types (jiant, branch
-``ep_frozen_20190723``). ``hidden_states[0]`` of transformers has both, and a probe of dependencies reads positions from it.
+The authors' layer 0 is the word embedding after the embeddings' layer norm, without positions and token types (jiant,
+branch ``ep_frozen_20190723``). ``hidden_states[0]`` of transformers has both, and a probe of dependencies reads
+positions from it.
 """
 
 from operator import attrgetter
@@ -12,11 +13,12 @@ from transformers import PreTrainedModel
 from probing.core.errors import ModelError
 from probing.models.encoders.head import PARTS
 
-#: ESM scales its word embeddings by the share of tokens that its training left unmasked (Lin et al. 2022; transformers fixes the number).
+#: ESM scales its word embeddings by the share of tokens that its training left unmasked (Lin et al. 2022; transformers
+#: fixes the number).
 _NOT_MASKED_BY_ESM = 1 - 0.15 * 0.8
 _WORDS = "embeddings.word_embeddings"
-#: Model type -> the modules that turn token ids into layer 0, in order. A module with a question mark is skipped if the model lacks it
-#: (ELECTRA projects its embeddings only if their size differs from that of the states).
+#: Model type -> the modules that turn token ids into layer 0, in order. A module with a question mark is skipped if the
+#: model lacks it (ELECTRA projects its embeddings only if their size differs from that of the states).
 STEPS = {
     **dict.fromkeys(PARTS, (_WORDS, "embeddings.LayerNorm")),
     "albert": (_WORDS, "embeddings.LayerNorm", "encoder.embedding_hidden_mapping_in"),

@@ -1,7 +1,9 @@
-"""Many probes at once: the authors' probe with a leading axis, so that all layers, seeds and controls are one computation.
+"""Many probes at once: the authors' probe with a leading axis, so that all layers, seeds and controls are one
+computation.
 
-A probe (Tenney et al. 2019; jiant's ``edge_probing.py``): a scalar mix of layers (softmax weights times a scale); a projection with its own
-weights for each span; self-attentive pooling inside the span; an MLP with tanh, layer norm and dropout; one logit per label.
+A probe (Tenney et al. 2019; jiant's ``edge_probing.py``): a scalar mix of layers (softmax weights times a scale); a
+projection with its own weights for each span; self-attentive pooling inside the span; an MLP with tanh, layer norm and
+dropout; one logit per label.
 """
 
 import math
@@ -35,7 +37,11 @@ class ProbeKey:
 def keys_of(kinds: Sequence[str], labels: Sequence[str], seeds: Sequence[int], last: int) -> list[ProbeKey]:
     """Keys of all probes, in a fixed order."""
     return [
-        ProbeKey(kind, layer, which, seed) for seed in seeds for which in labels for kind in kinds for layer in layers_of_kind(kind, last)
+        ProbeKey(kind, layer, which, seed)
+        for seed in seeds
+        for which in labels
+        for kind in kinds
+        for layer in layers_of_kind(kind, last)
     ]
 
 
@@ -110,7 +116,9 @@ def mixing_weights(flat: torch.Tensor, shape: Shape, mask: torch.Tensor) -> tupl
     return torch.softmax(given["mix"] + mask, 1), given["gamma"][:, 0]
 
 
-def logits_of(flat: torch.Tensor, shape: Shape, mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None) -> torch.Tensor:
+def logits_of(
+    flat: torch.Tensor, shape: Shape, mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None
+) -> torch.Tensor:
     """Logits of the probes.
 
     Args:
@@ -145,8 +153,12 @@ def logits_of_parts(
     return torch.baddbmm(given["out.bias"], normed, given["out.weight"])
 
 
-def _pooled(projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor, owners: torch.Tensor, targets: int) -> torch.Tensor:
-    """Softmax of the scores inside each span, and the sum of its states with these weights: (probes, targets, width)."""
+def _pooled(
+    projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor, owners: torch.Tensor, targets: int
+) -> torch.Tensor:
+    """Softmax of the scores inside each span, and the sum of its states with these weights: (probes, targets,
+    width).
+    """
     if len(pieces) == targets:
         # Every span is one piece, so its weight is 1.
         return projected.index_select(1, pieces)
@@ -161,7 +173,9 @@ def _pooled(projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor,
 
 
 def dropout_of(keys: Sequence[ProbeKey], rate: float, targets: int, width: int, step: int) -> torch.Tensor | None:
-    """(probes, targets, width) dropout factors of one step; they depend on a probe's seed alone, not on the other probes."""
+    """(probes, targets, width) dropout factors of one step; they depend on a probe's seed alone, not on the other
+    probes.
+    """
     if rate == 0:
         return None
     seeds = sorted({key.seed for key in keys})

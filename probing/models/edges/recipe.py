@@ -14,7 +14,8 @@ BITS = (16, 8, 6)
 
 
 class EdgeRecipe(Frozen):
-    """Training settings of probes. The form of the probe, dropout, clipping and the loss are those of the authors' code (jiant).
+    """Training settings of probes. The form of the probe, dropout, clipping and the loss are those of the authors' code
+    (jiant).
 
     Attributes:
         width: of the projection and of the hidden layer.
@@ -27,15 +28,23 @@ class EdgeRecipe(Frozen):
 
     width: Annotated[int, Option("Width of a probe; the authors' is 256.", least=1)] = 256
     dropout: float = 0.3
-    learning_rate: Annotated[float, Option("Learning rate at the start; the authors' is 0.0001.", names=("--rate",))] = 1e-3
+    learning_rate: Annotated[
+        float, Option("Learning rate at the start; the authors' is 0.0001.", names=("--rate",))
+    ] = 1e-3
     batch: Annotated[int, Option("Sentences per step.", least=1)] = 32
     clip: float = 5.0
-    check_every: Annotated[int, Option("Steps from one check on the development part to the next; 0: half a pass.", least=0)] = 0
+    check_every: Annotated[
+        int, Option("Steps from one check on the development part to the next; 0: half a pass.", least=0)
+    ] = 0
     most_checks: Annotated[int, Option("Maximum number of checks of a probe.", least=1)] = 20
-    halve_after: Annotated[int, Option("Checks in a row without a better F1 that halve its learning rate.", least=1)] = 2
+    halve_after: Annotated[
+        int, Option("Checks in a row without a better F1 that halve its learning rate.", least=1)
+    ] = 2
     patience: Annotated[int, Option("Checks in a row without a better F1 that end a probe.", least=1)] = 5
     check_records: int = 5_000
-    states_dtype: Annotated[str, Option("Format of hidden states on disk: float16 or float32.", known=DTYPES)] = "float16"
+    states_dtype: Annotated[str, Option("Format of hidden states on disk: float16 or float32.", known=DTYPES)] = (
+        "float16"
+    )
 
     def check(self) -> None:
         """Raises an ``OptionError`` if no probe can be trained with a setting."""
@@ -45,7 +54,9 @@ class EdgeRecipe(Frozen):
         if not 0 <= self.dropout < 1:
             raise OptionError(f"got dropout {self.dropout}, expected at least 0 and less than 1")
         if not 0 < self.learning_rate < 1 or not self.clip > 0:
-            raise OptionError(f"got learning rate {self.learning_rate} and clip {self.clip}, expected both above 0 and a rate below 1")
+            raise OptionError(
+                f"got learning rate {self.learning_rate} and clip {self.clip}, expected both above 0 and a rate below 1"
+            )
 
     def canonical(self) -> str:
         """Canonical JSON."""

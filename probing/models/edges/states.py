@@ -1,4 +1,6 @@
-"""States of all layers at the word pieces of the tasks' spans: encoded once per sentence, kept on disk, read through memory maps."""
+"""States of all layers at the word pieces of the tasks' spans: encoded once per sentence, kept on disk, read through
+memory maps.
+"""
 
 import hashlib
 import json
@@ -26,7 +28,8 @@ TOKENS_A_BATCH = 4096
 ENOUGH_TOKENS = 1024
 #: Kept pieces per file, and so the maximum that a killed run computes again.
 PIECES_A_FILE = 1 << 15
-#: After this many bytes, the pages that were read are released; else mapped files would count as memory of this process.
+#: After this many bytes, the pages that were read are released; else mapped files would count as memory of this
+#: process.
 BYTES_HELD = 1 << 28
 
 
@@ -36,7 +39,8 @@ class Cut:
 
     Attributes:
         ids: token ids with special tokens, cut at the model's longest input.
-        first, last: for each word, its first piece and the one after its last, as positions in ``ids``; equal if it has none.
+        first, last: for each word, its first piece and the one after its last, as positions in ``ids``; equal if it has
+            none.
         beyond: number of the first word that does not fit completely into the model's longest input.
     """
 
@@ -58,7 +62,9 @@ def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]
     if not sentences:
         return []
     # A word keeps its space: byte-level pieces such as RoBERTa's differ between the start of a text and after a space.
-    texts = [[own_mask(f" {word}" if place else word, encoder) for place, word in enumerate(words)] for words in sentences]
+    texts = [
+        [own_mask(f" {word}" if place else word, encoder) for place, word in enumerate(words)] for words in sentences
+    ]
     coded = encoder.tokenizer(texts, is_split_into_words=True, truncation=False, verbose=False)
     found = []
     for number, words in enumerate(sentences):
@@ -95,7 +101,9 @@ class WordStates:
         self.starts = np.cumsum([0, *(len(file) for file in self.files)])
         self._places = places
         self._held = 0
-        sums = sum(np.linalg.norm(block.astype(np.float32), axis=2).sum(0, dtype=np.float64) for block in self._blocks())
+        sums = sum(
+            np.linalg.norm(block.astype(np.float32), axis=2).sum(0, dtype=np.float64) for block in self._blocks()
+        )
         self.norms = np.asarray(sums) / max(1, int(self.starts[-1]))
 
     @property
@@ -159,7 +167,8 @@ def word_states(
 ) -> WordStates:
     """States at the words inside spans, from the cache if they are in it.
 
-    The encoder runs once per distinct sentence that has a target. States on disk are not computed again, also after a killed run.
+    The encoder runs once per distinct sentence that has a target. States on disk are not computed again, also after a
+    killed run.
 
     Args:
         records: the records of all tasks on these sentences.
@@ -178,7 +187,13 @@ def word_states(
     kept = {name: _pieces_of_words(cuts[name], asked[name][1]) for name in order}
     order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(kept[name])]
     decides = json.dumps(
-        [VERSION, encoder.weights_id, encoder.configuration, dtype, [[name, [int(piece) for piece in kept[name]]] for name in order]]
+        [
+            VERSION,
+            encoder.weights_id,
+            encoder.configuration,
+            dtype,
+            [[name, [int(piece) for piece in kept[name]]] for name in order],
+        ]
     )
     fingerprint = hashlib.sha256(decides.encode()).hexdigest()[:16]
     home = folder / f"{joint_weights_id(encoder.weights_id, encoder.configuration)[:16]}-{fingerprint}"
@@ -206,7 +221,9 @@ def word_states(
 
 def _pieces_of_words(cut: Cut, words: set[int]) -> np.ndarray:
     """Positions of all pieces of some words, ascending."""
-    return np.array(sorted({piece for word in words for piece in range(cut.first[word], cut.last[word])}), dtype=np.int64)
+    return np.array(
+        sorted({piece for word in words for piece in range(cut.first[word], cut.last[word])}), dtype=np.int64
+    )
 
 
 def _groups(order: Sequence[str], kept: Mapping[str, np.ndarray]) -> list[list[str]]:
@@ -221,7 +238,9 @@ def _groups(order: Sequence[str], kept: Mapping[str, np.ndarray]) -> list[list[s
     return groups
 
 
-def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np.ndarray], encoder: Encoder, dtype: str) -> np.ndarray:
+def _encode(
+    group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np.ndarray], encoder: Encoder, dtype: str
+) -> np.ndarray:
     """(pieces, layers, hidden) of one group of sentences, in their order."""
     starts = np.cumsum([0, *(len(kept[name]) for name in group)])
     pieces = np.empty((starts[-1], encoder.layers, encoder.hidden), dtype)
@@ -239,6 +258,7 @@ def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np
                     pieces[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
     if not np.isfinite(pieces).all():
         raise ModelError(
-            f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32 ({spelled('states_dtype')})"
+            f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32"
+            f" ({spelled('states_dtype')})"
         )
     return pieces

@@ -1,4 +1,6 @@
-"""Predictions of probes for every target of a part: counts by label, and the trace of each target through the layers."""
+"""Predictions of probes for every target of a part: counts by label, and the trace of each target through the
+layers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +34,9 @@ class Traces:
     p: np.ndarray
 
 
-def probabilities(trained: Trained, chosen: Sequence[int], arrays: PartArrays, states: States, device: torch.device) -> np.ndarray:
+def probabilities(
+    trained: Trained, chosen: Sequence[int], arrays: PartArrays, states: States, device: torch.device
+) -> np.ndarray:
     """(probes, targets, labels) float32 probabilities of some probes for all targets of a part."""
     layers = states.layers
     mask = mask_of([trained.keys[number] for number in chosen], layers).to(device)

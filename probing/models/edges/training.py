@@ -1,4 +1,6 @@
-"""Trains many probes at once; each has its own learning rate, patience and best checkpoint, and drops out when it stops."""
+"""Trains many probes at once; each has its own learning rate, patience and best checkpoint, and drops out when it
+stops.
+"""
 
 import contextlib
 import math
@@ -99,8 +101,8 @@ def train_probes(
         keys: the probes.
         recipe: settings of the training.
         device: device of the training.
-        checkpoint: file that keeps the training after each evaluation, so that a killed run resumes with the same result to the
-            byte; None keeps none.
+        checkpoint: file that keeps the training after each evaluation, so that a killed run resumes with the same
+            result to the byte; None keeps none.
         score: the loss, and the score that stops a probe; None is binary cross-entropy and micro F1.
         passed: called at each evaluation with the number of steps and their maximum.
 
@@ -146,7 +148,9 @@ def train_probes(
     numbers = state.numbers
     steps = np.where(numbers["stopped"], numbers["checks"] * every, state.step)
     stopped = numbers["stopped"] & (numbers["checks"] < recipe.most_checks)
-    return Trained(tuple(keys), shape, state.best, steps, numbers["best_step"], numbers["best_score"], numbers["rate"], stopped)
+    return Trained(
+        tuple(keys), shape, state.best, steps, numbers["best_step"], numbers["best_score"], numbers["rate"], stopped
+    )
 
 
 def _begin(keys: Sequence[ProbeKey], shape: Shape, recipe: EdgeRecipe) -> _State:
@@ -177,13 +181,16 @@ class _Live:
 
 
 def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
-    flat, first, second, highest = (getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest"))
+    flat, first, second, highest = (
+        getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")
+    )
     return _Live(flat, first, second, highest, torch.empty_like(flat))
 
 
 @torch.no_grad()
 def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
-    """One step of Adam with amsgrad; each probe's gradient is clipped by its own norm (as in ``torch.nn.utils.clip_grad_norm_``).
+    """One step of Adam with amsgrad; each probe's gradient is clipped by its own norm (as in
+    ``torch.nn.utils.clip_grad_norm_``).
 
     On a CPU the parameters are updated in blocks of one probe, so that a block stays in the processor's cache.
     """
@@ -209,7 +216,9 @@ def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
 
 
 def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
-    """Records an evaluation on the development part: a better checkpoint is kept, else learning rate and patience decrease."""
+    """Records an evaluation on the development part: a better checkpoint is kept, else learning rate and patience
+    decrease.
+    """
     for name in ("flat", "first", "second", "highest"):
         getattr(state, name)[active] = getattr(live, name).detach().cpu()
     numbers = state.numbers

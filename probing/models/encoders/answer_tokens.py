@@ -23,12 +23,14 @@ from probing.models.encoders.masked_prompts import Filled, fill_gaps, masked_row
 _Answer = tuple[int | str, list[int], Filled]
 
 
-def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None) -> list[int | str]:
+def one_token_ids(
+    prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None
+) -> list[int | str]:
     """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
 
-    The tokenizer encodes the prompt with the word in place of the mask and returns the characters of each token. The word is
-    one token if a single token covers it, with at most the space before it, and the other tokens are those that the model is asked.
-    So casing, leading spaces and underscores are left to the tokenizer.
+    The tokenizer encodes the prompt with the word in place of the mask and returns the characters of each token. The
+    word is one token if a single token covers it, with at most the space before it, and the other tokens are those that
+    the model is asked. So casing, leading spaces and underscores are left to the tokenizer.
 
     Args:
         prompts: texts with a ``[MASK]``.
@@ -78,7 +80,9 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
         elif len(row) > encoder.max_pieces:
             found[n] = TOO_LONG
         else:
-            found[n] = SUBJECT_UNKNOWN if _subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
+            found[n] = (
+                SUBJECT_UNKNOWN if _subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
+            )
     return found
 
 
@@ -89,7 +93,9 @@ def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: in
     """
     if unknown not in row and fact.about.isascii():
         return False
-    spans = [found.span() for found in re.finditer(re.escape(fact.about), filled.text, re.IGNORECASE)] or [(0, len(filled.text))]
+    spans = [found.span() for found in re.finditer(re.escape(fact.about), filled.text, re.IGNORECASE)] or [
+        (0, len(filled.text))
+    ]
     tokens = [filled.ids[n] for span in spans for n in filled.pieces(*span)]
     return not tokens or unknown in tokens
 
@@ -97,6 +103,8 @@ def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: in
 def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:
     """The facts that the model can be asked, with the token id of each answer; other facts are counted by reason."""
     answers = answer_ids(facts.facts, encoder)
-    reasons = {id(fact): answer if isinstance(answer, str) else None for fact, answer in zip(facts.facts, answers, strict=True)}
+    reasons = {
+        id(fact): answer if isinstance(answer, str) else None for fact, answer in zip(facts.facts, answers, strict=True)
+    }
     kept = restrict(facts, lambda fact: reasons[id(fact)])
     return kept, [answer for answer in answers if isinstance(answer, int)]

@@ -1,4 +1,6 @@
-"""Opens encoders, with the base that they are compared with, and finds their heads by registry name, hub id or folder."""
+"""Opens encoders, with the base that they are compared with, and finds their heads by registry name, hub id or
+folder.
+"""
 
 import shlex
 from collections.abc import Mapping
@@ -58,7 +60,8 @@ def open_encoder(
     """Loads a model by registry name, hub id or folder, with its base's head if it has no own one.
 
     Raises:
-        ModelError: if it cannot be loaded, the base that is named does not exist, or it is not the one that it was fine-tuned from.
+        ModelError: if it cannot be loaded, the base that is named does not exist, or it is not the one that it was
+            fine-tuned from.
         HeadError: if it has no head and no base is known.
     """
     entry = find_entry(model, base, name, revision)
@@ -72,7 +75,9 @@ def open_encoder(
         known = [one.name for one in read_registry().models]
         if model in known or "/" in model or not isinstance(error.__cause__, HUB_ERRORS):
             raise
-        raise ModelError(f"{model!r} is neither a name of the registry ({', '.join(known)}) nor a folder; {error}") from error
+        raise ModelError(
+            f"{model!r} is neither a name of the registry ({', '.join(known)}) nor a folder; {error}"
+        ) from error
 
 
 def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float32, options: str = "") -> Encoder:
@@ -99,7 +104,8 @@ def open_models(model: str, base: str | None, device: str, name: str | None, rev
     """A model and its base, if it has one.
 
     Raises:
-        ModelError: if one of them cannot be loaded, or the base is not the one that was fine-tuned, has another shape, or the model's name.
+        ModelError: if one of them cannot be loaded, or the base is not the one that was fine-tuned, has another shape,
+            or the model's name.
         HeadError: if the model has no head and no base is known.
     """
     entry = find_entry(model, base, name, revision)
@@ -121,7 +127,8 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
         entry: its record.
 
     Raises:
-        ModelError: if the base cannot be loaded, is not the one that was fine-tuned, has another shape, or the model's name.
+        ModelError: if the base cannot be loaded, is not the one that was fine-tuned, has another shape, or the model's
+            name.
     """
     origin = base_entry(entry)
     if origin is None:
@@ -130,16 +137,19 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
         found = replace(open_base(entry, str(encoder.device)), name=origin.name)
     except ProbingError as error:
         raise ModelError(
-            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder ({spelled('base')})"
+            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder"
+            f" ({spelled('base')})"
         ) from error
     if entry.base_weights and found.weights_id != entry.base_weights:
         raise ModelError(
-            f"the base {origin.name} has weights {found.weights_id[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            f"name the folder of the original base ({spelled('base')})"
+            f"the base {origin.name} has weights {found.weights_id[:12]}, {encoder.name} was fine-tuned from"
+            f" {entry.base_weights[:12]}; name the folder of the original base ({spelled('base')})"
         )
     check_comparable(encoder, found)
     if found.name == encoder.name:
-        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with {spelled('name')}")
+        raise ModelError(
+            f"{encoder.name} and its base have the same name; give the model another with {spelled('name')}"
+        )
     return found
 
 
@@ -150,13 +160,15 @@ def check_comparable(encoder: Encoder, base: Encoder) -> None:
     )
     if (layers, heads, width) != (others, other_heads, other_width):
         raise ModelError(
-            f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width} with {other_heads}; "
-            f"expected the model that it was fine-tuned from ({spelled('base')})"
+            f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width}"
+            f" with {other_heads}; expected the model that it was fine-tuned from ({spelled('base')})"
         )
 
 
 def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:
-    """The entry of an opened model at the commits that were opened, so that what is opened later comes from the same ones."""
+    """The entry of an opened model at the commits that were opened, so that what is opened later comes from the same
+    ones.
+    """
     return _at_commits(entry, encoder.commit, encoder.base_source)
 
 
@@ -207,4 +219,7 @@ def require_base(entry: ModelEntry) -> None:
 
 def heads_of(encoder: Encoder, cache: Path) -> tuple[Path, Path]:
     """The two folders of an encoder's trained heads: by its weights, and by weights and configuration."""
-    return cache / "heads" / encoder.weights_id[:16], cache / "heads" / joint_weights_id(encoder.weights_id, encoder.configuration)[:16]
+    return (
+        cache / "heads" / encoder.weights_id[:16],
+        cache / "heads" / joint_weights_id(encoder.weights_id, encoder.configuration)[:16],
+    )

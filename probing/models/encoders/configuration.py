@@ -1,7 +1,8 @@
 """One digest of everything except the weights that decides a model's output: configuration and tokenizer.
 
-Every setting counts, unless it is listed here as one that cannot change the output of a frozen encoder. A setting at the default of
-its architecture is left out, so that a short ``config.json`` and the same one written out in full are equal. Two things count of the
+Every setting counts, unless it is listed here as one that cannot change the output of a frozen encoder. A setting at
+the default of its architecture is left out, so that a short ``config.json`` and the same one written out in full are
+equal. Two things count of the
 tokenizer: its tokens by id and its casing, because they decide which rows of the embeddings a word selects.
 """
 
@@ -13,16 +14,42 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from probing.core.tokens.tokenizer_ids import tokens_checksum
 
-#: Settings that cannot change the output of a frozen encoder: origin, storage, settings of a task's head or of generation, and
-#: outputs other than the hidden states.
-WITHOUT_EFFECT = frozenset({
-    "_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "architectures", "auto_map", "dtype", "torch_dtype",
-    "id2label", "label2id", "num_labels", "problem_type", "finetuning_task", "task_specific_params", "classifier_activation",
-    "classifier_bias", "classifier_pooling", "summary_activation", "summary_type", "summary_use_proj", "use_cache", "return_dict",
-    "output_attentions", "output_hidden_states", "torchscript", "gradient_checkpointing", "language", "model_name",
-})  # fmt: skip
-#: Model type -> settings that count in spite of their name: ModernBERT's masked-LM head has those of its classifiers, and ESM scales its
-#: embeddings by the share of tokens that are not masked.
+#: Settings that cannot change the output of a frozen encoder: origin, storage, settings of a task's head or of
+#: generation, and outputs other than the hidden states.
+WITHOUT_EFFECT = frozenset(
+    {
+        "_name_or_path",
+        "name_or_path",
+        "_commit_hash",
+        "transformers_version",
+        "architectures",
+        "auto_map",
+        "dtype",
+        "torch_dtype",
+        "id2label",
+        "label2id",
+        "num_labels",
+        "problem_type",
+        "finetuning_task",
+        "task_specific_params",
+        "classifier_activation",
+        "classifier_bias",
+        "classifier_pooling",
+        "summary_activation",
+        "summary_type",
+        "summary_use_proj",
+        "use_cache",
+        "return_dict",
+        "output_attentions",
+        "output_hidden_states",
+        "torchscript",
+        "gradient_checkpointing",
+        "language",
+        "model_name",
+    }
+)
+#: Model type -> settings that count in spite of their name: ModernBERT's masked-LM head has those of its classifiers,
+#: and ESM scales its embeddings by the share of tokens that are not masked.
 WITH_EFFECT = {"modernbert": ("classifier_activation", "classifier_bias"), "esm": ("token_dropout",)}
 #: Parts of the names of settings that only training uses.
 ONLY_IN_TRAINING = ("dropout", "initializer")
@@ -43,7 +70,11 @@ def configuration_digest(config: PretrainedConfig) -> str:
 def casing_of(tokenizer: PreTrainedTokenizerBase) -> str:
     """``cased`` if a tokenizer keeps capital letters, else ``uncased``."""
     normalizer = tokenizer.backend_tokenizer.normalizer
-    return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
+    return (
+        "uncased"
+        if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris"))
+        else "cased"
+    )
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
@@ -53,5 +84,9 @@ def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 
 def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase) -> str:
     """sha256 over the configurations of an encoder's body and head, one if they are equal, and over its tokenizer."""
-    parts = [*dict.fromkeys(map(configuration_digest, configs)), tokens_checksum(tokens_of(tokenizer)), casing_of(tokenizer)]
+    parts = [
+        *dict.fromkeys(map(configuration_digest, configs)),
+        tokens_checksum(tokens_of(tokenizer)),
+        casing_of(tokenizer),
+    ]
     return hashlib.sha256("+".join(parts).encode()).hexdigest()

@@ -24,7 +24,8 @@ class Parts(NamedTuple):
     """Where the parts of a head are in a masked language model of transformers.
 
     Attributes:
-        dense, norm, vocabulary: paths of the linear map, the layer norm, and the module whose weight is the vocabulary matrix.
+        dense, norm, vocabulary: paths of the linear map, the layer norm, and the module whose weight is the vocabulary
+            matrix.
         activation: path of the activation, or its name in ``ACT2FN``.
         bias: path of the vocabulary's bias; empty: it is that of ``vocabulary``.
     """
@@ -54,7 +55,10 @@ PARTS = {
     "deberta-v2": _AS_BERT,
     "distilbert": Parts("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
     "electra": Parts(
-        "generator_predictions.dense", "generator_predictions.activation", "generator_predictions.LayerNorm", "generator_lm_head"
+        "generator_predictions.dense",
+        "generator_predictions.activation",
+        "generator_predictions.LayerNorm",
+        "generator_lm_head",
     ),
     "ernie": _AS_BERT,
     # ESM has its own function, with the operations of ``gelu_python`` in the same order.
@@ -67,7 +71,8 @@ PARTS = {
     "xlm-roberta": _AS_ROBERTA,
     "xlm-roberta-xl": _AS_ROBERTA,
 }
-#: DeBERTa's head if its configuration has ``legacy`` off, as the released checkpoints hold it: the matrix is that of the word embeddings.
+#: DeBERTa's head if its configuration has ``legacy`` off, as the released checkpoints hold it: the matrix is that of
+#: the word embeddings.
 _DEBERTA = Parts(
     "lm_predictions.lm_head.dense",
     "lm_predictions.lm_head.transform_act_fn",
@@ -77,7 +82,8 @@ _DEBERTA = Parts(
 )
 
 
-#: Logit of a token that is no answer: so low that its probability is 0, and finite, so that sums over the vocabulary are numbers.
+#: Logit of a token that is no answer: so low that its probability is 0, and finite, so that sums over the vocabulary
+#: are numbers.
 NO_PLACE = -1e4
 
 
@@ -106,16 +112,22 @@ class DecodingHead(nn.Module):
         return {name: p for name, p in self.named_parameters() if kind == FULL or name != "vocabulary.weight"}
 
     def give_bias(self) -> None:
-        """Gives the linear map a bias of zeros if it has none (ModernBERT), because an affine map that is folded in needs one."""
+        """Gives the linear map a bias of zeros if it has none (ModernBERT), because an affine map that is folded in
+        needs one.
+        """
         if self.dense.bias is None:
             self.dense.bias = nn.Parameter(self.dense.weight.new_zeros(self.dense.out_features), requires_grad=False)
 
     @torch.no_grad()
     def fold(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
-        """Folds the affine map (hidden, hidden), (hidden,) into the head: dense(W h + b) = (D W) h + (D b + d), in float64."""
+        """Folds the affine map (hidden, hidden), (hidden,) into the head: dense(W h + b) = (D W) h + (D b + d), in
+        float64.
+        """
         self.give_bias()
         # On the CPU, because not every accelerator has float64.
-        dense, own, weight, bias = (part.detach().to("cpu", torch.float64) for part in (self.dense.weight, self.dense.bias, weight, bias))
+        dense, own, weight, bias = (
+            part.detach().to("cpu", torch.float64) for part in (self.dense.weight, self.dense.bias, weight, bias)
+        )
         self.dense.bias.copy_(dense @ bias + own)
         self.dense.weight.copy_(dense @ weight)
 
@@ -133,7 +145,8 @@ def parts_of(config: PretrainedConfig) -> Parts:
 
 
 def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> bool:
-    """Whether a checkpoint holds DeBERTa's head under the names of ``_DEBERTA``, while its older configuration has no ``legacy``.
+    """Whether a checkpoint holds DeBERTa's head under the names of ``_DEBERTA``, while its older configuration has no
+    ``legacy``.
 
     Args:
         config: its configuration.
@@ -144,7 +157,9 @@ def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> b
 
 @torch.no_grad()
 def give_bias(model: PreTrainedModel, missing: Collection[str]) -> set[str]:
-    """Gives an untied vocabulary the bias that its checkpoint holds under its other name; the name that is not ``missing`` any more."""
+    """Gives an untied vocabulary the bias that its checkpoint holds under its other name; the name that is not
+    ``missing`` any more.
+    """
     path = parts_of(model.config).vocabulary
     names = {f"{path}.bias", f"{path.rpartition('.')[0]}.bias"}
     here = {name: weight for name, weight in model.named_parameters(remove_duplicate=False) if name in names}
@@ -170,11 +185,17 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
     matrix = attrgetter(parts.vocabulary)(model)
     bias = attrgetter(parts.bias)(model) if parts.bias else matrix.bias
     if bias is None:
-        raise ModelError(f"the head of {model.config.model_type!r} has no bias at {parts.vocabulary}; expected transformers' layout of it")
+        raise ModelError(
+            f"the head of {model.config.model_type!r} has no bias at {parts.vocabulary}; expected transformers' layout"
+            " of it"
+        )
     dense = attrgetter(parts.dense)(model)
     if dense.out_features != matrix.weight.shape[1]:
         values = f"{dense.out_features} values, its vocabulary matrix takes {matrix.weight.shape[1]}"
-        raise ModelError(f"the head of {model.config.model_type!r} gives {values}; expected equal numbers, as in transformers' own models")
+        raise ModelError(
+            f"the head of {model.config.model_type!r} gives {values}; expected equal numbers, as in transformers' own"
+            " models"
+        )
     usual = isinstance(matrix, nn.Linear | nn.Embedding)
     weight: nn.Parameter = matrix.weight if usual else _effective(matrix, dense.out_features)  # type: ignore[assignment]
     return DecodingHead(dense, activation, attrgetter(parts.norm)(model), _linear(weight, bias))
@@ -182,7 +203,9 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
 
 @torch.no_grad()
 def _effective(wrapped: nn.Module, width: int) -> nn.Parameter:
-    """The (vocabulary, width) matrix that a wrapped one amounts to; the ``weight`` of one with an adapter (LoRA) lacks the adapter."""
+    """The (vocabulary, width) matrix that a wrapped one amounts to; the ``weight`` of one with an adapter (LoRA) lacks
+    the adapter.
+    """
     # A copy, because an adapter's dropout must be off.
     matrix, eye = copy.deepcopy(wrapped).eval(), torch.eye(width).to(next(wrapped.parameters()))
     found = matrix(eye) - matrix(eye[:1] * 0)
@@ -226,12 +249,18 @@ def with_places(head: DecodingHead, without: Collection[int], rows: int) -> Deco
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
-    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix instead of copying it."""
+    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix instead of copying
+    it.
+    """
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
-    matrix.weight = nn.Parameter(head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False)
+    matrix.weight = nn.Parameter(
+        head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False
+    )
     assert head.vocabulary.bias is not None
     matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
-    fresh = DecodingHead(copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix).eval()
+    fresh = DecodingHead(
+        copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix
+    ).eval()
     if kind in MAPPED:
         fresh.give_bias()
     return fresh

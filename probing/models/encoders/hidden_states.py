@@ -17,7 +17,9 @@ TOKENS_A_BATCH = 4096
 ENOUGH_TOKENS = 256
 
 
-def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enough: int | None = None) -> Iterator[list[int]]:
+def batches_by_length(
+    lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enough: int | None = None
+) -> Iterator[list[int]]:
     """Indices of the rows of each batch, sorted by length, with at most ``tokens`` padded tokens per batch.
 
     Args:
@@ -27,7 +29,12 @@ def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enou
     """
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        longer = bool(batch) and enough is not None and lengths[i] > lengths[batch[-1]] and len(batch) * lengths[batch[-1]] >= enough
+        longer = (
+            bool(batch)
+            and enough is not None
+            and lengths[i] > lengths[batch[-1]]
+            and len(batch) * lengths[batch[-1]] >= enough
+        )
         if batch and (longer or (len(batch) + 1) * lengths[i] > tokens):
             yield batch
             batch = []
@@ -51,12 +58,18 @@ def all_hidden_states(
         output = encoder.body(**inputs, output_hidden_states=True)
     states = output.hidden_states
     if len(states) != encoder.layers:
-        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers} (embeddings and layers)")
+        raise ModelError(
+            f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers} (embeddings and layers)"
+        )
     return states
 
 
-def padded_inputs(rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None) -> dict[str, torch.Tensor]:
-    """Input ids, attention mask and, if given, token types of one batch, each (rows, tokens), on the encoder's device."""
+def padded_inputs(
+    rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None
+) -> dict[str, torch.Tensor]:
+    """Input ids, attention mask and, if given, token types of one batch, each (rows, tokens), on the encoder's
+    device.
+    """
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
     attention_mask = torch.zeros((len(rows), width), dtype=torch.long)

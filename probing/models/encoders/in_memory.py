@@ -1,4 +1,6 @@
-"""Makes an encoder from a transformers model in memory, such as one that was just trained; nothing is written to disk."""
+"""Makes an encoder from a transformers model in memory, such as one that was just trained; nothing is written to
+disk.
+"""
 
 import copy
 import hashlib
@@ -45,8 +47,8 @@ def encoder_of(
     Args:
         model: a masked language model, or a body with the head of another task, which is ignored.
         tokenizer: the model's fast tokenizer.
-        name: its name in results. By default the source of the model, or its architecture, with eight digits of its identity, so that
-            two states of one training have two names.
+        name: its name in results. By default the source of the model, or its architecture, with eight digits of its
+            identity, so that two states of one training have two names.
         base: opens the model whose head is used if ``model`` has no own masked-LM head.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
 
@@ -56,11 +58,15 @@ def encoder_of(
         HeadError: if the base's head does not fit.
     """
     if not isinstance(model, PreTrainedModel):
-        expected = "expected the name of a model, a folder, or a transformers model (of a wrapped one, the model inside)"
+        expected = (
+            "expected the name of a model, a folder, or a transformers model (of a wrapped one, the model inside)"
+        )
         raise ModelError(f"got {type(model).__name__}, {expected}")
     source = f"the {type(model).__name__} in memory"
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
-        raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)")
+        raise ModelError(
+            f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)"
+        )
     chosen = pick_device(device)
     kind, config = model.config.model_type, model.config
     if said := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
@@ -87,7 +93,11 @@ def encoder_of(
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
-        identity = weights_id_in_memory(body, head) if lent is None else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
+        identity = (
+            weights_id_in_memory(body, head)
+            if lent is None
+            else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
+        )
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(kind)
         name = name or f"{origin}-{identity[:8]}"
         return Encoder(
@@ -121,7 +131,8 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
 def weights_id_in_memory(*modules: torch.nn.Module) -> str:
     """sha256 over the name, shape and float32 bytes of every weight.
 
-    A folder's identity is that of its files (``sources.weights.weights_id_of``), so the same weights in a folder have a different identity.
+    A folder's identity is that of its files (``sources.weights.weights_id_of``), so the same weights in a folder have a
+    different identity.
     """
     digest = hashlib.sha256(b"in memory")
     for module in modules:

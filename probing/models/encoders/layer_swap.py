@@ -1,7 +1,7 @@
 """A fine-tuned encoder with some layers replaced by the base's, to find the layers whose change lost an answer.
 
-Merchant et al. (2020, "What happens to BERT embeddings during fine-tuning?") and Mosbach et al. (2020) replace the last layers and
-measure the loss; here the predictions for one sentence are compared at every n.
+Merchant et al. (2020, "What happens to BERT embeddings during fine-tuning?") and Mosbach et al. (2020) replace the last
+layers and measure the loss; here the predictions for one sentence are compared at every n.
 """
 
 import copy
@@ -68,7 +68,9 @@ def layers_of(body: PreTrainedModel) -> nn.ModuleList:
     if kind == "albert":
         raise NotReplaceable("all layers of ALBERT are one set of weights; no single layer of it can be replaced")
     if kind not in LAYERS:
-        raise NotReplaceable(f"got the model type {kind!r}, whose layers cannot be replaced; expected {', '.join(LAYERS)}")
+        raise NotReplaceable(
+            f"got the model type {kind!r}, whose layers cannot be replaced; expected {', '.join(LAYERS)}"
+        )
     return attrgetter(LAYERS[kind])(body)
 
 
@@ -85,17 +87,18 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
     if shapes[0] != shapes[1]:
         ours, theirs = (f"{e.body.config.model_type}, {e.depth} layers of {e.hidden}" for e in (fine_tuned, base))
         raise NotReplaceable(
-            f"layers of {base.name} ({theirs}) do not fit in {fine_tuned.name} ({ours}); expected the model that it was fine-tuned from"
+            f"layers of {base.name} ({theirs}) do not fit in {fine_tuned.name} ({ours}); expected the model that it was"
+            " fine-tuned from"
         )
 
 
 def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "last") -> Encoder:
     """The fine-tuned encoder with its last, or first, n transformer layers taken from the base.
 
-    Only layers are replaced. All other modules stay the fine-tuned model's: the embeddings (also those of relative positions, which
-    DeBERTa and MPNet have), a norm on top of the last layer, and the head: its own one, or the one from its base. With n = 0 it is the
-    fine-tuned model; with n = L it is the base if both have the same other modules. No weight is copied: the modules are new, their
-    tensors are those of the two models.
+    Only layers are replaced. All other modules stay the fine-tuned model's: the embeddings (also those of relative
+    positions, which DeBERTa and MPNet have), a norm on top of the last layer, and the head: its own one, or the one
+    from its base. With n = 0 it is the fine-tuned model; with n = L it is the base if both have the same other modules.
+    No weight is copied: the modules are new, their tensors are those of the two models.
 
     Args:
         fine_tuned: the model whose layers are replaced.
@@ -126,12 +129,16 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
 
 
 def replaced_states(
-    row: Sequence[int], fine_tuned: Encoder, base: Encoder, where: Where = "last", check: Callable[[], None] | None = None
+    row: Sequence[int],
+    fine_tuned: Encoder,
+    base: Encoder,
+    where: Where = "last",
+    check: Callable[[], None] | None = None,
 ) -> torch.Tensor:
     """The last layer's states of one sentence with n = 0..L layers replaced, each as ``replace_layers`` gives it.
 
-    Computation that values of n share is done once: the fine-tuned model's states below the last n layers, or the base's states
-    through the first n.
+    Computation that values of n share is done once: the fine-tuned model's states below the last n layers, or the
+    base's states through the first n.
 
     Args:
         row: token ids.
@@ -202,7 +209,9 @@ def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
     return copy.deepcopy(body, {id(tensor): tensor for tensor in chain(body.parameters(), body.buffers())})
 
 
-def _run(encoder: Encoder, layers: Sequence[nn.Module], below: int, states: torch.Tensor, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+def _run(
+    encoder: Encoder, layers: Sequence[nn.Module], below: int, states: torch.Tensor, rows: Sequence[Sequence[int]]
+) -> torch.Tensor:
     """States after some layers alone, (rows, tokens, hidden).
 
     Args:

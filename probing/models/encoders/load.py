@@ -45,8 +45,8 @@ class Encoder:
         head: its own pre-trained masked-LM head, or its base's.
         tokenizer: the tokenizer of both.
         weights_id: sha256 over the weights of body and head source; trained heads and runs belong to it.
-        configuration: digest of the configurations of body and head source and of the tokenizer, because the same weights have
-            another output under another configuration.
+        configuration: digest of the configurations of body and head source and of the tokenizer, because the same
+            weights have another output under another configuration.
         revision: commit on the hub, or ``local``.
         base: name of the model whose head is used; ``name`` if the head is its own.
         depth: L, the number of transformer layers.
@@ -55,7 +55,8 @@ class Encoder:
         options: the options of a command that opens it again: ``--model`` and others.
         opens_base: loads the base whose head is used; None if the head is its own.
         hub_id: its full id on the hub; empty for a folder or a model in memory.
-        base_source: hub id and commit of the base whose head is used, as ``ID@COMMIT``; empty if it is none or a folder.
+        base_source: hub id and commit of the base whose head is used, as ``ID@COMMIT``; empty if it is none or a
+            folder.
         notes: what may make its numbers other than they seem, one line each.
     """
 
@@ -185,8 +186,8 @@ def load_encoder(
         options: the user's options for model and base; by default made from the source.
 
     Raises:
-        ModelError: if the model does not exist or cannot be used, its architecture is unknown, weights of its body are missing, spare
-            or not finite, or the base does not exist or has changed.
+        ModelError: if the model does not exist or cannot be used, its architecture is unknown, weights of its body are
+            missing, spare or not finite, or the base does not exist or has changed.
         HeadError: if it has no own head and no base is given, or its head lacks a part.
     """
     chosen = pick_device(device)
@@ -203,7 +204,10 @@ def load_encoder(
             model, missing = _load(found, dtype)
             lacks_head = bool(files.why_no_head)
             if missing and not lacks_head:
-                raise HeadError(f"the masked-LM head of {source} lacks {', '.join(sorted(missing))}; expected a complete head, or none")
+                raise HeadError(
+                    f"the masked-LM head of {source} lacks {', '.join(sorted(missing))}; expected a complete head, or"
+                    " none"
+                )
         head_source: PreTrainedModel = model
         if lacks_head:
             if base is None:
@@ -214,7 +218,12 @@ def load_encoder(
             base_weights_id = base_found.weights_id
             _check_base(source, base, base_weights_id)
             used_base = base.name or name_of_model(base.source)
-            same_base = replace(base, name=used_base, weights=base_weights_id, revision=base_found.revision if base_found.hub_id else None)
+            same_base = replace(
+                base,
+                name=used_base,
+                weights=base_weights_id,
+                revision=base_found.revision if base_found.hub_id else None,
+            )
             opens_base = partial(_open_base, same_base, source, device, dtype)
         tokenizer_source = found if found.has_tokenizer else base_found or found
         tokenizer = load_tokenizer(tokenizer_source)
@@ -222,7 +231,13 @@ def load_encoder(
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         if lacks_head and base_found is not None:
-            theirs = tokenizer if tokenizer_source is base_found else load_tokenizer(base_found) if base_found.has_tokenizer else None
+            theirs = (
+                tokenizer
+                if tokenizer_source is base_found
+                else load_tokenizer(base_found)
+                if base_found.has_tokenizer
+                else None
+            )
             own, lent = shape_of(model.config, tokenizer if theirs else None), shape_of(head_source.config, theirs)
             head, note = lent_head(source, own, used_base, lent, head)
             notes.append(note)
@@ -253,7 +268,11 @@ def load_encoder(
 
 def _options(found: Located, base: BaseSource | None) -> str:
     """The options of a command that opens a model again."""
-    given = {"--model": found.title, "--revision": found.revision if found.hub_id else None, "--base": base and str(base.source)}
+    given = {
+        "--model": found.title,
+        "--revision": found.revision if found.hub_id else None,
+        "--base": base and str(base.source),
+    }
     return " ".join(f"{option} {shlex.quote(value)}" for option, value in given.items() if value)
 
 
@@ -265,7 +284,8 @@ def _as_base_of(source: str | Path, base: str | Path) -> Iterator[None]:
             yield
     except ModelError as error:
         raise ModelError(
-            f"the base of {source}, {base}, cannot be used: {error}; if the base was moved, name its folder ({spelled('base')})"
+            f"the base of {source}, {base}, cannot be used: {error}; if the base was moved, name its folder"
+            f" ({spelled('base')})"
         ) from error
 
 
@@ -346,7 +366,9 @@ def load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
         ModelError: if it has none, or one that cannot be read.
     """
     if not found.has_tokenizer:
-        raise ModelError(f"{found.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)")
+        raise ModelError(
+            f"{found.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)"
+        )
     with broken_files_named(found.title, "with its tokenizer"):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(found.folder, trust_remote_code=False)
     return with_offsets(tokenizer)

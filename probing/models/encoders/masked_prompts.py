@@ -9,9 +9,10 @@ from transformers import PreTrainedTokenizerBase
 from probing.core.facts.fact import MASK
 from probing.models.encoders.load import Encoder
 
-#: Words that stand in a gap while a sentence is cut into tokens. Only the tokens around them are kept, and these are the same for every
-#: word that does not merge with its neighbours: in the three kinds of vocabulary (WordPiece, byte pairs, unigram) a part of a text is cut
-#: by itself, once its ends are known. A word may merge with letters that touch the gap; then the next is tried.
+#: Words that stand in a gap while a sentence is cut into tokens. Only the tokens around them are kept, and these are
+#: the same for every word that does not merge with its neighbours: in the three kinds of vocabulary (WordPiece, byte
+#: pairs, unigram) a part of a text is cut by itself, once its ends are known. A word may merge with letters that touch
+#: the gap; then the next is tried.
 _STAND_INS = ("internationally", "qq", "zz", "vw", "the", "xj", "L", "7")
 
 
@@ -21,7 +22,8 @@ class Filled:
 
     Attributes:
         ids: its token ids, special tokens included.
-        spans: first and last character of each token; the same for a special token that the tokenizer adds, which ``added`` names.
+        spans: first and last character of each token; the same for a special token that the tokenizer adds, which
+            ``added`` names.
         added: for each token, whether it is one of these.
         words: first and last character of each word.
         text: the sentence.
@@ -34,7 +36,9 @@ class Filled:
     text: str
 
     def pieces(self, first: int, last: int) -> list[int]:
-        """Numbers of the tokens of these characters. A space before them that is a token counts: it belongs to the word."""
+        """Numbers of the tokens of these characters. A space before them that is a token counts: it belongs to the
+        word.
+        """
         space = first - (self.text[first - 1 : first] == " ")
         # A space has no width where offsets are trimmed (RoBERTa).
         return [
@@ -47,7 +51,9 @@ class Filled:
         """Numbers of the tokens of a gap's word; none if one of them has letters beside it, too."""
         first, last = self.words[gap]
         found = self.pieces(first, last)
-        merged = found and (self.spans[found[0]][0] < len(self.text[:first].rstrip()) or self.spans[found[-1]][1] > last)
+        merged = found and (
+            self.spans[found[0]][0] < len(self.text[:first].rstrip()) or self.spans[found[-1]][1] > last
+        )
         return [] if merged else found
 
     def masked(self, mask: int) -> list[int] | None:
@@ -67,7 +73,9 @@ def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: E
     return filled_by(encoder.tokenizer, prompts, words)
 
 
-def filled_by(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Filled]:
+def filled_by(
+    tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str], words: Sequence[Sequence[str]]
+) -> list[Filled]:
     """As ``fill_gaps``, by a tokenizer alone."""
     if not prompts:
         return []
@@ -80,18 +88,24 @@ def filled_by(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str], words:
             text += word + after
         texts.append(text)
         places.append(found)
-    read = tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+    read = tokenizer(
+        texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
+    )
     columns = zip(read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], places, texts, strict=True)
     return [Filled(*column) for column in columns]
 
 
 def own_mask(text: str, encoder: Encoder) -> str:
-    """The text with the model's mask in each ``[MASK]``, for readers of whole texts. Some tokenizers set a token for a blank before it."""
+    """The text with the model's mask in each ``[MASK]``, for readers of whole texts. Some tokenizers set a token for a
+    blank before it.
+    """
     return re.sub(rf" ?{re.escape(MASK)}", lambda _: encoder.tokenizer.mask_token, text)
 
 
 def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:
-    """Token ids of each prompt, and the word that stood in its gaps, which is the mask itself if every word merges with its neighbours."""
+    """Token ids of each prompt, and the word that stood in its gaps, which is the mask itself if every word merges with
+    its neighbours.
+    """
     mask = encoder.tokenizer.mask_token
     found: list[tuple[list[int], str]] = [([], mask)] * len(prompts)
     left = list(range(len(prompts)))
@@ -107,7 +121,8 @@ def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int
 def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
     """Token ids of each prompt, special tokens included, never truncated.
 
-    For an answer of one token they are those of the filled sentence with the mask in place of the answer, as in pre-training. The
-    tokenizer's own reading of a text with a mask differs: some set a token for the space before it, or one after it.
+    For an answer of one token they are those of the filled sentence with the mask in place of the answer, as in
+    pre-training. The tokenizer's own reading of a text with a mask differs: some set a token for the space before it,
+    or one after it.
     """
     return [row for row, _ in masked_rows(prompts, encoder)]

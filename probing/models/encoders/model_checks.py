@@ -1,5 +1,5 @@
-"""Checks before a model is used: its architecture is known, its files can be loaded, its weights are finite, and its body has a parameter
-for each. ESM's tokenizer is made usable: it gets character offsets."""
+"""Checks before a model is used: its architecture is known, its files can be loaded, its weights are finite, and its
+body has a parameter for each. ESM's tokenizer is made usable: it gets character offsets."""
 
 import logging
 import re
@@ -9,7 +9,13 @@ from pathlib import Path
 
 import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
-from transformers import EsmTokenizer, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import (
+    EsmTokenizer,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
 from probing.core.checkpoint.cases import SLOW, said_of_mask, said_of_surplus, said_of_words
 from probing.core.checkpoint.fit import Shape, added_tokens, unlike
@@ -33,7 +39,9 @@ _ADVICE = re.compile(rf"\x1b\[[0-9;]*m|{_SENTENCE}({_SWITCHES}){_SENTENCE}[.!?]?
 
 @contextmanager
 def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder") -> Iterator[None]:
-    """Turns any error that a library raises on a damaged model into a ``ModelError``, because their classes follow no rule."""
+    """Turns any error that a library raises on a damaged model into a ``ModelError``, because their classes follow no
+    rule.
+    """
     try:
         yield
     except (ProbingError, MemoryError):
@@ -48,23 +56,34 @@ def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder")
 
 
 def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelError:
-    lines = [line.strip() for line in _ADVICE.sub("", str(error)).splitlines() if line.strip()] or [type(error).__name__]
+    lines = [line.strip() for line in _ADVICE.sub("", str(error)).splitlines() if line.strip()] or [
+        type(error).__name__
+    ]
     # A line that ends in a colon introduces the next one.
     said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
     # A message that is only a key or a number needs the name of the class.
-    reason = said if isinstance(error, OSError | ValueError | RuntimeError | ImportError) else f"{type(error).__name__}: {said}"
+    reason = (
+        said
+        if isinstance(error, OSError | ValueError | RuntimeError | ImportError)
+        else f"{type(error).__name__}: {said}"
+    )
     expected = "a name of the registry, a folder with config.json and weights, or a hub id"
     return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
 
 
-def check_body(source: str | Path, model: PreTrainedModel, missing: Iterable[str], unexpected: Iterable[str], own_code: str) -> None:
-    """Raises a ``ModelError`` if a checkpoint lacks weights of its body, or has some that the configuration does not define.
+def check_body(
+    source: str | Path, model: PreTrainedModel, missing: Iterable[str], unexpected: Iterable[str], own_code: str
+) -> None:
+    """Raises a ``ModelError`` if a checkpoint lacks weights of its body, or has some that the configuration does not
+    define.
 
-    Heads of other tasks and poolers are no part of the body and are ignored. So is the table of positions that DeBERTa's checkpoints hold
-    for a decoder that transformers does not have.
+    Heads of other tasks and poolers are no part of the body and are ignored. So is the table of positions that
+    DeBERTa's checkpoints hold for a decoder that transformers does not have.
     """
     prefix = f"{model.base_model_prefix}."
-    lacking = sorted(name for name in missing if name.startswith(prefix) and not any(part in name for part in _READ_BY_NO_LAYER))
+    lacking = sorted(
+        name for name in missing if name.startswith(prefix) and not any(part in name for part in _READ_BY_NO_LAYER)
+    )
     unread = () if getattr(model.config, "position_biased_input", True) else ("embeddings.position_embeddings.weight",)
     inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}
     bare = ((name, name.removeprefix(prefix)) for name in sorted(unexpected))
@@ -74,7 +93,11 @@ def check_body(source: str | Path, model: PreTrainedModel, missing: Iterable[str
         got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
         got = got or f"has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
         code = f"its own code (auto_map in config.json: {own_code}) is not run here, so it cannot be used"
-        way = code if own_code else "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
+        way = (
+            code
+            if own_code
+            else "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
+        )
         raise ModelError(f"{source} {got}; {way}")
 
 
@@ -83,7 +106,10 @@ def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
     for module in modules:
         for name, weight in module.named_parameters():
             if not torch.isfinite(weight).all():
-                raise ModelError(f"{name} of {source} holds values that are not finite; its training has diverged or its file is damaged")
+                raise ModelError(
+                    f"{name} of {source} holds values that are not finite; its training has diverged or its file is"
+                    " damaged"
+                )
 
 
 def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None) -> Shape:
@@ -93,7 +119,9 @@ def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None
 
 
 def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> tuple[DecodingHead, str]:
-    """The head of ``base`` for the body of ``source``, and a note; raises a ``HeadError`` if the base does not belong to the model."""
+    """The head of ``base`` for the body of ``source``, and a note; raises a ``HeadError`` if the base does not belong
+    to the model.
+    """
     if why := unlike(own, lent, base):
         raise HeadError(f"{source} {why} ({spelled('base')})")
     without, said = added_tokens(str(source), own, base, lent)
@@ -101,7 +129,8 @@ def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: Deco
 
 
 def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
-    """The tokenizer; if it is ESM's, which transformers has in Python only, a fast one that cuts every text in the same way.
+    """The tokenizer; if it is ESM's, which transformers has in Python only, a fast one that cuts every text in the same
+    way.
 
     A text is cut into the longest tokens of the list, from the left; what is left between two spaces is unknown.
     """
@@ -110,7 +139,9 @@ def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
     vocabulary, first, last = tokenizer.get_vocab(), str(tokenizer.cls_token), str(tokenizer.eos_token)
     fast = Tokenizer(models.WordLevel(vocabulary, unk_token=str(tokenizer.unk_token)))
     longest_first = Regex("|".join(re.escape(token) for token in sorted(vocabulary, key=len, reverse=True)))
-    fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(longest_first, "isolated")])
+    fast.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(longest_first, "isolated")]
+    )
     fast.post_processor = processors.TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {last} $B:0 {last}:0",
@@ -146,7 +177,8 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
     # A wrong tokenizer usually has a handful of tokens; padding the matrix to a round size is common and harmless.
     if not vocabulary // 2 < len(tokenizer):
         raise ModelError(
-            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong together"
+            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong"
+            " together"
         )
     normalizer = tokenizer.backend_tokenizer.normalizer
     return said_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
@@ -169,13 +201,17 @@ def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     longest = min(positions, int(tokenizer.model_max_length))
     if longest < SHORTEST:
         raise ModelError(
-            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; fix its tokenizer_config.json"
+            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; fix its"
+            " tokenizer_config.json"
         )
     return longest
 
 
-def check_answers(source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Predicts one mask, because a configuration that loads may still break the forward pass or give values that are not finite.
+def check_answers(
+    source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Predicts one mask, because a configuration that loads may still break the forward pass or give values that are
+    not finite.
 
     The special tokens are around it, because ESM divides by the share of tokens that are not masked.
     """

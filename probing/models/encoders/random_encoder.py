@@ -1,4 +1,6 @@
-"""Encoders of the same shape with random weights, a baseline: a score that a probe reaches on them is not due to pre-training."""
+"""Encoders of the same shape with random weights, a baseline: a score that a probe reaches on them is not due to
+pre-training.
+"""
 
 import copy
 import hashlib
@@ -22,8 +24,8 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
 
     Args:
         encoder: the trained encoder.
-        kind: ``trained``; ``random``, all weights initialised as before pre-training; or ``random-body``, the layers initialised so, on
-            top of the trained embeddings.
+        kind: ``trained``; ``random``, all weights initialised as before pre-training; or ``random-body``, the layers
+            initialised so, on top of the trained embeddings.
 
     Returns:
         An encoder whose identity names the kind, with the same tokenizer.
@@ -50,7 +52,9 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
 
 def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
     """Names of the modules of the embeddings, the only trained ones that a ``random-body`` encoder keeps."""
-    projection = {"albert": "encoder.embedding_hidden_mapping_in", "electra": "embeddings_project"}.get(body.config.model_type, "")
+    projection = {"albert": "encoder.embedding_hidden_mapping_in", "electra": "embeddings_project"}.get(
+        body.config.model_type, ""
+    )
     with suppress(AttributeError):
         if projection and attrgetter(projection)(body) is not None:
             return "embeddings", projection

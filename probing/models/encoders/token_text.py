@@ -1,4 +1,6 @@
-"""Readable text of a vocabulary's tokens, from the tokenizer's decoder: the same for stored results and for live models."""
+"""Readable text of a vocabulary's tokens, from the tokenizer's decoder: the same for stored results and for live
+models.
+"""
 
 from collections.abc import Sequence
 

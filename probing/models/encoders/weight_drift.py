@@ -13,8 +13,8 @@ _LAYER = re.compile(r"(?:^|\.)(?:layer|layers|albert_layer_groups)\.(\d+)\.")
 def layer_of(parameter: str) -> int | None:
     """0 for the embeddings, 1..L for a transformer layer, None for others (pooler, heads).
 
-    ALBERT's one group of shared weights counts as layer 1. DeBERTa's embeddings of relative positions are part of no layer: the attention
-    of every layer reads them.
+    ALBERT's one group of shared weights counts as layer 1. DeBERTa's embeddings of relative positions are part of no
+    layer: the attention of every layer reads them.
     """
     if found := _LAYER.search(parameter):
         return int(found[1]) + 1
@@ -40,4 +40,7 @@ def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Ten
         change[layer] += (tuned[name].double() - before.double()).square().sum().item()
         size[layer] += before.double().square().sum().item()
         count[layer] += before.numel()
-    return [{"layer": n, "drift": math.sqrt(change[n] / size[n]) if size[n] else 0.0, "parameters": count[n]} for n in sorted(count)]
+    return [
+        {"layer": n, "drift": math.sqrt(change[n] / size[n]) if size[n] else 0.0, "parameters": count[n]}
+        for n in sorted(count)
+    ]

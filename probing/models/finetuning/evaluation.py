@@ -50,8 +50,8 @@ _TOKENS = 8_000
 class Score:
     """A task metric with one other value, a baseline or a comparison; ``chance_name`` is the name of that value.
 
-    ``n`` counts the scored sentences, questions, queries or tokens. ``core.tasks.task_success`` decides which value the metric has to
-    exceed.
+    ``n`` counts the scored sentences, questions, queries or tokens. ``core.tasks.task_success`` decides which value the
+    metric has to exceed.
     """
 
     metric: str
@@ -66,12 +66,18 @@ def _outputs(
 ) -> Iterator[tuple[list[int], object]]:
     with torch.inference_mode():
         for batch in plan_batches([len(row.ids) for row in rows], _TOKENS, 0):
-            inputs = {name: value.to(model.device) for name, value in collate([rows[n] for n in batch], tokenizer).items()}
+            inputs = {
+                name: value.to(model.device) for name, value in collate([rows[n] for n in batch], tokenizer).items()
+            }
             yield batch, model(**inputs)
 
 
 def score_tags(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[TaggedSentence], tags: Sequence[str], limit: int
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[TaggedSentence],
+    tags: Sequence[str],
+    limit: int,
 ) -> list[Score]:
     """Entity F1; a model that predicts O everywhere has 0."""
     guessed = _tagged(model, tokenizer, sentences, tags, limit, "O")
@@ -92,7 +98,9 @@ def score_words(
     limit: int,
     train: Sequence[TaggedSentence],
 ) -> list[Score]:
-    """Share of words with the right tag, with that of the commonest tag in training, for every word and for each word by its form."""
+    """Share of words with the right tag, with that of the commonest tag in training, for every word and for each word
+    by its form.
+    """
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
@@ -106,7 +114,10 @@ def score_words(
         WORDS_TAG: [[by_form.get(word.lower(), commonest) for word in s.words] for s in sentences],
         MAJORITY: [[commonest] * len(s.words) for s in sentences],
     }
-    return [Score("words tagged right", value, words_tagged_right(gold, guessed), name, words) for name, guessed in guesses.items()]
+    return [
+        Score("words tagged right", value, words_tagged_right(gold, guessed), name, words)
+        for name, guessed in guesses.items()
+    ]
 
 
 def _tagged(
@@ -153,7 +164,9 @@ def score_spans(
             nothing[row.origin] = min(nothing[row.origin], float(start[0] + end[0]))
             inside = torch.tensor([b > a for a, b in row.offsets])
             pairs = start.masked_fill(~inside, -torch.inf)[:, None] + end.masked_fill(~inside, -torch.inf)[None, :]
-            pairs = pairs.masked_fill(~torch.ones(width, width, dtype=torch.bool).triu().tril(LONGEST_ANSWER - 1), -torch.inf)
+            pairs = pairs.masked_fill(
+                ~torch.ones(width, width, dtype=torch.bool).triu().tril(LONGEST_ANSWER - 1), -torch.inf
+            )
             place = int(pairs.argmax())
             first, last = divmod(place, width)
             score = float(pairs[first, last])
@@ -172,14 +185,20 @@ def score_spans(
         got["chance exact match"].append(answer_exact(chance, answers))
         got["never"].append(float(not answers))
     mean = {name: float(np.mean(values)) for name, values in got.items()}
-    scores = [Score(name, mean[name], mean[f"chance {name}"], RANDOM_SPAN, len(questions)) for name in ("F1", "exact match")]
+    scores = [
+        Score(name, mean[name], mean[f"chance {name}"], RANDOM_SPAN, len(questions)) for name in ("F1", "exact match")
+    ]
     if impossible:
         scores += [Score(name, mean[name], mean["never"], NO_ANSWER, len(questions)) for name in ("F1", "exact match")]
     return scores
 
 
-def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, lists: Sequence[RankedList], limit: int) -> list[Score]:
-    """nDCG@10 and reciprocal rank of the re-ranked lists, with the expectation of a random order and with BM25's own values."""
+def score_ranking(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, lists: Sequence[RankedList], limit: int
+) -> list[Score]:
+    """nDCG@10 and reciprocal rank of the re-ranked lists, with the expectation of a random order and with BM25's own
+    values.
+    """
     pairs = [(found.query, passage.text, False) for found in lists for passage in found.passages]
     rows = pair_rows(pairs, tokenizer, limit)
     relevance = np.zeros(len(rows))
@@ -211,15 +230,24 @@ def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, li
 
 
 def score_classes(
-    model: SentenceClassifier, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], majority: int, *, correlation: bool
+    model: SentenceClassifier,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[Row],
+    majority: int,
+    *,
+    correlation: bool,
 ) -> list[Score]:
-    """Accuracy, with that of always predicting the class ``majority``; ``correlation`` puts Matthews' correlation, with 0, before it."""
+    """Accuracy, with that of always predicting the class ``majority``; ``correlation`` puts Matthews' correlation, with
+    0, before it.
+    """
     gold, guessed = [row.labels[0] for row in rows], [0] * len(rows)
     for batch, output in _outputs(model, rows, tokenizer):
         for n, best in zip(batch, output.logits.argmax(-1).cpu().tolist(), strict=True):  # type: ignore[attr-defined]
             guessed[n] = best
     scores = [Score(ACCURACY, labelled_right(gold, guessed), gold.count(majority) / len(rows), MAJORITY, len(rows))]
-    return [Score(MATTHEWS, matthews(gold, guessed), 0.0, NO_CORRELATION, len(rows)), *scores] if correlation else scores
+    return (
+        [Score(MATTHEWS, matthews(gold, guessed), 0.0, NO_CORRELATION, len(rows)), *scores] if correlation else scores
+    )
 
 
 def masked_accuracy(
@@ -242,7 +270,11 @@ def masked_accuracy(
 
 
 def score_masked(
-    model: PreTrainedModel, before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], share: float
+    model: PreTrainedModel,
+    before: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[Row],
+    share: float,
 ) -> list[Score]:
     """Accuracy at masked tokens of held-out text, with the most frequent token's share and with the base's accuracy."""
     value, most, n = masked_accuracy(model, tokenizer, rows, share)

@@ -24,7 +24,8 @@ class Row:
     Attributes:
         ids: token ids.
         types: token type ids; empty if the model has none.
-        labels: one label per token (NER), (start, end) of the answer (QA), one class (of a sentence or pair), or empty (MLM: drawn later).
+        labels: one label per token (NER), (start, end) of the answer (QA), one class (of a sentence or pair), or empty
+            (MLM: drawn later).
         origin: number of the sentence, question or pair that it comes from.
         offsets: (first, last + 1) character of every token in the context, (0, 0) outside of it; QA only.
     """
@@ -36,8 +37,12 @@ class Row:
     offsets: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
 
-def tag_rows(sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizerBase, tags: Sequence[str], limit: int) -> list[Row]:
-    """One row per sentence; the first piece of a word has its tag, the others are ignored (Devlin et al. 2019, section 5.3)."""
+def tag_rows(
+    sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizerBase, tags: Sequence[str], limit: int
+) -> list[Row]:
+    """One row per sentence; the first piece of a word has its tag, the others are ignored (Devlin et al. 2019, section
+    5.3).
+    """
     number = {tag: place for place, tag in enumerate(tags)}
     encoded = tokenizer([list(s.words) for s in sentences], is_split_into_words=True, truncation=True, max_length=limit)
     rows = []
@@ -50,7 +55,9 @@ def tag_rows(sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizer
     return rows
 
 
-def question_rows(questions: Sequence[Question], tokenizer: PreTrainedTokenizerBase, limit: int, stride: int) -> list[Row]:
+def question_rows(
+    questions: Sequence[Question], tokenizer: PreTrainedTokenizerBase, limit: int, stride: int
+) -> list[Row]:
     """Rows of question and passage, a long passage in windows that overlap by ``stride`` tokens.
 
     The label is the first and last token of the first recorded answer, or the first token of the row if the window does
@@ -69,7 +76,9 @@ def question_rows(questions: Sequence[Question], tokenizer: PreTrainedTokenizerB
     rows = []
     for row, origin in enumerate(encoded["overflow_to_sample_mapping"]):
         sides = encoded.sequence_ids(row)
-        offsets = [tuple(o) if side == 1 else (0, 0) for o, side in zip(encoded["offset_mapping"][row], sides, strict=True)]
+        offsets = [
+            tuple(o) if side == 1 else (0, 0) for o, side in zip(encoded["offset_mapping"][row], sides, strict=True)
+        ]
         start, end = 0, 0
         if questions[origin].answers:
             text, first = questions[origin].answers[0]
@@ -93,19 +102,23 @@ def pair_rows(pairs: Sequence[tuple[str, str, bool]], tokenizer: PreTrainedToken
     return [Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (int(pair[2]),), n) for n, pair in enumerate(pairs)]
 
 
-def class_rows(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], limit: int) -> list[Row]:
+def class_rows(
+    texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], limit: int
+) -> list[Row]:
     """One row per sentence or pair, with its class; if a pair is too long, the longer sentence is cut first."""
     first, second = [one.text for one in texts], [one.pair for one in texts]
     encoded = tokenizer(first, second if any(second) else None, truncation="longest_first", max_length=limit)
     number = {label: place for place, label in enumerate(classes)}
-    return [Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (number[one.label],), n) for n, one in enumerate(texts)]
+    return [
+        Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (number[one.label],), n) for n, one in enumerate(texts)
+    ]
 
 
 def shuffled_labels(rows: Sequence[Row], kind: str, seed: int) -> list[Row]:
     """The rows with labels that say nothing about the input: the control of a task.
 
-    Classes are exchanged among rows and tags among words, so each is as frequent as before. An answer becomes a span at a random place of
-    the passage, as long in tokens as another row's answer; a window without an answer keeps none.
+    Classes are exchanged among rows and tags among words, so each is as frequent as before. An answer becomes a span at
+    a random place of the passage, as long in tokens as another row's answer; a window without an answer keeps none.
 
     Raises:
         ModelError: for rows of text, which have no labels.
@@ -116,7 +129,10 @@ def shuffled_labels(rows: Sequence[Row], kind: str, seed: int) -> list[Row]:
     if kind == "tags":
         words = [label for row in rows for label in row.labels if label != IGNORED]
         drawn = iter(rng.permutation(words).tolist())
-        return [replace(row, labels=tuple(label if label == IGNORED else next(drawn) for label in row.labels)) for row in rows]
+        return [
+            replace(row, labels=tuple(label if label == IGNORED else next(drawn) for label in row.labels))
+            for row in rows
+        ]
     if kind != "span":
         raise ModelError("running text has no labels to shuffle; its control is the objective 'control'")
     lengths = [row.labels[1] - row.labels[0] for row in rows if row.labels != (0, 0)]
@@ -165,8 +181,11 @@ def collate(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> dict[str
     return batch
 
 
-def mask_tokens(batch: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, share: float, rng: np.random.Generator) -> torch.Tensor:
-    """Masks a share of a batch's ordinary tokens in place (80 % mask, 10 % another token, 10 % unchanged); returns (rows, tokens) labels.
+def mask_tokens(
+    batch: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, share: float, rng: np.random.Generator
+) -> torch.Tensor:
+    """Masks a share of a batch's ordinary tokens in place (80 % mask, 10 % another token, 10 % unchanged); returns
+    (rows, tokens) labels.
 
     At least one token of every row is chosen, so that no batch is without a label.
     """

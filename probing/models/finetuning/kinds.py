@@ -63,7 +63,9 @@ class Base:
         if type(self.before.config) not in head._model_mapping:
             task = head.__name__.removeprefix("AutoModelFor")
             kind = self.before.config.model_type
-            raise ModelError(f"transformers has no {task} head for {kind!r}, which {self.where} is; choose another objective or base")
+            raise ModelError(
+                f"transformers has no {task} head for {kind!r}, which {self.where} is; choose another objective or base"
+            )
         changed = {} if self.dropout is None else dropouts(self.before.config, self.dropout)
         return head.from_pretrained(self.where, dtype=torch.float32, **layout_of(self.before.config), **changed, **more)
 
@@ -101,7 +103,12 @@ class Training:
 
 
 def _tags(base: Base, data: Path, parts: Parts) -> Training:
-    return _tagged(base, data, parts, lambda model, tags, scored: evaluation.score_tags(model, base.tokenizer, scored, tags, base.limit))
+    return _tagged(
+        base,
+        data,
+        parts,
+        lambda model, tags, scored: evaluation.score_tags(model, base.tokenizer, scored, tags, base.limit),
+    )
 
 
 def _words(base: Base, data: Path, parts: Parts) -> Training:
@@ -113,7 +120,9 @@ def _words(base: Base, data: Path, parts: Parts) -> Training:
     )
 
 
-def _tagged(base: Base, data: Path, parts: Parts, score: Callable[[Any, Sequence[str], Sequence[Any]], list[evaluation.Score]]) -> Training:
+def _tagged(
+    base: Base, data: Path, parts: Parts, score: Callable[[Any, Sequence[str], Sequence[Any]], list[evaluation.Score]]
+) -> Training:
     train, test = parts
     check_parts(data, train, test)
     tags = sorted({tag for sentence in (*train, *test) for tag in sentence.tags})
@@ -128,7 +137,9 @@ def _spans(base: Base, data: Path, parts: Parts) -> Training:
     check_parts(data, lengths, test)
     model = base.with_head(AutoModelForQuestionAnswering)
     rows = examples.question_rows(train, base.tokenizer, base.limit, base.stride)
-    score = partial(evaluation.score_spans, model, base.tokenizer, lengths=lengths, limit=base.limit, stride=base.stride)
+    score = partial(
+        evaluation.score_spans, model, base.tokenizer, lengths=lengths, limit=base.limit, stride=base.stride
+    )
     return Training(model, "span", rows, test, "questions", score)
 
 
@@ -137,7 +148,14 @@ def _ranking(base: Base, data: Path, parts: Parts) -> Training:
     check_parts(data, pairs, lists)
     model = base.with_head(AutoModelForSequenceClassification, num_labels=2)
     rows = examples.pair_rows(pairs, base.tokenizer, base.limit)
-    return Training(model, "class", rows, lists, "ranked lists", partial(evaluation.score_ranking, model, base.tokenizer, limit=base.limit))
+    return Training(
+        model,
+        "class",
+        rows,
+        lists,
+        "ranked lists",
+        partial(evaluation.score_ranking, model, base.tokenizer, limit=base.limit),
+    )
 
 
 def _masked(base: Base, data: Path, parts: Parts, *, joined: bool) -> Training:
@@ -146,7 +164,11 @@ def _masked(base: Base, data: Path, parts: Parts, *, joined: bool) -> Training:
     model = base.with_head(AutoModelForMaskedLM)
 
     def score(scored: Sequence[Any]) -> list[evaluation.Score]:
-        blocks = scored if isinstance(scored[0], examples.Row) else examples.text_rows(scored, base.tokenizer, base.limit, joined=joined)
+        blocks = (
+            scored
+            if isinstance(scored[0], examples.Row)
+            else examples.text_rows(scored, base.tokenizer, base.limit, joined=joined)
+        )
         return evaluation.score_masked(model, base.before, base.tokenizer, blocks[:_TEST_BLOCKS], base.masked_share)
 
     return Training(model, "mlm", rows, held[:_TEST_BLOCKS], "blocks of held-out text", score)
@@ -205,7 +227,9 @@ def with_development(task: Task, data: Path, parts: Parts) -> tuple[Parts, Seque
         return parts, task.dev(data)
     train, held = development_part(parts[0], _GROUPS[task.kind])
     if not held:
-        raise FactsError(f"{data} has {len(parts[0]):,} training examples, too few for a development part of {DEVELOPMENT_SHARE:.0%}")
+        raise FactsError(
+            f"{data} has {len(parts[0]):,} training examples, too few for a development part of {DEVELOPMENT_SHARE:.0%}"
+        )
     return (train, parts[1]), ranked_lists(held) if task.kind == "ranking" else held
 
 

@@ -1,4 +1,6 @@
-"""What a fine-tuning can do against forgetting: frozen layers, replay of the base's text, and the mean with the base's weights."""
+"""What a fine-tuning can do against forgetting: frozen layers, replay of the base's text, and the mean with the base's
+weights.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -45,7 +47,8 @@ def freeze_lowest(body: PreTrainedModel, layers: int) -> None:
 class Replay:
     """Rows of the base's own text, of which every step takes some, for masked language modelling.
 
-    The task's rows stay those of a training without replay; so many tokens come in addition that they are ``share`` of all.
+    The task's rows stay those of a training without replay; so many tokens come in addition that they are ``share`` of
+    all.
 
     Args:
         texts: the base's text.
@@ -104,7 +107,8 @@ def without_replayed(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tens
 def average_with(model: nn.Module, before: PreTrainedModel, weight: float) -> None:
     """Takes the mean of the model's and the base's weights, in place: ``weight`` of the base, the rest of the model.
 
-    The weights of the task's head, which the base does not have, are not changed (WiSE-FT, Wortsman et al. 2022, equation 1).
+    The weights of the task's head, which the base does not have, are not changed (WiSE-FT, Wortsman et al. 2022,
+    equation 1).
     """
     base = parameters_of(before)
     for name, value in parameters_of(model).items():

@@ -12,10 +12,11 @@ from probing.core.tasks.objectives import MEAN
 
 
 class SentenceClassifier(nn.Module):
-    """Classes from tanh(W v + b), where v is the first token's state or the mean over all tokens (Mosbach et al. 2020, section 3).
+    """Classes from tanh(W v + b), where v is the first token's state or the mean over all tokens (Mosbach et al. 2020,
+    section 3).
 
-    W, b and the layer on top of them are initialised at random for every architecture, also if a base has its own pooler. Parameters of the
-    body have the names that they have in the base.
+    W, b and the layer on top of them are initialised at random for every architecture, also if a base has its own
+    pooler. Parameters of the body have the names that they have in the base.
 
     Args:
         masked: the base as a masked language model; its body is used.
@@ -29,7 +30,11 @@ class SentenceClassifier(nn.Module):
         self.base_model_prefix, self.config, self.pooling = masked.base_model_prefix, masked.config, pooling
         setattr(self, self.base_model_prefix, getattr(masked, self.base_model_prefix))
         width = int(masked.config.hidden_size)
-        self.dense, self.classifier, self.dropout = nn.Linear(width, width), nn.Linear(width, classes), nn.Dropout(dropout)
+        self.dense, self.classifier, self.dropout = (
+            nn.Linear(width, width),
+            nn.Linear(width, classes),
+            nn.Dropout(dropout),
+        )
         for layer in (self.dense, self.classifier):
             nn.init.normal_(layer.weight, std=float(getattr(masked.config, "initializer_range", 0.02)))
             nn.init.zeros_(layer.bias)

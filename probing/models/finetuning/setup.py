@@ -61,11 +61,16 @@ class Prepared:
     def task_head(self) -> dict[str, torch.Tensor]:
         """The weights of the task's head: those that the base as a masked language model does not have."""
         known = self.before.state_dict()
-        return {name: value.detach().clone() for name, value in self.training.model.state_dict().items() if name not in known}
+        return {
+            name: value.detach().clone()
+            for name, value in self.training.model.state_dict().items()
+            if name not in known
+        }
 
     def save(self, folder: Path, bits: int | None) -> None:
-        """Writes body, tokenizer and the task's head, if it has weights. With ``bits`` the body is stored as a difference, and the model in
-        memory takes the stored weights, so that the scores are those of the stored model."""
+        """Writes body, tokenizer and the task's head, if it has weights. With ``bits`` the body is stored as a
+        difference, and the model in memory takes the stored weights, so that the scores are those of the stored
+        model."""
         if head := self.task_head():
             save_file({name: value.contiguous().cpu() for name, value in head.items()}, folder / TASK_HEAD)
         if bits is None:
@@ -102,12 +107,17 @@ def take_stored_weights(ready: Prepared, folder: Path) -> None:
     if head.is_file():
         found |= load_file(head)
     if lacking := sorted(ready.task_head().keys() - found.keys()):
-        raise ModelError(f"{folder} has no weights of {', '.join(lacking)}; expected them in {TASK_HEAD}; models made before 0.8 have none")
+        raise ModelError(
+            f"{folder} has no weights of {', '.join(lacking)}; expected them in {TASK_HEAD}; models made before 0.8"
+            " have none"
+        )
     ready.training.model.load_state_dict({name: value for name, value in found.items() if name in state}, strict=False)
     ready.training.model.eval()
 
 
-def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settings: Mapping[str, Any], seed: int) -> Prepared:
+def prepare(
+    task: Task, entry: ModelEntry, data: Path, lama: Path | None, settings: Mapping[str, Any], seed: int
+) -> Prepared:
     """Reads the data and loads the base with the objective's head.
 
     Args:
@@ -119,13 +129,16 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
         seed: seed of the task's head.
 
     Raises:
-        ModelError, HeadError: if the base lacks weights, a tokenizer or a head, or takes shorter inputs than ``max_pieces``.
+        ModelError, HeadError: if the base lacks weights, a tokenizer or a head, or takes shorter inputs than
+            ``max_pieces``.
         FactsError: if the data are malformed, or a part for training or scoring is empty.
     """
     limit = settings["max_pieces"]
     found = locate(entry.location, entry.revision or None)
     # The classes of transformers silently make up a head or a tokenizer that the base lacks; this reports it.
-    encoder = load_encoder(entry.location, name=entry.name, revision=found.revision if found.hub_id else None, device="cpu")
+    encoder = load_encoder(
+        entry.location, name=entry.name, revision=found.revision if found.hub_id else None, device="cpu"
+    )
     tokenizer = encoder.tokenizer
     longest, layout = encoder.max_pieces, layout_of(encoder.body.config)
     if limit > longest:
@@ -144,11 +157,15 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     training = replace(training, left_out={**+left_out, **training.left_out})
     if settings.get("shuffled_labels"):
         training = replace(training, rows=shuffled_labels(training.rows, training.labels, seed))
-    return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.weights_id, found.at_commit, longest, dev)
+    return Prepared(
+        training, before, tokenizer, rows_sha256(training.rows), found.weights_id, found.at_commit, longest, dev
+    )
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:
-    """sha256 of ids and labels of training rows, in Python's notation of a list; row by row, because the whole list takes gigabytes."""
+    """sha256 of ids and labels of training rows, in Python's notation of a list; row by row, because the whole list
+    takes gigabytes.
+    """
     digest, before = hashlib.sha256(b"["), ""
     for row in rows:
         digest.update(f"{before}{(row.ids, row.labels)!r}".encode())

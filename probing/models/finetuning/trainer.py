@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils.data import Dataset
-from transformers import EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 from transformers.utils import is_accelerate_available
@@ -42,7 +49,8 @@ class Plan:
 
     @property
     def looks(self) -> dict[int, float]:
-        """Step -> epochs by then, for the steps at which the model is looked at: at the start, after each epoch and at the end.
+        """Step -> epochs by then, for the steps at which the model is looked at: at the start, after each epoch and at
+        the end.
 
         A training that is shorter than an epoch is looked at after every quarter instead.
         """
@@ -97,7 +105,14 @@ class PlannedSteps(Dataset):
     ):
         if not rows:
             raise ModelError("there is nothing to fine-tune on: the data set has no training part")
-        self.rows, self.recipe, self.tokenizer, self.kind, self.replay, self.until = rows, recipe, tokenizer, kind, replay, until
+        self.rows, self.recipe, self.tokenizer, self.kind, self.replay, self.until = (
+            rows,
+            recipe,
+            tokenizer,
+            kind,
+            replay,
+            until,
+        )
         planned = plan_steps(rows, recipe)
         self.plan, self.looks = planned.steps, planned.looks
 
@@ -183,7 +198,9 @@ Look = Callable[[Model, int, float], None]
 
 
 class _Looks(TrainerCallback):
-    """Looks at the model at planned steps. A training that resumes from a checkpoint looks again at the steps after it."""
+    """Looks at the model at planned steps. A training that resumes from a checkpoint looks again at the steps after
+    it.
+    """
 
     def __init__(self, look: Look, at: dict[int, float]):
         self.look, self.at = look, at
@@ -256,7 +273,8 @@ def finetune(
     development_score: Callable[[], float] | None = None,
     kept: KeptStates | None = None,
 ) -> Finetuned:
-    """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same weights.
+    """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same
+    weights.
 
     Args:
         model: with the task's head, float32.
@@ -269,7 +287,8 @@ def finetune(
         kept: keeps states of the training.
 
     Raises:
-        ModelError: if the folder's checkpoints belong to another recipe, the loss is not a number, or accelerate is not installed.
+        ModelError: if the folder's checkpoints belong to another recipe, the loss is not a number, or accelerate is not
+            installed.
     """
     require_accelerate()
     recipe = data.recipe
@@ -330,7 +349,12 @@ def finetune(
     # The Trainer asks for evaluation data, which ``evaluate`` does not read.
     held = data if recipe.looks else None
     trainer = _Trainer(
-        model=model, args=arguments, train_dataset=data, eval_dataset=held, data_collator=lambda items: items[0], callbacks=watched
+        model=model,
+        args=arguments,
+        train_dataset=data,
+        eval_dataset=held,
+        data_collator=lambda items: items[0],
+        callbacks=watched,
     )
     trainer.development_score = development_score
     trainer.masked_language_modelling = data.kind == "mlm"
@@ -338,20 +362,33 @@ def finetune(
     trainer.replay, trainer.replayed_share = data.replay, recipe.replay
     torch.manual_seed(recipe.seed)
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(folder))
-    history = [{"step": entry["step"], "loss": round(entry["loss"], 4)} for entry in trainer.state.log_history if "loss" in entry]
+    history = [
+        {"step": entry["step"], "loss": round(entry["loss"], 4)}
+        for entry in trainer.state.log_history
+        if "loss" in entry
+    ]
     if lost := next((entry for entry in history if not np.isfinite(entry["loss"])), None):
-        raise ModelError(f"the loss is {lost['loss']} up to step {lost['step']}; lower the learning rate (--rate) and delete {folder}")
+        raise ModelError(
+            f"the loss is {lost['loss']} up to step {lost['step']}; lower the learning rate (--rate) and delete"
+            f" {folder}"
+        )
     model.eval()
     looks = [
-        {"step": entry["step"], "score": round(entry["eval_score"], 6)} for entry in trainer.state.log_history if "eval_score" in entry
+        {"step": entry["step"], "score": round(entry["eval_score"], 6)}
+        for entry in trainer.state.log_history
+        if "eval_score" in entry
     ]
-    return Finetuned(history, trainer.state.global_step, looks, trainer.state.best_global_step or trainer.state.global_step)
+    return Finetuned(
+        history, trainer.state.global_step, looks, trainer.state.best_global_step or trainer.state.global_step
+    )
 
 
 def require_accelerate() -> None:
     """Raises a ``ModelError`` if accelerate is not installed, which the Trainer needs."""
     if not is_accelerate_available():
-        raise ModelError("fine-tuning needs accelerate, which is not installed; install it with: pip install -e '.[train]'")
+        raise ModelError(
+            "fine-tuning needs accelerate, which is not installed; install it with: pip install -e '.[train]'"
+        )
 
 
 def _last_whole_checkpoint(folder: Path) -> str | None:

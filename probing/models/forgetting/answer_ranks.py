@@ -69,7 +69,9 @@ def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fa
 
 
 def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]] = ()):
-    """At the last layer: the first token, of equal scores the lowest id, and its log-probability; ranks and the same of targets."""
+    """At the last layer: the first token, of equal scores the lowest id, and its log-probability; ranks and the same of
+    targets.
+    """
     size = len(prompts.rows)
     said, first_logp = np.zeros(size, np.int64), np.zeros(size)
     rank, logp = np.zeros((len(targets), size), np.int64), np.zeros((len(targets), size))
@@ -85,7 +87,9 @@ def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence
     return said, first_logp, rank, logp
 
 
-def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None) -> NDArray[np.int64]:
+def ranks(
+    encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None
+) -> NDArray[np.int64]:
     """(heads, prompts) rank of a token at the mask, from 1, in the order of ``heads``.
 
     Args:
@@ -102,7 +106,9 @@ def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Map
     return by_layer
 
 
-def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, targets: Sequence[int], most: int) -> NDArray[np.int64]:
+def ranks_with_layers_back(
+    encoder: Encoder, base: Encoder, prompts: Prompts, targets: Sequence[int], most: int
+) -> NDArray[np.int64]:
     """(most, prompts) rank of a token at the last layer when the last 1 to ``most`` layers are the base's.
 
     Raises:
@@ -123,7 +129,9 @@ def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, ta
                 if n > most:
                     break
                 if n:
-                    by_number[n - 1, batch] = _ranks(encoder.head, states[rows, where], [targets[number] for number in batch])
+                    by_number[n - 1, batch] = _ranks(
+                        encoder.head, states[rows, where], [targets[number] for number in batch]
+                    )
     return by_number
 
 

@@ -1,4 +1,6 @@
-"""Ranks of right answers at every layer, with the own and with a swapped subject, computed exactly as ``probe`` computes them."""
+"""Ranks of right answers at every layer, with the own and with a swapped subject, computed exactly as ``probe``
+computes them.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -59,8 +61,8 @@ class Questions:
 
     @classmethod
     def of(cls, found: FactSet, encoder: Encoder, size: int | None = None) -> "Questions":
-        """The facts that a model can be asked, or ``size`` of them: those with the smallest ids, which are hashes, so a larger sample has
-        all facts of a smaller one.
+        """The facts that a model can be asked, or ``size`` of them: those with the smallest ids, which are hashes, so a
+        larger sample has all facts of a smaller one.
 
         Raises:
             FactsError: if none can be asked.
@@ -74,7 +76,16 @@ class Questions:
         facts = [kept.facts[n] for n in order]
         rows = tokenize([fact.prompt for fact in facts], encoder)
         gold = [answers[n] for n in order]
-        return cls(kept.probe_set, kept.template_set, facts, gold, rows, mask_positions(rows, encoder), guests_of(facts), kept.left_out)
+        return cls(
+            kept.probe_set,
+            kept.template_set,
+            facts,
+            gold,
+            rows,
+            mask_positions(rows, encoder),
+            guests_of(facts),
+            kept.left_out,
+        )
 
     @property
     def relations(self) -> list[str]:
@@ -87,7 +98,9 @@ class Questions:
         return facts_sha256(self.facts, self.gold)
 
 
-def ranks_by_layer(encoder: Encoder, questions: Questions, layers: Sequence[int], head: DecodingHead | None = None) -> Ranks:
+def ranks_by_layer(
+    encoder: Encoder, questions: Questions, layers: Sequence[int], head: DecodingHead | None = None
+) -> Ranks:
     """The ranks of all right answers at some layers, each read by the same head.
 
     Args:

@@ -64,7 +64,9 @@ class Asking:
                 raise OptionError(f"got layers={self.layers!r}; expected 'all', 'last' or numbers of layers")
             return list(range(depth + 1)) if self.layers == "all" else [depth]
         if strange := [layer for layer in self.layers if layer not in range(depth + 1)]:
-            raise OptionError(f"got layers={list(self.layers)}; the model has the layers 0 to {depth}, and no layer {strange[0]}")
+            raise OptionError(
+                f"got layers={list(self.layers)}; the model has the layers 0 to {depth}, and no layer {strange[0]}"
+            )
         return sorted(set(self.layers))
 
 
@@ -94,7 +96,8 @@ class Watched:
 class AskingCallback(TrainerCallback):
     """Asks a model in training for facts, logs the outcomes and gives all ranks to ``finished``.
 
-    The training is not changed: the model's modes, gradients and all random states are the same after an asking as before it.
+    The training is not changed: the model's modes, gradients and all random states are the same after an asking as
+        before it.
 
     Args:
         asking: facts, steps and layers.
@@ -104,8 +107,8 @@ class AskingCallback(TrainerCallback):
     def __init__(self, asking: Asking, opens_base: Callable[[], Encoder] | None = None):
         if asking.every < 1 or asking.seconds <= 0 or (asking.size is not None and asking.size < 1):
             raise OptionError(
-                f"got every={asking.every}, seconds={asking.seconds}, size={asking.size}; expected a step or more, a time above 0 and, "
-                "if a size is given, a fact or more"
+                f"got every={asking.every}, seconds={asking.seconds}, size={asking.size}; expected a step or more, a"
+                " time above 0 and, if a size is given, a fact or more"
             )
         self._asking, self._opens_base = asking, opens_base
         self._encoder: Encoder | None = None
@@ -134,19 +137,23 @@ class AskingCallback(TrainerCallback):
         if state.global_step not in self._found:
             if state.global_step:
                 _log.warning(
-                    "no facts were asked before step %d of this training, so facts that are known then count as known before it",
+                    "no facts were asked before step %d of this training, so facts that are known then count as known"
+                    " before it",
                     state.global_step,
                 )
             self._ask(model, args, state, control)
 
     def on_step_end(self, args, state, control, model=None, **_):
-        if self._encoder is not None and (state.global_step % self._asking.every == 0 or state.global_step == state.max_steps):
+        if self._encoder is not None and (
+            state.global_step % self._asking.every == 0 or state.global_step == state.max_steps
+        ):
             self._ask(model, args, state, control)
 
     def on_train_end(self, args, state, control, model=None, **_):
         if self._encoder is None:
             return
-        # A training that was stopped early; the Trainer may have loaded its best state by now, which is none of this step.
+        # A training that was stopped early; the Trainer may have loaded its best state by now, which is none of this
+        # step.
         if state.global_step not in self._found and not args.load_best_model_at_end:
             self._ask(model, args, state, control, log=False)
         body, head = _parts(model)
@@ -164,7 +171,9 @@ class AskingCallback(TrainerCallback):
 
     @contextmanager
     def _unnoticed(self, model: nn.Module) -> Iterator[None]:
-        """In this context the model is in eval mode; afterwards its modes and all random states are those from before."""
+        """In this context the model is in eval mode; afterwards its modes and all random states are those from
+        before.
+        """
         start = time.perf_counter()
         modes = [(module, module.training) for module in model.modules()]
         plain, arrays = random.getstate(), np.random.get_state()
@@ -187,7 +196,9 @@ class AskingCallback(TrainerCallback):
         if tokenizer is None and base is None:
             raise ModelError("got no tokenizer to ask facts with; give it to the Trainer (processing_class=)")
         whole = model if isinstance(model, PreTrainedModel) else body
-        first = encoder_of(whole, tokenizer or base.tokenizer, base=(lambda: base) if base else None, device=str(body.device))  # type: ignore[union-attr]
+        first = encoder_of(
+            whole, tokenizer or base.tokenizer, base=(lambda: base) if base else None, device=str(body.device)
+        )  # type: ignore[union-attr]
         # Not the copy, but the model that is trained.
         encoder = replace(first, body=body, head=head or first.head)
         layers = self._asking.of(encoder.depth)
@@ -195,7 +206,11 @@ class AskingCallback(TrainerCallback):
         size = len(stored["swapped"][0, 0]) if stored else self._asking.size
         size = affordable(encoder, self._asking.facts, layers, self._asking.seconds) if size is None else size
         questions = Questions.of(self._asking.facts, encoder, size)
-        if stored and stored["facts"].tobytes() == bytes.fromhex(questions.sha256) and stored["layers"].tolist() == layers:
+        if (
+            stored
+            and stored["facts"].tobytes() == bytes.fromhex(questions.sha256)
+            and stored["layers"].tolist() == layers
+        ):
             rows = zip(stored["steps"].tolist(), stored["own"], stored["swapped"], strict=True)
             self._found = {at: Ranks(own, swapped) for at, own, swapped in rows if at <= step}
         self._encoder, self._questions, self._layers = encoder, questions, layers
@@ -224,7 +239,8 @@ class AskingCallback(TrainerCallback):
 
 
 def logged(asked: AskedStates, k: int) -> dict[str, float]:
-    """What is logged of the newest state: counts of facts and the share known beyond the swapped subject, at the last layer and by layer.
+    """What is logged of the newest state: counts of facts and the share known beyond the swapped subject, at the last
+    layer and by layer.
 
     >>> ranks = np.array([[[1, 1, 9]], [[1, 7, 1]]], np.uint32)
     >>> logged(AskedStates((0, 5), (8,), ranks, np.full_like(ranks, 2), ["P1"] * 3), k=1)["forgetting_lost"]
@@ -244,10 +260,14 @@ def logged(asked: AskedStates, k: int) -> dict[str, float]:
 
 
 def _parts(model: nn.Module) -> tuple[Any, Any]:
-    """The body of a model in training and its own masked-LM head, which are not copied; None if it has another task's head."""
+    """The body of a model in training and its own masked-LM head, which are not copied; None if it has another task's
+    head.
+    """
     body = model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "body", None)
     if not isinstance(body, PreTrainedModel):
-        raise ModelError(f"got {type(model).__name__}, expected a transformers model (of a wrapped one, the model inside)")
+        raise ModelError(
+            f"got {type(model).__name__}, expected a transformers model (of a wrapped one, the model inside)"
+        )
     if body is model:
         return body, None
     try:
@@ -277,8 +297,8 @@ def _stored(path: Path) -> dict[str, np.ndarray]:
 def _trainer_of(callback: TrainerCallback) -> Callable[[], Trainer | None]:
     """A weak reference to the Trainer that calls a callback.
 
-    A Trainer hands over its model, state and settings, but not itself, and only its ``log`` reports to what ``report_to`` names.
-    Types are compared, because asking a stranger's object for its class may run its code.
+    A Trainer hands over its model, state and settings, but not itself, and only its ``log`` reports to what
+    ``report_to`` names. Types are compared, because asking a stranger's object for its class may run its code.
     """
     for one in gc.get_objects():
         handler = getattr(one, "callback_handler", None) if issubclass(type(one), Trainer) else None

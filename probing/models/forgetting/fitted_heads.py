@@ -18,10 +18,11 @@ _TOKENS = 4096
 
 
 def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positions: int, seed: int = 0) -> DecodingHead:
-    """The base's head on top of the affine map that takes the fine-tuned last layer nearest to the base's, by least squares.
+    """The base's head on top of the affine map that takes the fine-tuned last layer nearest to the base's, by least
+    squares.
 
-    Both models read the same sentences with the same masked pieces. If the head of the fine-tuned model has changed and its body has
-    not, this is the base's own head.
+    Both models read the same sentences with the same masked pieces. If the head of the fine-tuned model has changed and
+    its body has not, this is the base's own head.
 
     Args:
         tuned, base: the two models; both have the base's tokenizer.
@@ -36,7 +37,10 @@ def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positio
     text = mask_rows(base, sentences, recipe, positions, seed)
     rows = [text.row(number) for number in range(len(text.ends))]
     width = base.hidden + 1
-    squares, products = torch.zeros(width, width, dtype=torch.float64), torch.zeros(width, base.hidden, dtype=torch.float64)
+    squares, products = (
+        torch.zeros(width, width, dtype=torch.float64),
+        torch.zeros(width, base.hidden, dtype=torch.float64),
+    )
     for batch in batches_by_length([len(row) for row in rows], _TOKENS):
         where = [(place, int(text.index[n])) for place, number in enumerate(batch) for n in text.positions_of(number)]
         states = [_last_states(model, [rows[n] for n in batch], where) for model in (tuned, base)]

@@ -1,7 +1,8 @@
 """Trains a fine-tuned model for a few steps on some of the facts that it lost, and asks it for others.
 
-The test of Deeb and Roger (2024, "Do unlearning methods remove information from language model weights?", arXiv 2410.08827): if
-training on some lost facts brings back others, these were not removed. Guesses come back so, too: see ``core.forgetting.memory``.
+The test of Deeb and Roger (2024, "Do unlearning methods remove information from language model weights?", arXiv
+2410.08827): if training on some lost facts brings back others, these were not removed. Guesses come back so, too: see
+``core.forgetting.memory``.
 """
 
 import copy
@@ -63,7 +64,9 @@ def relearned(
         numbers = next(order)
         loss = _loss(learner, prompts.some(numbers), [targets[n] for n in numbers])
         if not torch.isfinite(loss):
-            raise ModelError(f"{encoder.name}: the loss is {loss.item()} at relearning step {step}; lower the learning rate")
+            raise ModelError(
+                f"{encoder.name}: the loss is {loss.item()} at relearning step {step}; lower the learning rate"
+            )
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

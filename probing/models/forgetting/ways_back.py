@@ -66,7 +66,8 @@ class RecoveryWork:
         base, tuned: the two models; the fine-tuned one is read by its pre-trained head, or its base's.
         facts: those that both can be asked.
         gold: (facts,) token id of each right answer.
-        fit: fits a head to the last layer of a model of this shape, without facts; called only if its answers are not kept.
+        fit: fits a head to the last layer of a model of this shape, without facts; called only if its answers are not
+            kept.
         folder: where finished parts are kept; it belongs to this work alone.
     """
 
@@ -105,14 +106,16 @@ def asked_of(work: RecoveryWork) -> Answered:
     if (lost := len(found.lost(work.recipe.k))) < LEAST_LOST:
         known = int((found.base_rank <= work.recipe.k).sum())
         raise FactsError(
-            f"{work.tuned.name} lost {lost:,} of the {known:,} facts that {work.base.name} knows; expected at least {LEAST_LOST}: "
-            "with fewer, nothing can be said on how they come back"
+            f"{work.tuned.name} lost {lost:,} of the {known:,} facts that {work.base.name} knows; expected at least"
+            f" {LEAST_LOST}: with fewer, nothing can be said on how they come back"
         )
     return found
 
 
 def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
-    """(layers, lost) whether the base's head reads a lost fact in the base at each layer below the last, the highest first."""
+    """(layers, lost) whether the base's head reads a lost fact in the base at each layer below the last, the highest
+    first.
+    """
     only = {LOST: groups.of[LOST]}
     found = kept_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
     return np.asarray(found[LOST] <= work.recipe.k)
@@ -132,14 +135,22 @@ def tried(work: RecoveryWork, asked: Answered, groups: Groups, done: Callable[[]
     random = encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
     inner, upper = tuple(reversed(range(last))), tuple(range(1, last // 2 + 1))
 
-    def asked_once(way: str, protocol: str, levels: tuple[int, ...], of: Mapping[str, Group], ask: Callable[[], Ask]) -> Tried:
+    def asked_once(
+        way: str, protocol: str, levels: tuple[int, ...], of: Mapping[str, Group], ask: Callable[[], Ask]
+    ) -> Tried:
         ranked = kept_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
         done()
         return Tried(way, protocol, levels, {name: (one <= k)[None] for name, one in ranked.items()})
 
     yield asked_once(OTHER_LAYER, AS_IT_IS, inner, groups.of, lambda: _inside(work.tuned))
     yield asked_once(OTHER_LAYER, RANDOM_BODY, inner, lost, lambda: _inside(random))
-    yield asked_once(FITTED_HEAD, AS_IT_IS, (last,), groups.of, lambda: partial(ranks, work.tuned, heads={last: work.fit(work.tuned)}))
+    yield asked_once(
+        FITTED_HEAD,
+        AS_IT_IS,
+        (last,),
+        groups.of,
+        lambda: partial(ranks, work.tuned, heads={last: work.fit(work.tuned)}),
+    )
     if not work.not_put_back:
         back = partial(ranks_with_layers_back, work.tuned, work.base, most=len(upper))
         yield asked_once(LAYERS_BACK, AS_IT_IS, upper, groups.of, lambda: back)
@@ -160,7 +171,8 @@ def count_of_parts(recipe: RecoveryRecipe) -> int:
 def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
     """Why putting back the base's upper layers shows nothing, in words; empty if it may show something.
 
-    It shows nothing if the base's layers do not fit, if no layer was changed, or if the upper half is all that fine-tuning changed:
+    It shows nothing if the base's layers do not fit, if no layer was changed, or if the upper half is all that
+    fine-tuning changed:
     then it is the base itself that answers.
     """
     try:
@@ -172,8 +184,15 @@ def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
     if not changed:
         return "fine-tuning changed none of the layers"
     whole = [_outside(encoder) for encoder in (tuned, base)]
-    if changed[0] > tuned.depth - tuned.depth // 2 and _equal(*whole) and _equal(tuned.head.state_dict(), base.head.state_dict()):
-        return f"the layers that fine-tuning changed are {', '.join(map(str, changed))}: with them put back it is the base itself"
+    if (
+        changed[0] > tuned.depth - tuned.depth // 2
+        and _equal(*whole)
+        and _equal(tuned.head.state_dict(), base.head.state_dict())
+    ):
+        return (
+            f"the layers that fine-tuning changed are {', '.join(map(str, changed))}: with them put back it is the base"
+            " itself"
+        )
     return ""
 
 
@@ -184,7 +203,9 @@ def _outside(encoder: Encoder) -> dict[str, torch.Tensor]:
 
 
 def _equal(first: Mapping[str, torch.Tensor], second: Mapping[str, torch.Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(one.cpu(), second[name].cpu()) for name, one in first.items())
+    return first.keys() == second.keys() and all(
+        torch.equal(one.cpu(), second[name].cpu()) for name, one in first.items()
+    )
 
 
 def _inside(model: Encoder) -> Ask:
@@ -211,7 +232,9 @@ def _relearned(
 
         def made(part: int = part, chosen: Mapping[str, Group] = chosen) -> dict[str, np.ndarray]:
             taught = lessons(asked, groups, protocol, part, recipe.most_relearned, seed)
-            learning = relearned(start, work.prompts.some(taught.facts), taught.targets.tolist(), recipe.relearning, seed)
+            learning = relearned(
+                start, work.prompts.some(taught.facts), taught.targets.tolist(), recipe.relearning, seed
+            )
             asked_again = [_by_group(work, chosen, partial(ranks, model)) for _, model in learning]
             return {name: np.concatenate([at[name] for at in asked_again]) for name in chosen}
 
@@ -230,6 +253,8 @@ def _path(work: RecoveryWork, *words: str) -> Path:
 def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:
     """Group -> (levels, answers) ranks. All groups are asked together, which fills batches of prompts of one length."""
     ends = np.cumsum([len(group.facts) for group in groups.values()])
-    prompts, targets = (np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("facts", "targets"))
+    prompts, targets = (
+        np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("facts", "targets")
+    )
     ranked = ask(work.prompts.some(prompts), targets.tolist())
     return dict(zip(groups, np.split(ranked, ends[:-1], axis=1), strict=True))

@@ -59,7 +59,8 @@ def sums_of(states: LayerStates, target: LayerStates, device: torch.device) -> S
 
 
 def least_squares(sums: Sums, ridge: float) -> AffineMap:
-    """The map with the least |W h + b - z|^2, plus ``ridge`` times the mean diagonal of the squares times |W|^2 + |b|^2.
+    """The map with the least |W h + b - z|^2, plus ``ridge`` times the mean diagonal of the squares times |W|^2 +
+    |b|^2.
 
     Raises:
         HeadError: if the states are not finite, or too few for a map without ridge.
@@ -74,7 +75,8 @@ def least_squares(sums: Sums, ridge: float) -> AffineMap:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of an encoder's maps: the last layer that its head was trained on, which is the base's if the head is the base's.
+    """The target of an encoder's maps: the last layer that its head was trained on, which is the base's if the head is
+    the base's.
 
     Attributes:
         encoder: the encoder whose layers are mapped.
@@ -85,7 +87,9 @@ class Target:
     states: MaskedStates
 
     @classmethod
-    def of(cls, encoder: Encoder, sentences: Sequence[str], text: MaskedText, recipe: HeadRecipe, cache: Path) -> "Target":
+    def of(
+        cls, encoder: Encoder, sentences: Sequence[str], text: MaskedText, recipe: HeadRecipe, cache: Path
+    ) -> "Target":
         """The target on a text; its states may not be computed yet.
 
         Raises:
@@ -96,12 +100,16 @@ class Target:
         own = masked_text_of(source, sentences, recipe, recipe.positions, 0, cache)
         if any(not np.array_equal(part, getattr(own, name)) for name, part in vars(text).items()):
             raise HeadError(
-                f"{encoder.name} and its base {source.name} split the text into different tokens, expected equal tokenizers: its layers "
-                f"cannot be mapped to the base's last; train tied or full heads from the start {PRETRAINED}"
+                f"{encoder.name} and its base {source.name} split the text into different tokens, expected equal"
+                " tokenizers: its layers cannot be mapped to the base's last; train tied or full heads from the start"
+                f" {PRETRAINED}"
             )
         place = place_of(source, recipe, recipe.positions, 0, cache)
         every = MaskedStates(source, own, range(source.layers), recipe.kept_dtype, place)
-        return cls(encoder, every if not every.missing() else MaskedStates(source, own, [source.depth], recipe.kept_dtype, place))
+        return cls(
+            encoder,
+            every if not every.missing() else MaskedStates(source, own, [source.depth], recipe.kept_dtype, place),
+        )
 
     def bytes_beside(self, parts: Sequence[tuple[MaskedText, Path]], budget: int) -> int:
         """Bytes of the target's states in addition to those of the encoder's layers; 0 if one pass gives both."""
@@ -111,11 +119,15 @@ class Target:
         return 0 if one_pass else self.states.bytes // len(self.states.layers)
 
     def found_in(self, training: MaskedStates) -> "Target":
-        """The target, taken from the states that heads learn from if the encoder is its own target and all its layers are among them."""
+        """The target, taken from the states that heads learn from if the encoder is its own target and all its layers
+        are among them.
+        """
         both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.depth
         return Target(self.encoder, training) if both else self
 
     def for_layer(self, layer: int) -> LayerStates | None:
-        """The target's states for a layer's head; None for the target layer itself, which the head reads without a map."""
+        """The target's states for a layer's head; None for the target layer itself, which the head reads without a
+        map.
+        """
         source = self.states.encoder
         return None if source is self.encoder and layer == source.depth else self.states.layer(source.depth)

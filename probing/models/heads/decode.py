@@ -24,8 +24,8 @@ class Readout:
     Attributes:
         gold_rank: (facts,) rank of the right answer in the vocabulary, from 1.
         answer_rank: (facts,) its rank among the relation's answers.
-        swapped_rank: (swapped,) rank, at the fact's prompt, of the answer of each fact that has this prompt as its swapped subject;
-            fact by fact.
+        swapped_rank: (swapped,) rank, at the fact's prompt, of the answer of each fact that has this prompt as its
+            swapped subject; fact by fact.
         gold_logp: (facts,) natural log-probability of the right answer.
         top_ids: (facts, k) best tokens, by score, then id.
         top_logp: (facts, k) their log-probabilities.
@@ -46,7 +46,9 @@ class LogitsBuffer:
         self._room = torch.empty(0)
 
     def rows(self, count: int, vocabulary: int, like: torch.Tensor) -> torch.Tensor:
-        """(count, vocabulary) uninitialised numbers of ``like``'s dtype and device; they overwrite those of the last call."""
+        """(count, vocabulary) uninitialised numbers of ``like``'s dtype and device; they overwrite those of the last
+        call.
+        """
         width = -(-vocabulary // ALIGNED) * ALIGNED
         fits = self._room.dtype == like.dtype and self._room.device == like.device
         if not fits or self._room.numel() < count * width:
@@ -55,7 +57,9 @@ class LogitsBuffer:
 
 
 def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> torch.Tensor:
-    """(rows, hidden) -> (rows, vocabulary) logits in ``buffer``, without gradients: equal to ``head(states)``, but faster."""
+    """(rows, hidden) -> (rows, vocabulary) logits in ``buffer``, without gradients: equal to ``head(states)``, but
+    faster.
+    """
     inner = head.transform(states)
     weight, bias = head.vocabulary.weight, head.vocabulary.bias
     logits = buffer.rows(len(inner), len(weight), inner)
@@ -66,10 +70,13 @@ def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> to
     return logits
 
 
-def layer_logits(heads: Sequence[DecodingHead], states: torch.Tensor, check: Callable[[], None] | None = None) -> torch.Tensor:
+def layer_logits(
+    heads: Sequence[DecodingHead], states: torch.Tensor, check: Callable[[], None] | None = None
+) -> torch.Tensor:
     """Logits of one position at every layer, (layers, hidden) -> (layers, vocabulary), without gradients.
 
-    Reading the vocabulary matrix from memory is nearly all the work for one row, so heads that share it are decoded by one product.
+    Reading the vocabulary matrix from memory is nearly all the work for one row, so heads that share it are decoded by
+    one product.
 
     Args:
         heads: one per layer.
@@ -99,7 +106,8 @@ def best_tokens(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tenso
     """The k best of each row, ordered by score, then id; (rows, k) values and ids."""
     k = min(k, scores.shape[1])
     values, ids = scores.topk(min(k + 1, scores.shape[1]), dim=1)
-    # topk picks any of the tokens that tie at the cut. Rows in which the next token ties, too, are rare and are sorted completely.
+    # topk picks any of the tokens that tie at the cut. Rows in which the next token ties, too, are rare and are sorted
+    # completely.
     tied = values[:, k - 1] == values[:, -1] if values.shape[1] > k else torch.zeros(len(values), dtype=torch.bool)
     values, ids = values[:, :k].contiguous(), ids[:, :k].contiguous()
     for row in torch.nonzero(tied).flatten().tolist():
@@ -174,7 +182,9 @@ def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 
 def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(swapped,) ranks of the tokens in ``swapped`` in each row, row by row; a token that occurs several times is ranked once."""
+    """(swapped,) ranks of the tokens in ``swapped`` in each row, row by row; a token that occurs several times is
+    ranked once.
+    """
     asking = np.repeat(np.arange(len(swapped)), [len(tokens) for tokens in swapped])
     tokens = np.array([token for some in swapped for token in some], dtype=np.int64)
     different, where = np.unique(asking * logits.shape[1] + tokens, return_inverse=True)
@@ -198,7 +208,9 @@ def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> to
 
 
 def _ranks_among(logits: torch.Tensor, own: torch.Tensor, answers: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(rows,) rank of each row's ``own`` score, (rows, 1), among those of its answers; facts of one relation share one list object."""
+    """(rows,) rank of each row's ``own`` score, (rows, 1), among those of its answers; facts of one relation share one
+    list object.
+    """
     ranks = torch.empty(len(logits), dtype=torch.int32, device=logits.device)
     relations: dict[int, list[int]] = {}
     for row, ids in enumerate(answers):

@@ -38,9 +38,10 @@ class HeadIdentity:
         validation: JSON list of ``[step, loss]``, step 0 being the start.
         crc32: checksum of the weights, filled in when they are written.
         configuration: ``Encoder.configuration`` of the encoder.
-        starts: for a head that may start with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
-            pre-trained head without it. The lower one was the start. ``positions`` is the number of validation positions, from the
-            first, on which both were measured; without it, all. Equal heads are equal bytes, so the file keeps the word ``lens``.
+        starts: for a head that may start with the closed-form map: JSON of the validation loss of the ``map`` and of
+            the ``lens``, the pre-trained head without it. The lower one was the start. ``positions`` is the number of
+            validation positions, from the first, on which both were measured; without it, all. Equal heads are equal
+            bytes, so the file keeps the word ``lens``.
     """
 
     model: str
@@ -60,7 +61,9 @@ def head_path(folder: Path, layer: int) -> Path:
 
 
 def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
-    """Writes the duration of a head's training next to the head; not into its file, because equal heads must be equal bytes."""
+    """Writes the duration of a head's training next to the head; not into its file, because equal heads must be equal
+    bytes.
+    """
     atomic_text(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
 
 
@@ -85,7 +88,8 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
     said = {name: value for name, value in vars(identity).items() if name not in LATER or value}
     with atomic_file(path) as temporary:
-        # One entry, because safetensors writes several in an order that changes from file to file, and equal heads must be equal bytes.
+        # One entry, because safetensors writes several in an order that changes from file to file, and equal heads must
+        # be equal bytes.
         save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
     return path
 
@@ -102,7 +106,9 @@ def read_identity(path: Path) -> HeadIdentity:
         with safe_open(path, framework="pt") as stream:
             metadata = stream.metadata() or {}
     except (SafetensorError, OSError) as error:
-        raise HeadError(f"{path} is not a readable safetensors file ({error}); delete it and train the head again") from error
+        raise HeadError(
+            f"{path} is not a readable safetensors file ({error}); delete it and train the head again"
+        ) from error
     try:
         return HeadIdentity(**json.loads(metadata[IDENTITY]))
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -126,13 +132,21 @@ def stored_dtype(path: Path) -> torch.dtype:
 def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.Tensor]) -> None:
     """Raises a ``HeadError`` if weights are not those that were written, or are not finite."""
     if other := [name for name, tensor in tensors.items() if tensor.dtype not in (torch.float32, torch.float16)]:
-        raise HeadError(f"{path}: {other[0]} is in {str(tensors[other[0]].dtype).removeprefix('torch.')}, expected float32 or float16")
+        raise HeadError(
+            f"{path}: {other[0]} is in {str(tensors[other[0]].dtype).removeprefix('torch.')}, expected float32 or"
+            " float16"
+        )
     if not tensors:
         raise HeadError(f"{path} holds no weights; delete it and train or pull the head again")
     if identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
-        raise HeadError(f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head again")
+        raise HeadError(
+            f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head"
+            " again"
+        )
     if strange := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
-        raise HeadError(f"{path}: {strange[0]} holds numbers that are not finite; delete it and train or pull the head again")
+        raise HeadError(
+            f"{path}: {strange[0]} holds numbers that are not finite; delete it and train or pull the head again"
+        )
 
 
 def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> DecodingHead:
@@ -149,8 +163,8 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
         if got != value:
             shown = f"{str(got)[:12]} (model {identity.model})" if key in ("weights", "configuration") else got
             raise HeadError(
-                f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model: "
-                f"{train_command(encoder, kind)}"
+                f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this"
+                f" model: {train_command(encoder, kind)}"
             )
     head = fresh_copy(encoder.head, kind)
     tensors = read_weights(path)
@@ -182,8 +196,12 @@ def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
     return HeadError(f"{which}; train them with: {train_command(encoder, kind, seed)}{without}")
 
 
-def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
-    """A head per layer, 0..L by default: trained ones from ``folder``, or the pre-trained head on every layer for ``logit_lens``."""
+def load_heads(
+    folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None
+) -> list[DecodingHead]:
+    """A head per layer, 0..L by default: trained ones from ``folder``, or the pre-trained head on every layer for
+    ``logit_lens``.
+    """
     layers = range(encoder.layers) if layers is None else layers
     if kind not in HEADS:
         raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(HEADS)}")
@@ -193,7 +211,10 @@ def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequenc
         raise no_heads(encoder, kind)
     recipes = {read_identity(head_path(folder, layer)).recipe for layer in layers}
     if len(recipes) != 1:
-        raise HeadError(f"the heads in {folder} come from {len(recipes)} recipes, expected one; delete the folder and train them again")
+        raise HeadError(
+            f"the heads in {folder} come from {len(recipes)} recipes, expected one; delete the folder and train them"
+            " again"
+        )
     return [load_head(folder, encoder, layer, kind) for layer in layers]
 
 
@@ -205,9 +226,11 @@ def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: i
 
 
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
-    """Validation loss of the layers' heads at the start and at the best checkpoint; also of ``logit_lens`` and ``map`` if both were tried.
+    """Validation loss of the layers' heads at the start and at the best checkpoint; also of ``logit_lens`` and ``map``
+    if both were tried.
 
-    ``steps`` is the number of all steps, ``positions`` that of the validation positions of ``logit_lens`` and ``map`` if not all were used.
+    ``steps`` is the number of all steps, ``positions`` that of the validation positions of ``logit_lens`` and ``map``
+    if not all were used.
     """
     rows = []
     for layer in layers:
@@ -222,7 +245,9 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
 
 
 def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
-    """Folder in which ``train-heads`` stores heads: by weights, or also by configuration if those there have another configuration."""
+    """Folder in which ``train-heads`` stores heads: by weights, or also by configuration if those there have another
+    configuration.
+    """
     usual, apart = heads_of(encoder, cache)
     found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
     foreign = any(read_identity(path).configuration != encoder.configuration for path in found)
@@ -250,13 +275,19 @@ def heads_folder(
 
 
 def chosen_heads(
-    model: str | None, encoder: Encoder, kind: str | None, cache: Path, seed: int = 0, layers: Sequence[int] | None = None
+    model: str | None,
+    encoder: Encoder,
+    kind: str | None,
+    cache: Path,
+    seed: int = 0,
+    layers: Sequence[int] | None = None,
 ) -> tuple[str, Path | None]:
     """The kind of heads that reads an encoder, and their folder as ``heads_folder`` finds it.
 
     Args:
         model, encoder, cache, seed, layers: as for ``heads_folder``.
-        kind: the kind that the user names; None: ``tied`` if they are trained, else ``logit_lens``, which every model has.
+        kind: the kind that the user names; None: ``tied`` if they are trained, else ``logit_lens``, which every model
+            has.
     """
     if kind == LOGIT_LENS:
         return kind, None

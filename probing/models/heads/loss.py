@@ -1,8 +1,9 @@
 """Cross-entropy over the vocabulary with an explicit backward pass, the main cost of head training.
 
-Nearly all arithmetic of a head is three products with the vocabulary matrix. They are written to buffers that are made once: new arrays
-of this size cost as much in page faults as in use. The matrix is padded to a multiple of 64 rows, because products with
-BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``make bench PARTS=heads``).
+Nearly all arithmetic of a head is three products with the vocabulary matrix. They are written to buffers that are made
+once: new arrays of this size cost as much in page faults as in use. The matrix is padded to a multiple of 64 rows,
+because products with BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``make bench
+PARTS=heads``).
 """
 
 import torch
@@ -16,15 +17,16 @@ MULTIPLE = 64
 class SoftmaxLoss:
     """Mean cross-entropy in nats of a head's vocabulary matrix, and its gradients.
 
-    The head's matrix and bias become views of padded buffers; padding rows have weight 0 and bias minus infinity, so their
-    probability and gradients are 0.
+    The head's matrix and bias become views of padded buffers; padding rows have weight 0 and bias minus infinity, so
+    their probability and gradients are 0.
     """
 
     def __init__(self, head: DecodingHead, max_positions: int, precision: str = "float32"):
         """Args:
         head: the head; its matrix is trained if its parameter requires a gradient.
         max_positions: maximum number of positions per call.
-        precision: ``float32``, or ``bfloat16`` for the three products; softmax, loss and weights keep the head's precision.
+        precision: ``float32``, or ``bfloat16`` for the three products; softmax, loss and weights keep the head's
+            precision.
         """
         self.matrix = head.vocabulary
         self.size, width = self.matrix.weight.shape
@@ -49,7 +51,8 @@ class SoftmaxLoss:
 
     @torch.no_grad()
     def loss_and_gradients(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean cross-entropy and its gradient by the features; the gradients by matrix and bias are written to their ``.grad``.
+        """Mean cross-entropy and its gradient by the features; the gradients by matrix and bias are written to their
+        ``.grad``.
 
         The matrix's gradient is a buffer that the next call overwrites.
         """
@@ -72,25 +75,35 @@ class SoftmaxLoss:
 
     @torch.no_grad()
     def gradient_to(self, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Gradient, by (positions, embedding) features, of the mean KL divergence of their distributions from the target's."""
+        """Gradient, by (positions, embedding) features, of the mean KL divergence of their distributions from the
+        target's.
+        """
         nobody = torch.zeros(len(features), dtype=torch.long, device=features.device)
         _, powers, total = self._exponentials(target, nobody)
         wanted = powers / total
         _, powers, total = self._exponentials(features, nobody)
         powers.div_(total).sub_(wanted).div_(len(features))
-        return self._by_features(self._low_scores[: len(features)].copy_(powers) if self._low else powers).to(features.dtype)
+        return self._by_features(self._low_scores[: len(features)].copy_(powers) if self._low else powers).to(
+            features.dtype
+        )
 
     def _by_features(self, by_scores: torch.Tensor) -> torch.Tensor:
         """(positions, rows) gradient by the scores -> (positions, embedding) gradient by the features."""
         return by_scores @ (self._low_weight if self._low else self._weight)
 
-    def _exponentials(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Losses (positions,), exponentials of the scores minus their maximum (positions, rows), and their sums (positions, 1)."""
+    def _exponentials(
+        self, features: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Losses (positions,), exponentials of the scores minus their maximum (positions, rows), and their sums
+        (positions, 1).
+        """
         scores = self._scores[: len(labels)]
         if self._low:
             # The weights have changed since the last step.
             self._low_weight.copy_(self._weight)
-            scores.copy_(torch.mm(features.bfloat16(), self._low_weight.T, out=self._low_scores[: len(labels)])).add_(self._bias)
+            scores.copy_(torch.mm(features.bfloat16(), self._low_weight.T, out=self._low_scores[: len(labels)])).add_(
+                self._bias
+            )
         else:
             torch.addmm(self._bias, features, self._weight.T, out=scores)
         highest = scores.amax(1, keepdim=True)

@@ -1,7 +1,7 @@
 """Hidden states at masked positions: computed once for all layers, kept on disk in windows, mapped layer by layer.
 
-A window is a file with a few thousand positions of every kept layer. So a killed run resumes with the complete windows, two processes
-share the work, and memory holds one window during the computation and at most one layer during training.
+A window is a file with a few thousand positions of every kept layer. So a killed run resumes with the complete windows,
+two processes share the work, and memory holds one window during the computation and at most one layer during training.
 """
 
 import hashlib
@@ -106,7 +106,10 @@ class MaskedStates:
 
     def missing_bytes(self) -> int:
         """Bytes of the missing windows."""
-        return sum(states_bytes(len(self.layers), len(self._positions(n)), self.encoder.hidden, self.dtype) for n in self.missing())
+        return sum(
+            states_bytes(len(self.layers), len(self._positions(n)), self.encoder.hidden, self.dtype)
+            for n in self.missing()
+        )
 
     def compute(self) -> None:
         """Computes the missing windows.
@@ -117,7 +120,10 @@ class MaskedStates:
         missing, needed = self.missing(), self.missing_bytes()
         check_room(self.folder, needed)
         if missing:
-            sizes = f"{len(self.layers)} layers x {len(self.text.labels):,} positions x {self.encoder.hidden} values in {_name(self.dtype)}"
+            sizes = (
+                f"{len(self.layers)} layers x {len(self.text.labels):,} positions x {self.encoder.hidden} values in"
+                f" {_name(self.dtype)}"
+            )
             log.info(
                 "hidden states of %s: %s take %s on disk, %s still to compute",
                 self.encoder.name,
@@ -127,7 +133,9 @@ class MaskedStates:
             )
         # Each process starts elsewhere, so that two processes on one folder rarely compute the same window.
         turn = os.getpid() % len(missing) if missing else 0
-        for number in tqdm(missing[turn:] + missing[:turn], unit="window", desc=f"states of {self.encoder.name}", disable=not missing):
+        for number in tqdm(
+            missing[turn:] + missing[:turn], unit="window", desc=f"states of {self.encoder.name}", disable=not missing
+        ):
             if not self._has_its_size(number):
                 self._compute(number)
 
@@ -138,7 +146,11 @@ class MaskedStates:
         for number in range(len(self.windows)):
             window = self._mapped(number, row)
             if window is None:
-                log.warning("window %d of the states of %s is missing or damaged; it is computed again", number, self.encoder.name)
+                log.warning(
+                    "window %d of the states of %s is missing or damaged; it is computed again",
+                    number,
+                    self.encoder.name,
+                )
                 self._compute(number)
                 window = self._mapped(number, row)
             assert window is not None
@@ -166,7 +178,8 @@ class MaskedStates:
         if not self._has_its_size(number):
             return None
         path, count = self._path(number), len(self._positions(number)) * self.encoder.hidden
-        # Unlike np.memmap this keeps no file open, and a large text has more windows than a process may have open files.
+        # Unlike np.memmap this keeps no file open, and a large text has more windows than a process may have open
+        # files.
         kept = torch.from_file(str(path), size=path.stat().st_size // self.dtype.itemsize, dtype=self.dtype).numpy()
         window = kept[row * count : (row + 1) * count].reshape(-1, self.encoder.hidden)
         sums = kept[len(self.layers) * count :].view(np.uint32)
@@ -200,14 +213,18 @@ def check_room(folder: Path, needed: int) -> None:
     if needed > free:
         got = f"the hidden states take {_gigabytes(needed)}, the disk of {folder} has {_gigabytes(free)} free"
         raise HeadError(
-            f"{got}; free some space, move the cache (PROBING_CACHE), store them in float16 (--states-dtype) or use fewer --positions"
+            f"{got}; free some space, move the cache (PROBING_CACHE), store them in float16 (--states-dtype) or use"
+            " fewer --positions"
         )
 
 
-def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int, beside: int = 0) -> list[list[int]]:
+def plan(
+    encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int, beside: int = 0
+) -> list[list[int]]:
     """Groups of layers whose states fit the budget together, one pass of the encoder per group.
 
-    The groups are the same for any wanted layers, so layers that are trained one by one, or by several processes, share passes.
+    The groups are the same for any wanted layers, so layers that are trained one by one, or by several processes, share
+    passes.
 
     Args:
         encoder: the encoder.
@@ -226,8 +243,13 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
     if every * one <= left:
         # All layers, even if fewer are wanted, because other heads, seeds and processes read the same files.
         return [list(range(every))]
-    whole = f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * one)} in {_name(dtype)}"
-    smaller = "" if dtype == torch.float16 else f"float16 takes {_gigabytes(every * one // 2)} (--states-dtype float16), "
+    whole = (
+        f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * one)} in"
+        f" {_name(dtype)}"
+    )
+    smaller = (
+        "" if dtype == torch.float16 else f"float16 takes {_gigabytes(every * one // 2)} (--states-dtype float16), "
+    )
     fitting = left // (one // positions)
     offer = f"{smaller}{fitting // every:,} positions of all layers fit at once"
     said = f"the budget is {_gigabytes(budget)} (--states-budget)"
@@ -237,22 +259,43 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
         raise HeadError(f"{whole}, {said}; {least}; {offer}")
     passes = -(-every // (left // one))
     groups = [[int(layer) for layer in part] for part in np.array_split(np.arange(every), passes)]
-    log.info("%s, over the budget of %s: %d passes of the encoder for all layers; %s", whole, _gigabytes(left), passes, offer)
+    log.info(
+        "%s, over the budget of %s: %d passes of the encoder for all layers; %s", whole, _gigabytes(left), passes, offer
+    )
     return [group for group in groups if set(group) & set(layers)]
 
 
 def place_of(encoder: Encoder, recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> Path:
     """Folder of the cached states of one masking of one text for one model."""
-    key = [encoder.weights_id, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_per_block, seed, WINDOW]
+    key = [
+        encoder.weights_id,
+        recipe.text_sha256,
+        positions,
+        recipe.masked_share,
+        recipe.max_pieces,
+        recipe.pieces_per_block,
+        seed,
+        WINDOW,
+    ]
     key.append(encoder.configuration)
-    # Sums depend on device and number of threads, and a head's bytes must not depend on the process that computed the states.
+    # Sums depend on device and number of threads, and a head's bytes must not depend on the process that computed the
+    # states.
     key += [encoder.device.type, torch.get_num_threads()]
     return cache / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
 
 
-def masked_text_of(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> MaskedText:
+def masked_text_of(
+    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, cache: Path
+) -> MaskedText:
     """The text of ``place_of``, masked."""
-    return masked_text(encoder, sentences, recipe, positions, seed, place_of(encoder, recipe, positions, seed, cache) / "text.safetensors")
+    return masked_text(
+        encoder,
+        sentences,
+        recipe,
+        positions,
+        seed,
+        place_of(encoder, recipe, positions, seed, cache) / "text.safetensors",
+    )
 
 
 def _gigabytes(size: int) -> str:

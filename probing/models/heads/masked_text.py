@@ -44,11 +44,13 @@ class MaskedText:
         return range(int(self.cumulative[number - 1]) if number else 0, int(self.cumulative[number]))
 
 
-def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path) -> MaskedText:
+def masked_text(
+    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path
+) -> MaskedText:
     """Masks the text, or reads the masked text from ``path``.
 
-    The seed fixes the order of the rows. ``masked_share`` of the word pieces of each row are chosen: 80 % of them become the
-    mask, 10 % another token, 10 % stay unchanged.
+    The seed fixes the order of the rows. ``masked_share`` of the word pieces of each row are chosen: 80 % of them
+    become the mask, 10 % another token, 10 % stay unchanged.
 
     Raises:
         HeadError: if the text has too few word pieces.
@@ -61,7 +63,9 @@ def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, 
 
 
 def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int) -> MaskedText:
-    """The masking itself; ``positions`` 0 takes every row, seed 0 is for the training text and 1 for the validation text."""
+    """The masking itself; ``positions`` 0 takes every row, seed 0 is for the training text and 1 for the validation
+    text.
+    """
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
@@ -81,7 +85,9 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
         labels.extend(row[i] for i in chosen)
         read = np.array(row, dtype=np.int32)
         dice = rng.random(len(chosen))
-        read[chosen] = mask_pieces(read[chosen], dice, lambda other: rng.choice(ordinary, other.sum()), tokenizer.mask_token_id)
+        read[chosen] = mask_pieces(
+            read[chosen], dice, lambda other: rng.choice(ordinary, other.sum()), tokenizer.mask_token_id
+        )
         rows.append(read)
         index.extend(int(i) for i in chosen)
         cumulative.append(len(labels))
@@ -90,11 +96,21 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
     if not labels or len(labels) < positions:
         wanted = f"{positions:,}" if positions else "at least one"
         part, more = ("validation", "--valid") if seed else ("training", "--text) or ask for fewer (--positions")
-        raise HeadError(f"the {part} text gives {len(labels):,} masked positions, expected {wanted}; give more text ({more})")
-    return MaskedText(np.concatenate(rows), np.cumsum([len(row) for row in rows]), np.array(index), np.array(cumulative), np.array(labels))
+        raise HeadError(
+            f"the {part} text gives {len(labels):,} masked positions, expected {wanted}; give more text ({more})"
+        )
+    return MaskedText(
+        np.concatenate(rows),
+        np.cumsum([len(row) for row in rows]),
+        np.array(index),
+        np.array(cumulative),
+        np.array(labels),
+    )
 
 
-def _sentences(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:
+def _sentences(
+    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator
+) -> Iterator[list[int]]:
     order = rng.permutation(len(sentences))
     length = min(recipe.max_pieces, encoder.max_pieces)
     for start in range(0, len(order), SENTENCES_AT_ONCE):
@@ -102,19 +118,26 @@ def _sentences(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, r
         yield from encoder.tokenizer(texts, truncation=True, max_length=length)["input_ids"]
 
 
-def _blocks(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:
-    """The concatenated text in blocks of one length, each between the tokenizer's special tokens; an incomplete last block is dropped."""
+def _blocks(
+    encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator
+) -> Iterator[list[int]]:
+    """The concatenated text in blocks of one length, each between the tokenizer's special tokens; an incomplete last
+    block is dropped.
+    """
     ends = encoder.tokenizer("")["input_ids"]
     first, last = ends[:1], ends[1:]
     inside = recipe.pieces_per_block - len(ends)
     if recipe.pieces_per_block > encoder.max_pieces or inside < 1:
         shortest = len(ends) + 1
-        raise HeadError(f"got blocks of {recipe.pieces_per_block} pieces, expected {shortest} to {encoder.max_pieces} for {encoder.name}")
+        raise HeadError(
+            f"got blocks of {recipe.pieces_per_block} pieces, expected {shortest} to {encoder.max_pieces} for"
+            f" {encoder.name}"
+        )
     pieces = array("i")
     for start in range(0, len(sentences), SENTENCES_AT_ONCE):
-        for row in encoder.tokenizer(list(sentences[start : start + SENTENCES_AT_ONCE]), add_special_tokens=False, verbose=False)[
-            "input_ids"
-        ]:
+        for row in encoder.tokenizer(
+            list(sentences[start : start + SENTENCES_AT_ONCE]), add_special_tokens=False, verbose=False
+        )["input_ids"]:
             pieces.extend(row)
     for block in rng.permutation(len(pieces) // inside):
         yield [*first, *pieces[block * inside : (block + 1) * inside], *last]

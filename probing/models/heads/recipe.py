@@ -15,8 +15,8 @@ from probing.core.files.records import Frozen
 from probing.core.head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
 from probing.core.options import spelled
 
-#: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so that the
-#: recipes of shipped heads stay the same.
+#: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so
+#: that the recipes of shipped heads stay the same.
 LATER = (
     "pieces_per_block",
     "blocks_per_step",
@@ -32,11 +32,23 @@ LATER = (
 )
 #: Settings of gradient steps, which a closed form does not have.
 OF_STEPS = (
-    "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_per_step", "precision", "steps", "validate_every",
-    "patience", "tolerance", "start_positions", "version",
-)  # fmt: skip
-#: Version of new recipes. In version 1 step n, from 0, has the rate after n + 1 steps of the warm-up; in version 2 after n, as in
-#: transformers.
+    "epochs",
+    "batch",
+    "learning_rate",
+    "warm_up",
+    "weight_decay",
+    "start",
+    "blocks_per_step",
+    "precision",
+    "steps",
+    "validate_every",
+    "patience",
+    "tolerance",
+    "start_positions",
+    "version",
+)
+#: Version of new recipes. In version 1 step n, from 0, has the rate after n + 1 steps of the warm-up; in version 2
+#: after n, as in transformers.
 VERSION = 2
 FROM_LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
 CHOICES = {
@@ -53,7 +65,8 @@ class HeadRecipe(Frozen):
     Attributes:
         kind: one of ``STORED``.
         text_sha256: checksum of the text, by ``text_sha256``.
-        positions: number of masked positions to learn from; 0 takes the whole text. Blocks are complete, so there may be a few more.
+        positions: number of masked positions to learn from; 0 takes the whole text. Blocks are complete, so there may
+            be a few more.
         validation_positions: number of masked positions of the validation text.
         masked_share: share of a row's word pieces that are masked.
         max_pieces: maximum length of a sentence in word pieces; ignored if the text is read in blocks.
@@ -64,7 +77,8 @@ class HeadRecipe(Frozen):
         weight_decay: weight decay of AdamW.
         seed: seed of the order and of a random start.
         start: ``pre-trained``; ``least-squares``, the pre-trained head on top of the closed-form map; or ``random``.
-        pieces_per_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads sentences.
+        pieces_per_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads
+            sentences.
         blocks_per_step: number of blocks whose masked positions are one step.
         precision: precision of the products with the vocabulary matrix; weights, optimiser and loss are float32.
         states_dtype: number format of hidden states on disk.
@@ -74,8 +88,8 @@ class HeadRecipe(Frozen):
         tolerance: nats by which a loss must be below the lowest one to count as lower.
         ridge: ridge penalty of the closed-form map, as a share of the mean diagonal of its sums.
         version: version of the schedule, 1 or ``VERSION``; recipes without one have version 1.
-        start_positions: number of validation positions, from the first, on which the map is compared with the pre-trained head before
-            training; 0 takes all. A head in closed form is always compared on all of them.
+        start_positions: number of validation positions, from the first, on which the map is compared with the
+            pre-trained head before training; 0 takes all. A head in closed form is always compared on all of them.
     """
 
     kind: str
@@ -92,10 +106,14 @@ class HeadRecipe(Frozen):
     seed: int = 0
     start: str = "pre-trained"
     pieces_per_block: int = Field(
-        default=0, validation_alias=AliasChoices("pieces_per_block", "pieces_a_block"), serialization_alias="pieces_a_block"
+        default=0,
+        validation_alias=AliasChoices("pieces_per_block", "pieces_a_block"),
+        serialization_alias="pieces_a_block",
     )
     blocks_per_step: int = Field(
-        default=8, validation_alias=AliasChoices("blocks_per_step", "blocks_a_step"), serialization_alias="blocks_a_step"
+        default=8,
+        validation_alias=AliasChoices("blocks_per_step", "blocks_a_step"),
+        serialization_alias="blocks_a_step",
     )
     precision: str = "float32"
     states_dtype: str = "float32"
@@ -123,7 +141,11 @@ class HeadRecipe(Frozen):
         Renamed settings keep their first names there, so that the recipes of stored heads stay equal.
         """
         defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
-        left_out = {name for name, default in defaults.items() if getattr(self, name) == default and not (name == "ridge" and self.mapped)}
+        left_out = {
+            name
+            for name, default in defaults.items()
+            if getattr(self, name) == default and not (name == "ridge" and self.mapped)
+        }
         left_out |= set(OF_STEPS) if self.kind == LEAST_SQUARES else set()
         left_out |= set() if self.mapped else {"start_positions"}
         kept = self.model_dump(by_alias=True, exclude=left_out)
@@ -133,16 +155,22 @@ class HeadRecipe(Frozen):
         """Raises a ``HeadError`` if no head can be trained with a setting."""
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                raise HeadError(f"got {getattr(self, name)!r} as a head's {name}, expected one of {', '.join(map(repr, known))}")
+                raise HeadError(
+                    f"got {getattr(self, name)!r} as a head's {name}, expected one of {', '.join(map(repr, known))}"
+                )
         if not 0 <= self.learning_rate < math.inf:
-            raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 ({spelled('rate')})")
+            raise HeadError(
+                f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0"
+                f" ({spelled('rate')})"
+            )
         if self.version not in (1, VERSION):
             raise HeadError(f"got version {self.version} of the recipe, expected 1 or {VERSION}; update the program")
         if self.kind in MAPPED and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave {spelled('start')} out")
         if self.kind == LEAST_SQUARES and self.seed:
             raise HeadError(
-                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave {spelled('seed')} out"
+                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave"
+                f" {spelled('seed')} out"
             )
 
     def rate(self, step: int, steps: int) -> float:
@@ -153,7 +181,9 @@ class HeadRecipe(Frozen):
         return self.learning_rate * min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
 
     def has_stopped(self, losses: Sequence[float]) -> bool:
-        """Whether the last ``patience`` validation losses are not lower than the lowest before; the first loss is the start's."""
+        """Whether the last ``patience`` validation losses are not lower than the lowest before; the first loss is the
+        start's.
+        """
         lowest, waited = losses[0], 0
         for loss in losses[1:]:
             waited = 0 if loss < lowest - self.tolerance else waited + 1

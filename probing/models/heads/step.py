@@ -17,7 +17,9 @@ VALIDATED_AT_ONCE = 512
 
 
 class HeadStep:
-    """One head in training, with its optimiser; subclasses for other kinds of training override parameters and gradient."""
+    """One head in training, with its optimiser; subclasses for other kinds of training override parameters and
+    gradient.
+    """
 
     def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
         """Args:
@@ -33,7 +35,9 @@ class HeadStep:
         self.vocabulary = SoftmaxLoss(self.head, max(max_positions, VALIDATED_AT_ONCE), recipe.precision)
         # Collected after the vocabulary's parameters have become views of the padded ones.
         self.own: dict[str, nn.Parameter] = self.owned()
-        self.optimiser = torch.optim.AdamW(self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
+        self.optimiser = torch.optim.AdamW(
+            self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
+        )
 
     def owned(self) -> dict[str, nn.Parameter]:
         """The trained parameters, by name."""
@@ -44,7 +48,9 @@ class HeadStep:
         return self.head.transform(states)
 
     def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
-        """Gradient of the training loss by the features; those by vocabulary matrix and bias are written to their ``.grad``."""
+        """Gradient of the training loss by the features; those by vocabulary matrix and bias are written to their
+        ``.grad``.
+        """
         return self.vocabulary.loss_and_gradients(features, torch.from_numpy(wanted).to(self.device))[1]
 
     def begin_at(self, found: AffineMap) -> None:
@@ -65,7 +71,9 @@ class HeadStep:
             group["lr"] = self.recipe.rate(step, self.steps)
         self.optimiser.step()
 
-    def validation_loss(self, states: LayerStates, end: int | None = None, known: tuple[int, float] = (0, 0.0)) -> float:
+    def validation_loss(
+        self, states: LayerStates, end: int | None = None, known: tuple[int, float] = (0, 0.0)
+    ) -> float:
         """Mean cross-entropy in nats over the positions of the states.
 
         Args:

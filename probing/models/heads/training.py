@@ -1,8 +1,8 @@
 """Trains a decoding head per layer from hidden states that are computed once and cached on disk.
 
 The encoder is frozen and in eval mode; only masked positions are decoded. Differences from Wallat et al. 2020: larger
-batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's). A head that starts with the
-closed-form map starts without it at a layer at which the logit lens has the lower validation loss.
+batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's). A head that
+starts with the closed-form map starts without it at a layer at which the logit lens has the lower validation loss.
 """
 
 import json
@@ -49,8 +49,9 @@ class Progress:
         curve: ``[step, validation loss]`` at the start and at every validation.
         best: weights of the best point of the curve.
         seconds: duration before this process resumed it.
-        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it;
-            ``positions`` is the number of validation positions, from the first, on which both were measured, if these are not all.
+        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the
+            closed-form map before it; ``positions`` is the number of validation positions, from the first, on which
+            both were measured, if these are not all.
     """
 
     step: int
@@ -72,8 +73,8 @@ def train_head(
 ) -> Path:
     """Trains and saves one layer's head; the best checkpoint by validation loss, including the start, is kept.
 
-    After a kill, another call resumes from the last checkpoint and ends with the same bytes. A finished head of the same recipe is
-    not trained again.
+    After a kill, another call resumes from the last checkpoint and ends with the same bytes. A finished head of the
+    same recipe is not trained again.
 
     Args:
         encoder: frozen encoder.
@@ -82,8 +83,8 @@ def train_head(
         train, valid: states of the layer, among others.
         folder: folder of the head.
         dtype: number format of the stored weights.
-        target: target states of a map or a tuned lens, at the positions of ``train``; None if the target is the layer itself, which
-            the pre-trained head reads without a map.
+        target: target states of a map or a tuned lens, at the positions of ``train``; None if the target is the layer
+            itself, which the pre-trained head reads without a map.
 
     Raises:
         HeadError: if the folder has a head of another recipe.
@@ -99,7 +100,9 @@ def train_head(
     states, validating = train.layer(layer), valid.layer(layer)
     progress = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
     began -= progress.seconds
-    shown = tqdm(total=total, initial=progress.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
+    shown = tqdm(
+        total=total, initial=progress.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False
+    )
     written = time.monotonic()
     for number, positions in steps_from(recipe, train.text, layer, progress.step) if total else ():
         if recipe.has_stopped([loss for _, loss in progress.curve]):
@@ -133,9 +136,11 @@ def train_head(
 
 
 def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
-    """The start of a training: the closed-form map if the recipe has one, unless the pre-trained head is better without it.
+    """The start of a training: the closed-form map if the recipe has one, unless the pre-trained head is better without
+    it.
 
-    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on the others, too.
+    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on the
+    others, too.
     """
     if not step.recipe.mapped or target is None:
         return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
@@ -167,21 +172,32 @@ def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtyp
     if not path.is_file():
         return False
     found = read_identity(path)
-    if (found.recipe, found.weights) == (recipe.canonical(), encoder.weights_id) and found.configuration in ("", encoder.configuration):
+    if (found.recipe, found.weights) == (recipe.canonical(), encoder.weights_id) and found.configuration in (
+        "",
+        encoder.configuration,
+    ):
         if (stored := stored_dtype(path)) != dtype:
             got = f"{path} is stored in {stored}, expected {dtype}".replace("torch.", "")
             raise HeadError(f"{got}; choose another folder or delete it")
         return True
     raise HeadError(
-        f"{path} was trained by another recipe or for other weights or another configuration; choose another folder or delete it"
+        f"{path} was trained by another recipe or for other weights or another configuration; choose another folder or"
+        " delete it"
     )
 
 
 def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, progress: Progress) -> None:
     parts = {"now": step.weights(), "best": progress.best}
     parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
-    arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
-    note = {"recipe": recipe.canonical(), "weights": encoder.weights_id, "configuration": encoder.configuration, "step": progress.step}
+    arrays = {
+        f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()
+    }
+    note = {
+        "recipe": recipe.canonical(),
+        "weights": encoder.weights_id,
+        "configuration": encoder.configuration,
+        "step": progress.step,
+    }
     note |= {"curve": progress.curve, "starts": progress.starts, "seconds": progress.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
@@ -232,8 +248,8 @@ def train_heads(
 ) -> list[Path]:
     """Trains a head for every layer 0..L, or for the given layers.
 
-    If the states of all layers do not fit the budget, the encoder runs once per group of layers that does. A group's states are
-    deleted when all its heads are trained and no other process trains from them.
+    If the states of all layers do not fit the budget, the encoder runs once per group of layers that does. A group's
+    states are deleted when all its heads are trained and no other process trains from them.
 
     Args:
         encoder: frozen encoder.
@@ -258,12 +274,19 @@ def train_heads(
         # The checkpoint of a training that was killed after the head was written; it is as large as four heads.
         checkpoint_path(folder, layer).unlink(missing_ok=True)
     parts = []
-    for sentences, positions, seed in ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ():
+    for sentences, positions, seed in (
+        ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ()
+    ):
         text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
         parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
     target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if wanted and recipe.follows else None
     beside = target.bytes_beside(parts, states.budget) if target else 0
-    shown = tqdm(total=len(layers), initial=len(layers) - len(wanted), unit="layer", desc=f"{recipe.kind} heads of {encoder.name}")
+    shown = tqdm(
+        total=len(layers),
+        initial=len(layers) - len(wanted),
+        unit="layer",
+        desc=f"{recipe.kind} heads of {encoder.name}",
+    )
     for group in groups_of_layers(encoder, wanted, parts, recipe, states.budget, beside) if wanted else ():
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
         target = target and target.found_in(training)
@@ -275,7 +298,16 @@ def train_heads(
                 part.compute()
             for layer in group:
                 if layer in wanted:
-                    train_head(encoder, layer, recipe, training, validating, folder, dtype, target.for_layer(layer) if target else None)
+                    train_head(
+                        encoder,
+                        layer,
+                        recipe,
+                        training,
+                        validating,
+                        folder,
+                        dtype,
+                        target.for_layer(layer) if target else None,
+                    )
                     shown.update()
             for part in used.values() if len(group) <= encoder.depth else ():
                 # All groups need the target's states, and the target's own heads need those of all its layers.
@@ -287,9 +319,16 @@ def train_heads(
 
 
 def groups_of_layers(
-    encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int, beside: int = 0
+    encoder: Encoder,
+    layers: Sequence[int],
+    parts: Sequence[tuple[MaskedText, Path]],
+    recipe: HeadRecipe,
+    budget: int,
+    beside: int = 0,
 ) -> list[list[int]]:
-    """The layers of each pass of the encoder: all at once if they fit the budget minus ``beside``, or are on disk already."""
+    """The layers of each pass of the encoder: all at once if they fit the budget minus ``beside``, or are on disk
+    already.
+    """
     every = list(range(encoder.layers))
     if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
         return [every]

@@ -54,7 +54,11 @@ class LiveModel:
     @property
     def weights(self) -> dict[int, torch.Tensor]:
         """All weights by their address in memory; those that body and heads share, or two live models, are the same."""
-        return {t.data_ptr(): t for module in (self.encoder.body, self.encoder.head, *self.heads) for t in module.parameters()}
+        return {
+            t.data_ptr(): t
+            for module in (self.encoder.body, self.encoder.head, *self.heads)
+            for t in module.parameters()
+        }
 
     @property
     def nbytes(self) -> int:
@@ -72,8 +76,8 @@ class LiveModel:
         return row.count(self.encoder.tokenizer.mask_token_id)
 
     def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
-        """The token id of a watched word at a mask of this prompt, the same that ``probe`` uses for an answer; else that of the token that
-        is written so in the vocabulary, as in ``##s`` or ``Ġparis``.
+        """The token id of a watched word at a mask of this prompt, the same that ``probe`` uses for an answer; else
+        that of the token that is written so in the vocabulary, as in ``##s`` or ``Ġparis``.
 
         Raises:
             UnknownWord: if it is several tokens there, or unknown.
@@ -82,7 +86,9 @@ class LiveModel:
         return self._followed(word, prompt, mask_index)[1]
 
     def _followed(self, word: str, prompt: str, mask_index: int) -> tuple[str, int, str]:
-        """The word, its token id, and a note if the word itself is not one token there but the vocabulary has a token that looks so."""
+        """The word, its token id, and a note if the word itself is not one token there but the vocabulary has a token
+        that looks so.
+        """
         refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
         text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
@@ -93,11 +99,19 @@ class LiveModel:
         token: int | None = tokenizer.backend_tokenizer.token_to_id(word.strip())
         if token is not None and _is_marked(tokenizer, word.strip()):
             return word, token, ""
-        # Beside a letter, a token that looks like the word would be another one: "45" after "19" is not the token of the word 45.
+        # Beside a letter, a token that looks like the word would be another one: "45" after "19" is not the token of
+        # the word 45.
         if token is not None and not before[-1:].isalnum() and not after[:1].isalnum():
-            return word, token, f"{word} is not one token as a word here; the token {word} of the vocabulary is followed."
+            return (
+                word,
+                token,
+                f"{word} is not one token as a word here; the token {word} of the vocabulary is followed.",
+            )
         alone = tokenizer.tokenize(word)
-        raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} at this gap (alone: {alone}); choose a word that is one token")
+        raise UnknownWord(
+            f"{word!r} is not one token of {self.encoder.name} at this gap (alone: {alone}); choose a word that is one"
+            " token"
+        )
 
     def ask(
         self,
@@ -116,8 +130,8 @@ class LiveModel:
             top: number of tokens per layer.
             watch: words whose rank and probability are wanted; each must be one token.
             mask_index: which of several masks to predict, from 0; the others stay masks.
-            read: another function from token ids and a position to (rows, vocabulary) log-probabilities; the answer then has these
-                rows instead of layers.
+            read: another function from token ids and a position to (rows, vocabulary) log-probabilities; the answer
+                then has these rows instead of layers.
             check: called before every layer and head; an error that it raises stops the computation.
 
         Raises:
@@ -144,7 +158,8 @@ class LiveModel:
     ) -> tuple[str, tuple[Answer, ...]]:
         """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
 
-        The token itself is inserted, not its text, so that the other word pieces stay unchanged; special tokens are skipped.
+        The token itself is inserted, not its text, so that the other word pieces stay unchanged; special tokens are
+        skipped.
 
         Args:
             prompt, top, watch, check: as in ``ask``.
@@ -214,13 +229,19 @@ class LiveModel:
         words = {int(token): self._text(int(token)) for token in np.unique(of)}
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
         seconds, device, shown_text = time.perf_counter() - started, str(self.encoder.device), self._common_mask(text)
-        return EveryToken(self.encoder.name, self.kind, device, seconds, shown_text, pieces, tuple(row), of, np.stack(odds), words)
+        return EveryToken(
+            self.encoder.name, self.kind, device, seconds, shown_text, pieces, tuple(row), of, np.stack(odds), words
+        )
 
     def _refuse_damage(self, logp: torch.Tensor) -> None:
         if logp.isnan().any():
-            raise ModelError(f"{self.encoder.name} predicts values that are not finite; its weights or heads are damaged")
+            raise ModelError(
+                f"{self.encoder.name} predicts values that are not finite; its weights or heads are damaged"
+            )
 
-    def _log_probabilities(self, row: list[int], position: int, check: Callable[[], None] | None = None) -> torch.Tensor:
+    def _log_probabilities(
+        self, row: list[int], position: int, check: Callable[[], None] | None = None
+    ) -> torch.Tensor:
         """(layers, vocabulary) natural log-probabilities at one position."""
         with checked(self.encoder.body, check):
             states = torch.stack([state[0, position] for state in all_hidden_states([row], self.encoder)])
@@ -266,7 +287,19 @@ class LiveModel:
         seconds = time.perf_counter() - started
         of_best = tuple(logp[:, best[-1, 0]].exp().tolist())
         device = str(self.encoder.device)
-        return Answer(self.encoder.name, self.kind, device, seconds, prompt, pieces, position, layers, of_best, logp.shape[1], notes)
+        return Answer(
+            self.encoder.name,
+            self.kind,
+            device,
+            seconds,
+            prompt,
+            pieces,
+            position,
+            layers,
+            of_best,
+            logp.shape[1],
+            notes,
+        )
 
     def _text(self, token_id: int) -> str:
         if token_id not in self._shown:
@@ -290,10 +323,15 @@ class LiveModel:
     def _position(self, row: list[int], mask_index: int | None) -> int:
         masks = tuple(i for i, token in enumerate(row) if token == self.encoder.tokenizer.mask_token_id)
         if not masks:
-            raise NoMask(f"the prompt has no {MASK}; put it, or ___, where the answer belongs, as in 'Paris is the capital of {MASK}.'")
+            raise NoMask(
+                f"the prompt has no {MASK}; put it, or ___, where the answer belongs, as in 'Paris is the capital of"
+                f" {MASK}.'"
+            )
         if mask_index is None:
             if len(masks) > 1:
-                raise SeveralMasks(f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks)
+                raise SeveralMasks(
+                    f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks
+                )
             return masks[0]
         if not 0 <= mask_index < len(masks):
             raise PromptError(f"got mask {mask_index}, counted from 0; the prompt has {len(masks)} masks")
@@ -307,7 +345,9 @@ def _check_top(top: int, vocabulary: int) -> None:
 
 @contextmanager
 def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]:
-    """Calls ``check`` before every norm of the body inside the ``with`` block; every layer of every architecture has a norm."""
+    """Calls ``check`` before every norm of the body inside the ``with`` block; every layer of every architecture has a
+    norm.
+    """
     # DeBERTa's norm is another class than torch's.
     norms = [module for module in body.modules() if type(module).__name__.endswith("LayerNorm")] if check else []
     hooks = [norm.register_forward_pre_hook(lambda *_: check()) for norm in norms]  # type: ignore[misc]
@@ -334,9 +374,13 @@ def _notes(tokenizer: PreTrainedTokenizerBase, text: str, pieces: Sequence[str])
     notes, unknown = [], tokenizer.unk_token
     if unknown in pieces:
         notes.append(f"The model reads {' '.join(pieces)}, where {unknown} stands for text that its vocabulary lacks.")
-    own = {tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token} - {None}
+    own = {tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token} - {
+        None
+    }
     if typed := [token for token in dict.fromkeys((*_SPECIAL, *sorted(own))) if token in text]:
-        notes.append(f"The sentence has {' and '.join(typed)}; the tokenizer adds its own special tokens, so leave them out.")
+        notes.append(
+            f"The sentence has {' and '.join(typed)}; the tokenizer adds its own special tokens, so leave them out."
+        )
     return tuple(notes)
 
 

@@ -76,16 +76,19 @@ class ProbeWork:
         return shard_path(self.folder, self.config, number)
 
 
-def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished: Callable[[int, Path], None] | None = None) -> list[Path]:
+def probe_shards(
+    work: ProbeWork, numbers: Iterable[int] | None = None, finished: Callable[[int, Path], None] | None = None
+) -> list[Path]:
     """Probes the facts of some shards at every layer; only shards that are missing or cannot be read are computed.
 
-    A shard's bytes depend on the run's configuration alone, not on the other shards of this call, nor on another process that
-    computes the same shard at the same time.
+    A shard's bytes depend on the run's configuration alone, not on the other shards of this call, nor on another
+    process that computes the same shard at the same time.
 
     Args:
         work: the inputs of the run.
         numbers: numbers of the shards, in this order; None means all.
-        finished: called with number and path of each shard once it is complete on disk, in this order; in the thread that writes.
+        finished: called with number and path of each shard once it is complete on disk, in this order; in the thread
+            that writes.
 
     Returns:
         The shards' paths in the order of ``numbers``.
@@ -93,14 +96,23 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
     Raises:
         ModelError: if there are no facts, not one head per layer, or no shard of a given number.
     """
-    encoder, heads, facts, answers, config, wanted = work.encoder, work.heads, work.facts, work.answers, work.config, work.wanted
+    encoder, heads, facts, answers, config, wanted = (
+        work.encoder,
+        work.heads,
+        work.facts,
+        work.answers,
+        work.config,
+        work.wanted,
+    )
     if not facts or len(heads) != len(wanted):
         got = f"{len(facts)} facts and {len(heads)} heads"
         raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(wanted)} heads")
     there = shard_numbers(len(facts), config.shard)
     chosen = list(there if numbers is None else numbers)
     if strange := [number for number in chosen if number not in there]:
-        raise ModelError(f"{encoder.name}: got shard {strange[0]}, expected 0 to {there[-1]}: there are {len(facts)} facts")
+        raise ModelError(
+            f"{encoder.name}: got shard {strange[0]}, expected 0 to {there[-1]}: there are {len(facts)} facts"
+        )
     swapped_of = _swapped(facts, config)
     among = _answers_of_relations(facts, answers)
     buffer = LogitsBuffer()
@@ -129,11 +141,16 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
                 prompts = [facts[n].prompt for n in some]
                 kept = _states_path(work.states_cache, encoder, config, rows)
                 states = cached_states(prompts, encoder, kept, rows, writing.later, done.passed)
-                gold, swapped = [answers[n] for n in some], [[answers[number] for number in swapped_of[n]] for n in some]
+                gold, swapped = (
+                    [answers[n] for n in some],
+                    [[answers[number] for number in swapped_of[n]] for n in some],
+                )
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
                 readings = []
                 for layer, head in zip(wanted, heads, strict=True):
-                    readings.append(read_out(head, states[layer], gold, swapped, right, config.top_k, encoder.device, buffer))
+                    readings.append(
+                        read_out(head, states[layer], gold, swapped, right, config.top_k, encoder.device, buffer)
+                    )
                     done.to(ENCODING + (1 - ENCODING) * len(readings) / len(heads))
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
             writing.later(keep, number, part)
@@ -156,11 +173,15 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
         path = work.shard(number)
         part = _finished(path, work.wanted)
         if part is None:
-            raise ModelError(f"shard {path} is missing or damaged; expected every shard of run {work.config.run_id}; probe it again")
+            raise ModelError(
+                f"shard {path} is missing or damaged; expected every shard of run {work.config.run_id}; probe it again"
+            )
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     result["other_rank"] = np.zeros_like(result["gold_rank"])
-    result["other_rank"][:, [number for swapped in _swapped(work.facts, work.config) for number in swapped]] = result.pop("swapped_rank")
+    result["other_rank"][:, [number for swapped in _swapped(work.facts, work.config) for number in swapped]] = (
+        result.pop("swapped_rank")
+    )
     return result
 
 
@@ -196,7 +217,9 @@ class _Done:
 
 
 def _swapped(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
-    """For each fact the numbers of the facts that have it as swapped subject, in order; a compact run keeps no swapped ranks."""
+    """For each fact the numbers of the facts that have it as swapped subject, in order; a compact run keeps no swapped
+    ranks.
+    """
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found
@@ -229,7 +252,8 @@ def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None
 def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: Sequence[Sequence[int]]) -> Path | None:
     if cache is None:
         return None
-    # Sums depend on precision, device, number of threads and the batching of a version; a run's bytes must not depend on the cache.
+    # Sums depend on precision, device, number of threads and the batching of a version; a run's bytes must not depend
+    # on the cache.
     computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count(), config.code_version]
     # A checksum of token ids, not of prompts, because the same words may be different tokens.
     text = json.dumps([encoder.weights_id, encoder.configuration, computed, *rows])

@@ -11,7 +11,9 @@ Made = TypeVar("Made")
 
 
 def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[Made]:
-    """``make`` of each item in order, the next one made in a thread while this one is used; errors are raised in order, too."""
+    """``make`` of each item in order, the next one made in a thread while this one is used; errors are raised in order,
+    too.
+    """
     with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
         waiting: deque[Future[Made]] = deque()
         for item in items:
@@ -25,7 +27,8 @@ def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[
 class BackgroundWriter:
     """Runs calls one after another in a thread; leaving the ``with`` block waits for all of them.
 
-    Memory is bounded: at most ``limit`` calls run or wait, else ``later`` blocks. The next ``later``, or leaving the block, raises the
+    Memory is bounded: at most ``limit`` calls run or wait, else ``later`` blocks. The next ``later``, or leaving the
+        block, raises the
     first error of a call; an error inside the block takes precedence.
     """
 
@@ -43,7 +46,9 @@ class BackgroundWriter:
             self._waiting.popleft().result()
         self._waiting.append(self._thread.submit(call, *arguments))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._thread.shutdown(wait=True)
         while kind is None and self._waiting:
             self._waiting.popleft().result()

@@ -15,7 +15,8 @@ from probing.core.files.atomic import atomic_file, atomic_text
 
 log = logging.getLogger(__name__)
 
-#: Metadata key of the checksum. There is one entry, because safetensors writes several in an order that changes from file to file.
+#: Metadata key of the checksum. There is one entry, because safetensors writes several in an order that changes from
+#: file to file.
 SUM = "crc32"
 
 
@@ -29,7 +30,9 @@ def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write_sealed(arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """Writes arrays with their checksum as safetensors, by an atomic write that other processes may repeat at the same time."""
+    """Writes arrays with their checksum as safetensors, by an atomic write that other processes may repeat at the same
+    time.
+    """
     with atomic_file(path) as temporary:
         save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
 
@@ -76,14 +79,22 @@ def write_mapped(array: np.ndarray, path: Path) -> None:
             np.save(stream, array)
         atomic_text(path.with_suffix(".crc"), _sum_of_rows(array))
     except OSError as error:
-        raise CacheError(f"cannot write hidden states to {path}: {error}; free some space or set PROBING_CACHE to another disk") from error
+        raise CacheError(
+            f"cannot write hidden states to {path}: {error}; free some space or set PROBING_CACHE to another disk"
+        ) from error
 
 
 def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
-    """The memory map of an array that ``write_mapped`` wrote; None if it is missing, of another shape or type, or damaged."""
+    """The memory map of an array that ``write_mapped`` wrote; None if it is missing, of another shape or type, or
+    damaged.
+    """
     try:
         mapped = np.load(path, mmap_mode="r")
-        if mapped.shape == shape and mapped.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum_of_rows(mapped):
+        if (
+            mapped.shape == shape
+            and mapped.dtype == np.dtype(dtype)
+            and path.with_suffix(".crc").read_text() == _sum_of_rows(mapped)
+        ):
             return mapped
     except (OSError, ValueError, EOFError):  # numpy raises EOFError for an empty file.
         pass
@@ -93,7 +104,9 @@ def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | 
 
 
 def give_back(array: np.ndarray) -> None:
-    """Releases the pages of a memory map, which count as this process's memory; the next read takes them from the system's cache."""
+    """Releases the pages of a memory map, which count as this process's memory; the next read takes them from the
+    system's cache.
+    """
     if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         array.base.madvise(mmap.MADV_DONTNEED)
 

@@ -1,4 +1,6 @@
-"""Where the files of trained probes are, for spans and for sentences alike: one folder per task, local ones before shipped ones."""
+"""Where the files of trained probes are, for spans and for sentences alike: one folder per task, local ones before
+shipped ones.
+"""
 
 import json
 from pathlib import Path
@@ -25,7 +27,9 @@ def found_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict
 
 
 def _weights_id_of(path: Path, field: str) -> str:
-    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
+    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are
+    read.
+    """
     try:
         with safe_open(path, framework="numpy") as stream:
             return str(json.loads((stream.metadata() or {})["probes"])[field])

@@ -18,7 +18,10 @@ class _Quiet:
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._depth == 0:
-                self._verbosity, self._bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
+                self._verbosity, self._bars = (
+                    transformers.logging.get_verbosity(),
+                    transformers.logging.is_progress_bar_enabled(),
+                )
                 transformers.logging.set_verbosity_error()
                 transformers.logging.disable_progress_bar()
             self._depth += 1

@@ -1,4 +1,6 @@
-"""The request queue of a device: one request at a time, first come, first served; a user's newer request cancels the older one."""
+"""The request queue of a device: one request at a time, first come, first served; a user's newer request cancels the
+older one.
+"""
 
 import itertools
 import threading
@@ -21,14 +23,17 @@ _number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
 def register(run: Hashable) -> int:
     """The number of a run in order of arrival, assigned at its first call.
 
-    Call it before anything slow: a run that has to load a model may reach the device after a newer run, but is still the older one.
+    Call it before anything slow: a run that has to load a model may reach the device after a newer run, but is still
+        the older one.
     """
     with _lock:
         return _number.setdefault(run, next(_order))
 
 
 class Turn:
-    """A request's turn at a device: calling it is a check, which raises Superseded once a newer request of the user exists."""
+    """A request's turn at a device: calling it is a check, which raises Superseded once a newer request of the user
+    exists.
+    """
 
     def __init__(self, check: Callable[[], None], pause: Callable[[], None]):
         self._check, self._pause = check, pause
@@ -57,12 +62,13 @@ class _Place:
 class Turns:
     """The request queue of one device.
 
-    A user's work comes in runs (one rerun of a page is a run), and a run may make several requests, one after another. As soon as a
-    newer run of a user makes a request, the requests of that user's older runs are superseded: waiting requests leave the queue, the
-    running one stops at its next check, and further requests of an old run are refused. Requests of other users keep their places.
+    A user's work comes in runs (one rerun of a page is a run), and a run may make several requests, one after another.
+    As soon as a newer run of a user makes a request, the requests of that user's older runs are superseded: waiting
+    requests leave the queue, the running one stops at its next check, and further requests of an old run are refused.
+    Requests of other users keep their places.
 
-    Long work pauses between its pieces. New requests and paused work then take turns, so that a new request waits for one piece, and
-    for one more per request before it, and long work never starves.
+    Long work pauses between its pieces. New requests and paused work then take turns, so that a new request waits for
+    one piece, and for one more per request before it, and long work never starves.
     """
 
     def __init__(self) -> None:
@@ -133,8 +139,12 @@ class Turns:
                     self._waiting.remove(place)
 
     def _hand_on(self, to_paused: bool) -> None:
-        """Gives the device to the first place that waits, of those that have paused or of the others; if there is none of these, of all."""
-        chosen = next((place for place in self._waiting if place.paused is to_paused), self._waiting[0] if self._waiting else None)
+        """Gives the device to the first place that waits, of those that have paused or of the others; if there is none
+        of these, of all.
+        """
+        chosen = next(
+            (place for place in self._waiting if place.paused is to_paused), self._waiting[0] if self._waiting else None
+        )
         self._holder = chosen
         if chosen is not None:
             self._waiting.remove(chosen)

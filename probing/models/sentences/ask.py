@@ -18,8 +18,20 @@ from probing.models.sentences.vectors import pooled_states, sentence_rows
 
 #: Columns of ``Verdicts.rows``.
 VERDICT_COLUMNS = [
-    "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
-]  # fmt: skip
+    "model",
+    "task",
+    "title",
+    "pooling",
+    "layer",
+    "label",
+    "number",
+    "p",
+    "margin",
+    "accuracy",
+    "majority",
+    "classes",
+    "chance",
+]
 
 
 @dataclass(frozen=True)
@@ -45,9 +57,9 @@ class Verdicts:
             model: name of the model.
 
         Yields:
-            ``model, task, title, pooling, layer, label, number`` (of the label), ``p`` (its probability), ``margin, accuracy, majority``
-            (of test sentences, in [0, 1]), ``classes`` (number of labels) and ``chance`` (whether the probe is not significantly better
-            than the majority label).
+            ``model, task, title, pooling, layer, label, number`` (of the label), ``p`` (its probability), ``margin,
+            accuracy, majority`` (of test sentences, in [0, 1]), ``classes`` (number of labels) and ``chance`` (whether
+            the probe is not significantly better than the majority label).
         """
         probes, majority = self.probes, self.probes.majority / self.probes.tested
         for place, pooling in enumerate(POOLINGS):
@@ -79,16 +91,21 @@ def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:
     poolings, layers, outputs, hidden = probes.weights.shape
     if vectors.shape != (poolings, layers, 1, hidden):
         raise ModelError(
-            f"the probes of {probes.task} read {layers} layers of {hidden} values, got vectors of the shape {vectors.shape}; "
-            f"ask the model that they were trained on, {probes.model}"
+            f"the probes of {probes.task} read {layers} layers of {hidden} values, got vectors of the shape"
+            f" {vectors.shape}; ask the model that they were trained on, {probes.model}"
         )
-    logits = np.einsum("plod,pld->plo", probes.weights.astype(np.float64), vectors[:, :, 0].astype(np.float64)) + probes.bias
+    logits = (
+        np.einsum("plod,pld->plo", probes.weights.astype(np.float64), vectors[:, :, 0].astype(np.float64)) + probes.bias
+    )
     # With two classes the only logit belongs to the second; the first has 0.
     scores = np.concatenate([np.zeros_like(logits), logits], 2) if outputs == 1 else logits
     shares = np.exp(scores - scores.max(2, keepdims=True))
     ordered = np.sort(scores, 2)
     return Verdicts(
-        probes, shares / shares.sum(2, keepdims=True), labels_of(logits).astype(np.uint8), ordered[:, :, -1] - ordered[:, :, -2]
+        probes,
+        shares / shares.sum(2, keepdims=True),
+        labels_of(logits).astype(np.uint8),
+        ordered[:, :, -1] - ordered[:, :, -2],
     )
 
 
@@ -104,7 +121,9 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
     text, pair = (own_mask(with_masks(one), encoder) for one in (text, pair))
     (row,) = sentence_rows([Example(text, "", pair)], encoder)
     if row is None:
-        raise PromptError(f"the sentence is longer than the {encoder.max_pieces} word pieces that {encoder.name} takes; shorten it")
+        raise PromptError(
+            f"the sentence is longer than the {encoder.max_pieces} word pieces that {encoder.name} takes; shorten it"
+        )
     return pooled_states([row], encoder)
 
 
@@ -122,6 +141,8 @@ def ask_sentence(encoder: Encoder, probes: Sequence[TaskProbes], text: str, pair
         PromptError: as ``sentence_vectors`` does.
     """
     if strange := [one for one in probes if one.weights_id != encoder.weights_id]:
-        raise ModelError(f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again")
+        raise ModelError(
+            f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again"
+        )
     vectors = sentence_vectors(encoder, text, pair)
     return [verdicts(one, vectors) for one in probes if one.pairs == bool(pair)]

@@ -91,10 +91,20 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
     weights, size = _packed(probes.weights)
     arrays = {"weights": weights, "size": size, "bias": np.ascontiguousarray(probes.bias, np.float32)}
     about = {
-        "version": _VERSION, "task": probes.task, "title": probes.title, "pairs": probes.pairs, "labels": list(probes.labels),
-        "protocol": probes.protocol, "model": probes.model, "identity": probes.weights_id, "data": probes.data,
-        "right": probes.right.tolist(), "tested": int(probes.tested), "majority": int(probes.majority), "c": probes.c.tolist(),
-    }  # fmt: skip
+        "version": _VERSION,
+        "task": probes.task,
+        "title": probes.title,
+        "pairs": probes.pairs,
+        "labels": list(probes.labels),
+        "protocol": probes.protocol,
+        "model": probes.model,
+        "identity": probes.weights_id,
+        "data": probes.data,
+        "right": probes.right.tolist(),
+        "tested": int(probes.tested),
+        "majority": int(probes.majority),
+        "c": probes.c.tolist(),
+    }
     about["crc32"] = _sum_of(arrays, about)
     path = folder / FILE
     with atomic_file(path) as temporary:
@@ -127,21 +137,37 @@ def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
             raise ValueError("it holds values that are not finite")
         found = TaskProbes(
-            about["task"], about["title"], bool(about["pairs"]), tuple(about["labels"]), about["protocol"], about["model"],
-            about["identity"], about["data"], right, about["tested"], about["majority"], c, weights, bias,
-        )  # fmt: skip
+            about["task"],
+            about["title"],
+            bool(about["pairs"]),
+            tuple(about["labels"]),
+            about["protocol"],
+            about["model"],
+            about["identity"],
+            about["data"],
+            right,
+            about["tested"],
+            about["majority"],
+            c,
+            weights,
+            bias,
+        )
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise HeadError(f"cannot read the sentence probes in {path}: {error}; delete the file and train them again") from error
+        raise HeadError(
+            f"cannot read the sentence probes in {path}: {error}; delete the file and train them again"
+        ) from error
     if weights_id and found.weights_id != weights_id:
         raise HeadError(
-            f"the probes in {path} were trained on weights {found.weights_id[:12]} ({found.model}), expected {weights_id[:12]}; "
-            "train them again"
+            f"the probes in {path} were trained on weights {found.weights_id[:12]} ({found.model}), expected"
+            f" {weights_id[:12]}; train them again"
         )
     return found
 
 
 def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights divided by each row's largest in float16, and the largest in float32, so that no weight is out of range for 16 bits."""
+    """Weights divided by each row's largest in float16, and the largest in float32, so that no weight is out of range
+    for 16 bits.
+    """
     size = np.abs(weights).max(-1, keepdims=True).astype(np.float32)
     shares = weights / np.where(size > 0, size, 1)
     return np.ascontiguousarray(shares.astype(np.float16)), np.ascontiguousarray(size[..., 0])

@@ -1,4 +1,6 @@
-"""Probes with one hidden layer, for labels that are not linearly decodable. All layers and poolings are trained at once."""
+"""Probes with one hidden layer, for labels that are not linearly decodable. All layers and poolings are trained at
+once.
+"""
 
 import math
 from dataclasses import dataclass
@@ -44,7 +46,9 @@ class Mlp:
     looks: np.ndarray
 
 
-def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, seed: int) -> Mlp:
+def fit_mlp(
+    train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, seed: int
+) -> Mlp:
     """Trains a probe per layer and pooling, each until its loss on the development part no longer falls.
 
     All probes start with the same weights and read the sentences in the same order, so none depends on the others.
@@ -61,7 +65,10 @@ def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: 
     problems, hidden = len(flat.vectors), train.shape[3]
     draw = torch.Generator().manual_seed(seed)
     weights = [one.expand(problems, -1, -1).clone() for one in _start(hidden, outputs_of(classes), draw)]
-    kept, moments = [one.clone() for one in weights], [(torch.zeros_like(one), torch.zeros_like(one)) for one in weights]
+    kept, moments = (
+        [one.clone() for one in weights],
+        [(torch.zeros_like(one), torch.zeros_like(one)) for one in weights],
+    )
     gold, dev_gold = torch.from_numpy(labels.astype(np.int64)), torch.from_numpy(dev_labels.astype(np.int64))
     best, since = torch.full((problems,), torch.inf), torch.zeros(problems, dtype=torch.long)
     looks, right = torch.zeros(problems, dtype=torch.long), torch.zeros(problems, dtype=torch.long)
@@ -102,7 +109,9 @@ def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
 
 
 class _Vectors:
-    """Vectors of all layers and poolings in one axis, standardised when they are read, because a copy would double the memory."""
+    """Vectors of all layers and poolings in one axis, standardised when they are read, because a copy would double the
+    memory.
+    """
 
     def __init__(self, vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray):
         problems = vectors.shape[0] * vectors.shape[1]
@@ -115,7 +124,8 @@ class _Vectors:
 
 
 def _start(hidden: int, outputs: int, draw: torch.Generator) -> Weights:
-    # A third of the usual spread. Near 0 a GELU unit is nearly linear, so non-linear units are learned only if they help.
+    # A third of the usual spread. Near 0 a GELU unit is nearly linear, so non-linear units are learned only if they
+    # help.
     spread = (6 / (hidden + UNITS)) ** 0.5 / 3
     first = (torch.rand(1, hidden, UNITS, generator=draw) * 2 - 1) * spread
     # Last weights of 0, so that every probe starts with uniform predictions.
@@ -137,7 +147,9 @@ def _losses(logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
     return (torch.logsumexp(logits, 2) - chosen).mean(1)
 
 
-def _judged(held: _Vectors, running: torch.Tensor, weights: Weights, gold: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _judged(
+    held: _Vectors, running: torch.Tensor, weights: Weights, gold: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Loss and number of correct sentences of each running probe on the development part."""
     loss, correct = torch.zeros(len(running)), torch.zeros(len(running), dtype=torch.long)
     with torch.inference_mode():
@@ -149,7 +161,11 @@ def _judged(held: _Vectors, running: torch.Tensor, weights: Weights, gold: torch
 
 
 def _step(
-    vectors: torch.Tensor, gold: torch.Tensor, weights: Weights, moments: list[tuple[torch.Tensor, torch.Tensor]], number: int
+    vectors: torch.Tensor,
+    gold: torch.Tensor,
+    weights: Weights,
+    moments: list[tuple[torch.Tensor, torch.Tensor]],
+    number: int,
 ) -> None:
     """One step of Adam with decoupled weight decay, in place; probes do not depend on each other."""
     leaves = [one.detach().requires_grad_() for one in weights]

@@ -1,4 +1,6 @@
-"""Linear probes of every layer and pooling: logistic regressions; the development part selects the strength of regularisation."""
+"""Linear probes of every layer and pooling: logistic regressions; the development part selects the strength of
+regularisation.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +22,11 @@ class Probes:
     """The probes of one model and task.
 
     Attributes:
-        weights: (poolings, layers, outputs, hidden) float32, for standardised vectors; one output for two classes, K for K.
+        weights: (poolings, layers, outputs, hidden) float32, for standardised vectors; one output for two classes, K
+            for K.
         bias: (poolings, layers, outputs).
-        mean, scale: (poolings, layers, hidden), of the training vectors; 0 and 1 if the protocol does not standardise. A constant
-            feature has the scale ``inf``.
+        mean, scale: (poolings, layers, hidden), of the training vectors; 0 and 1 if the protocol does not standardise.
+            A constant feature has the scale ``inf``.
         c: (poolings, layers), the strength that the development part selected; of equal ones the smaller.
         dev_right: (poolings, layers), number of correct development sentences with it.
         classes: K.

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-#: A feature with a deviation below this share of its mean (or of 1) is constant: it varies only by rounding in float32, such as between
-#: batches of different shapes. Standardised to 1, this noise would give collinear features.
+#: A feature with a deviation below this share of its mean (or of 1) is constant: it varies only by rounding in float32,
+#: such as between batches of different shapes. Standardised to 1, this noise would give collinear features.
 CONSTANT = 1e-4
 
 
@@ -14,8 +14,8 @@ def own_scale(train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         train: (poolings, layers, sentences, hidden) training vectors.
 
     Returns:
-        mean and scale, each (poolings, layers, hidden) float32. A constant feature has the scale ``inf``, so that it is always 0 after
-        standardisation.
+        mean and scale, each (poolings, layers, hidden) float32. A constant feature has the scale ``inf``, so that it is
+        always 0 after standardisation.
     """
     scales = np.empty((2, *train.shape[:2], train.shape[3]), np.float32)
     for place in np.ndindex(*train.shape[:2]):

@@ -1,10 +1,12 @@
-"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in a metric of the form of Boehning's bound.
+"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in a metric of the form of
+Boehning's bound.
 
-The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is at most X'X / 4 for two classes and
-(1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric C h X'X + I: h is 1/4 or 1/2 in the bound, and here the
-mean over the sentences, which is far smaller if a probe is confident. X'X is computed once for all C, a Cholesky factor when h has changed
-by a half, and each C starts at the solution of the one before. With K classes every class has weights, as in scikit-learn's multinomial
-form; they sum to 0 by themselves, and in that subspace the metric is the same for each class.
+The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is at most X'X / 4 for two
+classes and (1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric C h X'X + I: h is 1/4
+or 1/2 in the bound, and here the mean over the sentences, which is far smaller if a probe is confident. X'X is computed
+once for all C, a Cholesky factor when h has changed by a half, and each C starts at the solution of the one before.
+With K classes every class has weights, as in scikit-learn's multinomial form; they sum to 0 by themselves, and in that
+subspace the metric is the same for each class.
 """
 
 import logging
@@ -17,13 +19,16 @@ from torch.nn import functional
 
 log = logging.getLogger(__name__)
 
-#: Tolerance of the largest gradient of the objective, divided by C and by the number of training sentences, as in scikit-learn.
+#: Tolerance of the largest gradient of the objective, divided by C and by the number of training sentences, as in
+#: scikit-learn.
 GRADIENT = 1e-5
-#: Tolerance of the estimated distance of a weight from the minimum, because a small gradient is not enough with a weak penalty.
+#: Tolerance of the estimated distance of a weight from the minimum, because a small gradient is not enough with a weak
+#: penalty.
 STEP = 2e-5
 #: Maximum number of steps per C, and steps without a smaller gradient after which float64 is used.
 MAX_STEPS, STALLED = 1000, 15
-#: Up to this many numbers float64 is used from the start, because float32 hardly converges with few sentences per feature.
+#: Up to this many numbers float64 is used from the start, because float32 hardly converges with few sentences per
+#: feature.
 FEW = 1 << 18
 #: Number of pairs of steps and gradients that L-BFGS keeps.
 MEMORY = 10
@@ -57,7 +62,9 @@ def outputs_of(classes: int) -> int:
     return 1 if classes == 2 else classes
 
 
-def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[float], pause: Callable[[], None] | None = None) -> Solution:
+def solve(
+    vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[float], pause: Callable[[], None] | None = None
+) -> Solution:
     """Logistic regressions on the same vectors for every C.
 
     Args:
@@ -72,7 +79,10 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
     """
     counts = np.bincount(labels, minlength=classes)
     if len(counts) != classes or classes < 2 or not counts.all():
-        raise ValueError(f"got training sentences by class {counts.tolist()}, expected at least one of each of {max(classes, 2)} classes")
+        raise ValueError(
+            f"got training sentences by class {counts.tolist()}, expected at least one of each of {max(classes, 2)}"
+            " classes"
+        )
     outputs, hidden = outputs_of(classes), vectors.shape[1]
     if not vectors.any():
         return _constant(counts, hidden, len(cs))
@@ -90,7 +100,8 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
                 found = _minimum(problem, c, found.point, found.evaluations, pause)
             if not found.solved:
                 log.warning(
-                    "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most %.0e",
+                    "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most"
+                    " %.0e",
                     c,
                     found.evaluations,
                     found.gradient,
@@ -108,7 +119,9 @@ def _constant(counts: np.ndarray, hidden: int, number: int) -> Solution:
     bias = logs[1:] - logs[:1] if len(counts) == 2 else logs - logs.mean()
     zeros = np.zeros(number)
     weights = np.zeros((number, len(bias), hidden), np.float32)
-    return Solution(weights, np.tile(bias.astype(np.float32), (number, 1)), zeros, zeros.astype(int), np.ones(number, bool))
+    return Solution(
+        weights, np.tile(bias.astype(np.float32), (number, 1)), zeros, zeros.astype(int), np.ones(number, bool)
+    )
 
 
 def _targets(labels: np.ndarray, classes: int) -> torch.Tensor:
@@ -131,7 +144,9 @@ class _Problem:
         return _Problem(self.vectors.double(), self.targets, self.product)
 
     def value(self, point: torch.Tensor, c: float) -> "_Value":
-        """The objective at (hidden + 1, outputs); products of vectors are in their own precision, the rest in float64."""
+        """The objective at (hidden + 1, outputs); products of vectors are in their own precision, the rest in
+        float64.
+        """
         near = point.to(self.vectors.dtype)
         # (outputs, sentences), because sums over few classes are faster along the first axis.
         logits = torch.addmm(near[-1:].T, near[:-1].T, self.vectors.T)
@@ -172,7 +187,9 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _Value:
-    """The objective at a point, its gradient, and the mean curvature of the loss: p (1 - p), for K classes their sum by K - 1."""
+    """The objective at a point, its gradient, and the mean curvature of the loss: p (1 - p), for K classes their sum by
+    K - 1.
+    """
 
     objective: float
     gradient: torch.Tensor
@@ -235,7 +252,9 @@ class _Memory:
         return rest
 
 
-def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int, pause: Callable[[], None] | None) -> _Found:
+def _minimum(
+    problem: _Problem, c: float, point: torch.Tensor, evaluations: int, pause: Callable[[], None] | None
+) -> _Found:
     """L-BFGS from a point until both criteria hold, progress stops, or ``MAX_STEPS`` are done."""
     memory = _Memory(problem, c)
     here = problem.value(point, c)

@@ -1,4 +1,6 @@
-"""Sentence vectors of every layer from one pass of the encoder: the first token's state and the mean over all tokens."""
+"""Sentence vectors of every layer from one pass of the encoder: the first token's state and the mean over all
+tokens.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +43,9 @@ def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | N
         seconds = [examples[place].pair for place in chosen] if paired else None
         read = encoder.tokenizer([examples[place].text for place in chosen], seconds, truncation=False, verbose=False)
         # As in fine-tuning, types come from the tokenizer if the encoder has more than one.
-        types = read.get("token_type_ids") if paired and getattr(encoder.body.config, "type_vocab_size", 1) > 1 else None
+        types = (
+            read.get("token_type_ids") if paired and getattr(encoder.body.config, "type_vocab_size", 1) > 1 else None
+        )
         for number, (place, ids) in enumerate(zip(chosen, read["input_ids"], strict=True)):
             if len(ids) <= encoder.max_pieces:
                 found[place] = Row(tuple(ids), tuple(types[number]) if types else ())
@@ -60,8 +64,8 @@ def pooled_states(
         tokens: maximum number of padded tokens of a batch.
 
     Returns:
-        (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, with special tokens and without padding;
-        layers count from 0, the output of the embeddings.
+        (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, with special tokens and
+        without padding; layers count from 0, the output of the embeddings.
 
     Raises:
         ModelError: if a state is not finite.
@@ -72,7 +76,9 @@ def pooled_states(
         width = max(len(row.ids) for row in chosen)
         types = [row.types or (0,) * len(row.ids) for row in chosen] if any(row.types for row in chosen) else None
         states = all_hidden_states([row.ids for row in chosen], encoder, types)
-        share = torch.tensor([[1 / len(row.ids)] * len(row.ids) + [0.0] * (width - len(row.ids)) for row in chosen])[:, None]
+        share = torch.tensor([[1 / len(row.ids)] * len(row.ids) + [0.0] * (width - len(row.ids)) for row in chosen])[
+            :, None
+        ]
         share = share.to(encoder.device)
         with torch.inference_mode():
             for layer, state in enumerate(states):
@@ -80,7 +86,9 @@ def pooled_states(
                 result[0, layer, batch] = state[:, 0].cpu().numpy()
                 result[1, layer, batch] = torch.bmm(share, state)[:, 0].cpu().numpy()
         if not np.isfinite(result[:, :, batch]).all():
-            raise ModelError(f"{encoder.name} gave states that are not finite; use float32 on another device, or other weights")
+            raise ModelError(
+                f"{encoder.name} gave states that are not finite; use float32 on another device, or other weights"
+            )
         if passed:
             passed(len(batch))
     return result

@@ -1,7 +1,7 @@
 """A fine-tuned body stored as its difference from the base: 8 or 4 bits per weight, without unchanged tensors.
 
-So a family of fine-tuned models ships in a fraction of its size. Heads and predictions of such a model are computed from the
-stored weights, not from the float32 weights before rounding.
+So a family of fine-tuned models ships in a fraction of its size. Heads and predictions of such a model are computed
+from the stored weights, not from the float32 weights before rounding.
 """
 
 import zlib
@@ -28,9 +28,11 @@ def is_difference(source: str | Path) -> bool:
 
 
 def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
-    """The parameters by name, each once. Word embeddings that are tied to the vocabulary matrix have their name in the body.
+    """The parameters by name, each once. Word embeddings that are tied to the vocabulary matrix have their name in the
+    body.
 
-    torch gives a tied parameter the name that it finds first, which in XLM-R's masked language model is that of the head.
+    torch gives a tied parameter the name that it finds first, which in XLM-R's masked language model is that of the
+    head.
     """
     prefix = getattr(model, "base_model_prefix", "")
     body = {f"{prefix}.{name}": weight for name, weight in getattr(model, prefix).named_parameters()} if prefix else {}
@@ -43,8 +45,8 @@ def save_difference(
 ) -> Path:
     """Writes the changed parameters.
 
-    A matrix is stored as integers from -127 to 127 (in 4 bits: -7 to 7) with a scale per row (its largest change / 127 or 7), a vector
-    in float16. Integers of 4 bits are packed two per byte and deflated, which saves another fifth.
+    A matrix is stored as integers from -127 to 127 (in 4 bits: -7 to 7) with a scale per row (its largest change / 127
+    or 7), a vector in float16. Integers of 4 bits are packed two per byte and deflated, which saves another fifth.
 
     Args:
         base, tuned: parameters by name; those that only one of the two has are left out.
@@ -65,7 +67,8 @@ def save_difference(
         tensors[name] = numbers if bits == 8 else _packed(numbers)
         tensors[name + _SCALE] = scale
     with atomic_file(folder / FILE) as temporary:
-        # One entry, because safetensors writes several in an order that changes from file to file, and equal models must be equal bytes.
+        # One entry, because safetensors writes several in an order that changes from file to file, and equal models
+        # must be equal bytes.
         save_file(tensors, temporary, metadata={_BASE: base_weights})
     return folder / FILE
 
@@ -86,7 +89,8 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
             wanted = (stream.metadata() or {}).get(_BASE, "")
             if wanted != base_weights:
                 raise ModelError(
-                    f"{path} is a difference from weights {wanted[:12]}, the base given has {base_weights[:12]}; name its own base"
+                    f"{path} is a difference from weights {wanted[:12]}, the base given has {base_weights[:12]}; name"
+                    " its own base"
                 )
             names = [name for name in stream.keys() if not name.endswith(_SCALE)]  # noqa: SIM118
             for name in names:
@@ -95,9 +99,12 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
                     change = _unpacked(change, parameters[name].shape)
                 if name not in parameters or parameters[name].shape != change.shape:
                     raise ModelError(
-                        f"{path} changes {name} of shape {tuple(change.shape)}, which the base does not have; name its own base"
+                        f"{path} changes {name} of shape {tuple(change.shape)}, which the base does not have; name its"
+                        " own base"
                     )
-                change = change.float() * stream.get_tensor(name + _SCALE) if change.dtype == torch.int8 else change.float()
+                change = (
+                    change.float() * stream.get_tensor(name + _SCALE) if change.dtype == torch.int8 else change.float()
+                )
                 parameters[name].add_(change.to(parameters[name].dtype))
     except (SafetensorError, zlib.error) as error:
         raise ModelError(f"{path} cannot be read ({error}); fetch or make the model again") from error

@@ -20,7 +20,9 @@ _LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
 
 @contextmanager
 def without_the_hub() -> Iterator[None]:
-    """Restricts loading inside the ``with`` block to models on this machine: nothing is downloaded, and the hub is not contacted."""
+    """Restricts loading inside the ``with`` block to models on this machine: nothing is downloaded, and the hub is not
+    contacted.
+    """
     before = _LOCAL_ONLY.set(True)
     try:
         yield
@@ -69,8 +71,8 @@ def locate(source: str | Path, revision: str | None) -> Located:
         revision: branch, tag or commit of a hub id; None: its main branch.
 
     Raises:
-        ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case of
-            ``core.checkpoint.cases``.
+        ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case
+            of ``core.checkpoint.cases``.
     """
     found = Located(str(source), Path(source))
     if not found.folder.is_dir():

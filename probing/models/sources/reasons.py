@@ -27,7 +27,8 @@ log = logging.getLogger(__name__)
 constants.HF_HUB_DISABLE_TELEMETRY = True
 T = TypeVar("T")
 
-#: What the hub's library raises. ``HTTPError`` is the base of all errors of a connection; Xet's transfers raise ``RuntimeError``.
+#: What the hub's library raises. ``HTTPError`` is the base of all errors of a connection; Xet's transfers raise
+#: ``RuntimeError``.
 HUB_ERRORS = (OSError, HTTPError, EntryNotFoundError, RevisionResolutionError, HFValidationError, RuntimeError)
 TRIES = 4
 #: Seconds before the second try; each further wait is twice as long, or as long as the hub asks for.
@@ -39,7 +40,8 @@ _PASSING = {408, 429, 500, 502, 503, 504}
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """The result of a call of the hub's library, which is tried again if the hub is busy or limits the number of requests.
+    """The result of a call of the hub's library, which is tried again if the hub is busy or limits the number of
+    requests.
 
     Raises:
         one of ``HUB_ERRORS``: the last one.
@@ -91,8 +93,13 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
         return _of_status(error, name)
     if isinstance(error, HTTPError):
         broken = f"{type(error).__name__}: {_first_line(error)}"
-        return f"the connection to {constants.ENDPOINT} failed ({broken}); check it and repeat the command: downloaded files are kept"
-    if isinstance(error, LocalEntryNotFoundError | RevisionResolutionError) and not (error.__cause__ or error.__context__):
+        return (
+            f"the connection to {constants.ENDPOINT} failed ({broken}); check it and repeat the command: downloaded"
+            " files are kept"
+        )
+    if isinstance(error, LocalEntryNotFoundError | RevisionResolutionError) and not (
+        error.__cause__ or error.__context__
+    ):
         return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
     return None
 
@@ -103,10 +110,16 @@ def _of_status(error: HfHubHTTPError, name: str) -> str | None:
     if status == 401:
         return f"the hub does not accept the login for {name}; log in again with `hf auth login`"
     if status == 403:
-        return f"the hub does not allow this for {name} ({error.server_message or 'HTTP 403'}); use a token that may: `hf auth login`"
+        return (
+            f"the hub does not allow this for {name} ({error.server_message or 'HTTP 403'}); use a token that may: `hf"
+            " auth login`"
+        )
     if status == 429:
         wait = _asked_wait(error)
-        return f"the hub limits the number of requests; repeat the command {f'in {wait:.0f} s' if wait else 'later'}, or log in for more"
+        return (
+            f"the hub limits the number of requests; repeat the command {f'in {wait:.0f} s' if wait else 'later'}, or"
+            " log in for more"
+        )
     if status >= 500:
         return f"the hub is not available (HTTP {status}); repeat the command later"
     return None

@@ -21,7 +21,8 @@ from probing.models.sources.reasons import HUB_ERRORS, in_words, patiently
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-#: Configuration, tokenizer and lists of shards: all that is read but the weights. Files in subfolders belong to other software.
+#: Configuration, tokenizer and lists of shards: all that is read but the weights. Files in subfolders belong to other
+#: software.
 _SMALL = (
     "config.json",
     "tokenizer*.json",
@@ -69,15 +70,22 @@ class Snapshot:
         Raises:
             ModelError: if a file cannot be downloaded or is damaged, or the model has no weights that can be read.
         """
-        small = partial(snapshot_download, self.hub_id, revision=self.commit, allow_patterns=list(_SMALL), ignore_patterns=list(_NESTED))
+        small = partial(
+            snapshot_download,
+            self.hub_id,
+            revision=self.commit,
+            allow_patterns=list(_SMALL),
+            ignore_patterns=list(_NESTED),
+        )
         if not self.local_only:
             self._asked(partial(small, tqdm_class=_NoBar))
         names, sums = self._listed()
         chosen = chosen_weights(names, self._shards)
         if not chosen:
             raise ModelError(
-                f"{self.hub_id} has no weights that can be read at commit {self.commit[:12]}: got {', '.join(sorted(names)) or 'no file'}; "
-                "expected model.safetensors or pytorch_model.bin, in one file or in shards"
+                f"{self.hub_id} has no weights that can be read at commit {self.commit[:12]}: got"
+                f" {', '.join(sorted(names)) or 'no file'}; expected model.safetensors or pytorch_model.bin, in one"
+                " file or in shards"
             )
         for name in chosen:
             self._file(name)
@@ -102,12 +110,16 @@ class Snapshot:
         return sum(sizes[name] for name in whole) or sum(size for name, size in sizes.items() if name.endswith(ending))
 
     def _listed(self) -> tuple[set[str], dict[str, str]]:
-        """Names of the files of the commit, and the sha256 of the large ones; those on this machine if the hub's list is not here."""
+        """Names of the files of the commit, and the sha256 of the large ones; those on this machine if the hub's list
+        is not here.
+        """
         try:
             tree = get_cached_repo_tree(self.hub_id, revision=self.commit)
         except CachedRepoTreeNotFoundError:
             return {path.name for path in self.folder.iterdir() if path.is_file()}, {}
-        return {file.path for file in tree if "/" not in file.path}, {file.path: file.lfs.sha256 for file in tree if file.lfs is not None}
+        return {file.path for file in tree if "/" not in file.path}, {
+            file.path: file.lfs.sha256 for file in tree if file.lfs is not None
+        }
 
     def _shards(self, index: str) -> Sequence[str]:
         """The files that a list of shards names."""
@@ -117,11 +129,15 @@ class Snapshot:
                 raise ValueError(f"{strange[0]!r} is no file next to it")
             return named
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ModelError(f"{index} of {self.hub_id} cannot be read ({error!r}); expected transformers' list of shards") from error
+            raise ModelError(
+                f"{index} of {self.hub_id} cannot be read ({error!r}); expected transformers' list of shards"
+            ) from error
 
     def _file(self, name: str, **more: Any) -> Path:
         """A file of the commit, downloaded if it is missing."""
-        call = partial(hf_hub_download, self.hub_id, name, revision=self.commit, local_files_only=self.local_only, **more)
+        call = partial(
+            hf_hub_download, self.hub_id, name, revision=self.commit, local_files_only=self.local_only, **more
+        )
         return Path(self._asked(call))
 
     def _sum_of_blob(self, name: str) -> str:
@@ -164,16 +180,24 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
         ModelError: if the hub has no such model or revision, it cannot be read, or it has no configuration.
     """
     api = HfApi(library_name="bertnesia-explorer")
-    resolved = _asked(partial(api.resolve_revision, hub_id, revision=revision, local_files_only=local_only), hub_id, revision)
+    resolved = _asked(
+        partial(api.resolve_revision, hub_id, revision=revision, local_files_only=local_only), hub_id, revision
+    )
     commit = resolved.resolved
     try:
         config = _asked(
-            partial(hf_hub_download, hub_id, "config.json", revision=commit, local_files_only=local_only, tqdm_class=_NoBar), hub_id, commit
+            partial(
+                hf_hub_download, hub_id, "config.json", revision=commit, local_files_only=local_only, tqdm_class=_NoBar
+            ),
+            hub_id,
+            commit,
         )
     except ModelError as error:
         if not isinstance(error.__cause__, RemoteEntryNotFoundError):
             raise
-        raise ModelError(f"{hub_id} has no config.json at commit {commit[:12]}; expected a model in the format of transformers") from error
+        raise ModelError(
+            f"{hub_id} has no config.json at commit {commit[:12]}; expected a model in the format of transformers"
+        ) from error
     return Snapshot(hub_id, commit, Path(config).parent, local_only)
 
 

@@ -10,9 +10,21 @@ from probing.store.database import Database
 
 VALUES = ("model", "base", "layer", "measure", "value", "low", "high")
 _SHOWN = (
-    "model", "base", "measure", "layer", "head", "value", "low", "high", "n", "base_value", "control_value", "seed_low", "seed_high",
+    "model",
+    "base",
+    "measure",
+    "layer",
+    "head",
+    "value",
+    "low",
+    "high",
+    "n",
+    "base_value",
+    "control_value",
+    "seed_low",
+    "seed_high",
     "seeds",
-)  # fmt: skip
+)
 
 
 def _values(db: Database, choice: Choice) -> pd.DataFrame:
@@ -38,7 +50,14 @@ CHANGES = Reports(
     "changes",
     (
         Report(
-            "changes", "values", "attention and similarity of states by layer", _values, VALUES, further=True, shown=_SHOWN, figure="values"
+            "changes",
+            "values",
+            "attention and similarity of states by layer",
+            _values,
+            VALUES,
+            further=True,
+            shown=_SHOWN,
+            figure="values",
         ),
         Report("changes", "perplexity", "with layers of the base put back", _perplexities, figure="perplexity"),
         Report("changes", "epochs", "perplexity while a model was fine-tuned", _epochs),

@@ -10,9 +10,23 @@ from probing.store.changes import queries
 from probing.store.database import Database
 
 COLUMNS = (
-    "model", "base", "objective", "measure", "layer", "head", "value", "low", "high", "n", "base_value", "control_value", "seed_low",
-    "seed_high", "seeds", "inside_control",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "measure",
+    "layer",
+    "head",
+    "value",
+    "low",
+    "high",
+    "n",
+    "base_value",
+    "control_value",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "inside_control",
+)
 #: Values of different sentences cannot be compared.
 _KEYS = ["measure", "layer", "head", "sentences_sha256"]
 #: Measures that compare a fine-tuned model with its base; the others have no fixed value for no change.
@@ -22,7 +36,9 @@ _LIKENESS = ("attention_map_cosine", "cka", "rsa", "same_token_cosine")
 SAME_IS_ONE = tuple(name for name, measure in MEASURES.items() if measure.metric in _LIKENESS)
 
 
-def values(db: Database, models: Sequence[str] | None = None, measures: Sequence[str] | None = None, heads: bool = False) -> pd.DataFrame:
+def values(
+    db: Database, models: Sequence[str] | None = None, measures: Sequence[str] | None = None, heads: bool = False
+) -> pd.DataFrame:
     """Every measured value.
 
     Args:
@@ -32,19 +48,23 @@ def values(db: Database, models: Sequence[str] | None = None, measures: Sequence
         heads: whether values of single heads are given, too.
 
     Returns:
-        model, base, objective, measure, layer, head (``ALL_HEADS`` for a whole layer), value with low and high (95 % interval, empty if
-        there is none), n; base_value and control_value (the base's and the control's for the same measure, layer and head; empty if
-        there is none), seed_low, seed_high, seeds (over models that differ only in their seed), inside_control (a fine-tuned model's value
-        is no further from no change than the control's, or within the spread of the control's seeds). Values on other sentences
-        than the model's are not compared with it.
+        model, base, objective, measure, layer, head (``ALL_HEADS`` for a whole layer), value with low and high (95 %
+        interval, empty if there is none), n; base_value and control_value (the base's and the control's for the same
+        measure, layer and head; empty if there is none), seed_low, seed_high, seeds (over models that differ only in
+        their seed), inside_control (a fine-tuned model's value is no further from no change than the control's, or
+        within the spread of the control's seeds). Values on other sentences than the model's are not compared with it.
     """
     found = stored(db)
-    table = found.named(queries.values(db, found.run_ids, heads)).astype({"layer": "int64", "head": "int64", "n": "int64"})
+    table = found.named(queries.values(db, found.run_ids, heads)).astype(
+        {"layer": "int64", "head": "int64", "n": "int64"}
+    )
     if measures is not None:
         table = table[table["measure"].isin(list(measures))]
     table = beside_base(table, _KEYS, {"value": "base_value"})
     table = found.relatives.with_spread(table, _KEYS, "value")
-    table = found.relatives.with_control(table, _KEYS, {"value": "control_value", "seed_low": "_low", "seed_high": "_high"})
+    table = found.relatives.with_control(
+        table, _KEYS, {"value": "control_value", "seed_low": "_low", "seed_high": "_high"}
+    )
     unchanged = no_change(table)
     small = (table["value"] - unchanged).abs() <= (table["control_value"] - unchanged).abs()
     table["inside_control"] = small | table["value"].between(table["_low"], table["_high"])

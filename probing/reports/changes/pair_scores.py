@@ -7,7 +7,20 @@ import pandas as pd
 
 from probing.core.changes.minimal_pairs import MinimalPair
 
-COLUMNS = ["pair", "kind", "good", "good_word", "bad", "bad_word", "model", "layer", "good_logp", "bad_logp", "difference", "right"]
+COLUMNS = [
+    "pair",
+    "kind",
+    "good",
+    "good_word",
+    "bad",
+    "bad_word",
+    "model",
+    "layer",
+    "good_logp",
+    "bad_logp",
+    "difference",
+    "right",
+]
 
 
 def pair_rows(model: str, pairs: Sequence[MinimalPair], logp: np.ndarray, kinds: Mapping[str, str]) -> pd.DataFrame:

@@ -16,12 +16,40 @@ from probing.store.database import Database
 
 DRAWS = 1000
 COLUMNS = (
-    "model", "base", "objective", "replaced", "n", "embeddings", "masked", "perplexity", "low", "high", "log_change", "change_low",
-    "change_high", "base_perplexity", "control_log_change", "seed_low", "seed_high", "seeds", "inside_control",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "replaced",
+    "n",
+    "embeddings",
+    "masked",
+    "perplexity",
+    "low",
+    "high",
+    "log_change",
+    "change_low",
+    "change_high",
+    "base_perplexity",
+    "control_log_change",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "inside_control",
+)
 EPOCHS = (
-    "model", "base", "objective", "epoch", "step", "blocks", "masked", "perplexity", "control_perplexity", "seed_low", "seed_high", "seeds",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "epoch",
+    "step",
+    "blocks",
+    "masked",
+    "perplexity",
+    "control_perplexity",
+    "seed_low",
+    "seed_high",
+    "seeds",
+)
 _KEYS = ["replaced", "n", "embeddings"]
 #: Perplexities of different blocks cannot be compared.
 _SAME = [*_KEYS, "blocks_sha256"]
@@ -38,20 +66,27 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
         models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
 
     Returns:
-        model, base, objective, replaced (none, last, first, single), n, embeddings, masked (tokens), perplexity with low and high (95 %),
-        log_change with change_low and change_high (mean cross-entropy minus that of the unchanged base, nats per token: 0 is the base;
-        empty for a base), base_perplexity, control_log_change, seed_low, seed_high, seeds (perplexity of models that differ only in their
-        seed), inside_control (the change is no larger than the control's, or the perplexity within the spread of the control's seeds).
+        model, base, objective, replaced (none, last, first, single), n, embeddings, masked (tokens), perplexity with
+        low and high (95 %), log_change with change_low and change_high (mean cross-entropy minus that of the unchanged
+        base, nats per token: 0 is the base; empty for a base), base_perplexity, control_log_change, seed_low,
+        seed_high, seeds (perplexity of models that differ only in their seed), inside_control (the change is no larger
+        than the control's, or the perplexity within the spread of the control's seeds).
     """
     found = stored(db)
     rows = found.named(queries.perplexity(db, found.run_ids))
     of_base = _bases(rows)
     made = [_row(row, of_base.get(row["base"])) for row in rows.to_dict("records")]
-    given = [name for name in COLUMNS if name not in ("control_log_change", "seed_low", "seed_high", "seeds", "inside_control")]
+    given = [
+        name
+        for name in COLUMNS
+        if name not in ("control_log_change", "seed_low", "seed_high", "seeds", "inside_control")
+    ]
     table = pd.DataFrame(made, columns=[*given, "blocks_sha256"])
     table = table.astype(dict.fromkeys(_FLOATS, "float64") | {"n": "int64", "masked": "int64"})
     table = found.relatives.with_spread(table, _SAME, "perplexity")
-    table = found.relatives.with_control(table, _SAME, {"log_change": "control_log_change", "seed_low": "_low", "seed_high": "_high"})
+    table = found.relatives.with_control(
+        table, _SAME, {"log_change": "control_log_change", "seed_low": "_low", "seed_high": "_high"}
+    )
     small = table["log_change"].abs() <= table["control_log_change"].abs()
     table["inside_control"] = small | table["perplexity"].between(table["_low"], table["_high"])
     order = {"none": 0, "last": 1, "first": 2, "single": 3}
@@ -70,8 +105,8 @@ def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.
         models: as ``perplexities``.
 
     Returns:
-        model, base, objective (empty if no run records it), epoch (0: before), step, blocks, masked, perplexity, control_perplexity (at
-        the same epoch), seed_low, seed_high, seeds.
+        model, base, objective (empty if no run records it), epoch (0: before), step, blocks, masked, perplexity,
+        control_perplexity (at the same epoch), seed_low, seed_high, seeds.
     """
     runs = named(queries.change_runs(db))
     table = queries.epochs(db)
@@ -85,7 +120,9 @@ def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.
 
 
 def _bases(rows: pd.DataFrame) -> dict[str, _Blocks]:
-    """Base -> sums and numbers of masked tokens of its blocks: of the unchanged base, or of a model with all base layers put back."""
+    """Base -> sums and numbers of masked tokens of its blocks: of the unchanged base, or of a model with all base
+    layers put back.
+    """
     own = rows[(rows["replaced"] == "none") & (rows["base"] == "")]
     blocks = {str(row["model"]): _blocks(row) for row in own.to_dict("records")}
     back = rows[rows["embeddings"].astype(bool)].sort_values("n")
@@ -114,7 +151,12 @@ def _row(row: dict[str, Any], base: _Blocks | None) -> dict[str, Any]:
         return found | dict.fromkeys(("log_change", "change_low", "change_high", "base_perplexity"), np.nan)
     low, high = _middle(drawn - _drawn(*base))
     of_base = _mean(*base)
-    return found | {"log_change": mean - of_base, "change_low": low, "change_high": high, "base_perplexity": np.exp(of_base)}
+    return found | {
+        "log_change": mean - of_base,
+        "change_low": low,
+        "change_high": high,
+        "base_perplexity": np.exp(of_base),
+    }
 
 
 def _mean(sums: NDArray[np.float64], masked: NDArray[np.float64]) -> float:

@@ -1,4 +1,6 @@
-"""F1 by layer with bootstrap draws over seeds and sentences, so that every number computed from a curve has an interval."""
+"""F1 by layer with bootstrap draws over seeds and sentences, so that every number computed from a curve has an
+interval.
+"""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -78,12 +80,18 @@ def number(value: float, drawn: NDArray[np.float64]) -> Number:
 def newest(db: Database) -> pd.DataFrame:
     """The newest run of each model, encoder, task, kind, labels and seed, in the order of ``edge_runs``."""
     runs = queries.edge_runs(db)
-    when = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
+    when = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
+        ["_when", "run_id"], ascending=[False, True]
+    )
     return runs.loc[when.drop_duplicates([*GROUP, "seed"]).index.sort_values()]
 
 
 def newest_runs(
-    db: Database, kind: str = CUMULATIVE, labels: str = TASK, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+    db: Database,
+    kind: str = CUMULATIVE,
+    labels: str = TASK,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """The newest run of each model, encoder, task and seed, of one kind of probe and one kind of labels.
 
@@ -111,10 +119,11 @@ def curves(
 ) -> list[EdgeCurve]:
     """The curves of one kind on a part of the data, by model, task and encoder.
 
-    Each draw takes as many seeds as there are, with replacement, and each sentence a Poisson number of times with mean 1. This number
-    follows from the sentence's text, so runs on the same sentences are drawn together, for every task and model. If predictions are
-    stored for some seeds only, the others vary with the sentences like the mean of these. If they are stored for none, the counts vary
-    as Poisson numbers, independently per layer, which gives wider intervals of gains. One seed does not show how much seeds vary.
+    Each draw takes as many seeds as there are, with replacement, and each sentence a Poisson number of times with mean
+    1. This number follows from the sentence's text, so runs on the same sentences are drawn together, for every task
+    and model. If predictions are stored for some seeds only, the others vary with the sentences like the mean of these.
+    If they are stored for none, the counts vary as Poisson numbers, independently per layer, which gives wider
+    intervals of gains. One seed does not show how much seeds vary.
 
     Args:
         db: the database.
@@ -134,10 +143,13 @@ def curves(
         group_ids = [run_id for run_id in group["run_id"] if run_id in scored]
         if not group_ids:
             continue
-        summed = np.array([[scored[run_id][name].to_numpy() for name in ("tp", "fp", "fn")] for run_id in group_ids], dtype=np.float64)
+        summed = np.array(
+            [[scored[run_id][name].to_numpy() for name in ("tp", "fp", "fn")] for run_id in group_ids], dtype=np.float64
+        )
         scores, first = f1(*np.moveaxis(summed, 1, 0)), scored[group_ids[0]]
         deviations = [
-            _f1_drawn(*by_sentence[run_id]) - one if run_id in by_sentence else None for run_id, one in zip(group_ids, scores, strict=True)
+            _f1_drawn(*by_sentence[run_id]) - one if run_id in by_sentence else None
+            for run_id, one in zip(group_ids, scores, strict=True)
         ]
         drawn = drawn_again(scores, deviations, summed, key)
         layers = first["layer"].to_numpy().astype(int)
@@ -147,7 +159,9 @@ def curves(
     return found
 
 
-def _by_sentence(rows: pd.DataFrame, run_ids: Sequence[str]) -> Iterator[tuple[str, tuple[NDArray[np.uint64], NDArray[np.float32]]]]:
+def _by_sentence(
+    rows: pd.DataFrame, run_ids: Sequence[str]
+) -> Iterator[tuple[str, tuple[NDArray[np.uint64], NDArray[np.float32]]]]:
     """Run id -> (sentences,) their texts' numbers, (sentences, probes, 3) tp, fp and fn."""
     for place, run_rows in rows.groupby("run", sort=False):
         texts = run_rows["text"].to_numpy()
@@ -163,7 +177,10 @@ def _f1_drawn(texts: NDArray[np.uint64], counts: NDArray[np.float32]) -> NDArray
 
 
 def drawn_again(
-    scores: NDArray[np.float64], deviations: Sequence[NDArray[np.float64] | None], counts: NDArray[np.float64], key: object
+    scores: NDArray[np.float64],
+    deviations: Sequence[NDArray[np.float64] | None],
+    counts: NDArray[np.float64],
+    key: object,
 ) -> NDArray[np.float64]:
     """(draws, probes) mean over drawn seeds of F1 on drawn sentences.
 

@@ -15,10 +15,27 @@ from probing.store.edges import queries
 
 SCORES = ("model", "task", "kind", "seed", "layer", "part", "f1", "targets", "f1_top", *ENDS)
 SUMMARY = (
-    "model", "encoder", "task", "part", "seeds", "f1_first", "f1_last", "memory", "ceiling", "centre_of_gravity", "expected_layer",
-    "expected_layer_low", "expected_layer_high", "k_weights", "k_gains", "f1_first_top", "f1_last_top", "gain_above_memory",
-    "selectivity_seen", *MARKS,
-)  # fmt: skip
+    "model",
+    "encoder",
+    "task",
+    "part",
+    "seeds",
+    "f1_first",
+    "f1_last",
+    "memory",
+    "ceiling",
+    "centre_of_gravity",
+    "expected_layer",
+    "expected_layer_low",
+    "expected_layer_high",
+    "k_weights",
+    "k_gains",
+    "f1_first_top",
+    "f1_last_top",
+    "gain_above_memory",
+    "selectivity_seen",
+    *MARKS,
+)
 #: A LaTeX table has intervals, too.
 LATEX = (
     *SUMMARY[:7],
@@ -89,7 +106,9 @@ def _parts(choice: Choice) -> Sequence[str]:
 
 
 def _dev(table: pd.DataFrame) -> str:
-    return "dev also stopped the training, as in the paper; test did not.\n" if "dev" in set(table.get("part", [])) else ""
+    return (
+        "dev also stopped the training, as in the paper; test did not.\n" if "dev" in set(table.get("part", [])) else ""
+    )
 
 
 def _refuse(db: Database, choice: Choice) -> None:

@@ -24,27 +24,47 @@ _NUMBERS = (
     "expected_layer_high",
     "k_gains",
 )
-COLUMNS = ("model", "encoder", "task", "part", "label", "counts", "n", "seeds", "last", *_NUMBERS, "expected_layer_reason")
+COLUMNS = (
+    "model",
+    "encoder",
+    "task",
+    "part",
+    "label",
+    "counts",
+    "n",
+    "seeds",
+    "last",
+    *_NUMBERS,
+    "expected_layer_reason",
+)
 
 
 def by_label(
-    db: Database, task: str, *, part: str = "dev", unseen: bool = False, models: Sequence[str] | None = None, kind: str = CUMULATIVE
+    db: Database,
+    task: str,
+    *,
+    part: str = "dev",
+    unseen: bool = False,
+    models: Sequence[str] | None = None,
+    kind: str = CUMULATIVE,
 ) -> pd.DataFrame:
     """F1 and expected layer of every training label, as ``summary`` gives them for the task.
 
     All labels of a task share a mix, so a label has no centre of gravity: that column is empty.
 
     Returns:
-        model, encoder, task, part, label, counts (whether the task's F1 counts it), n (targets of the part that have it), seeds, last,
-        f1_first, f1_last, f1_last_low, f1_last_high, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_gains,
-        expected_layer_reason (why it is not resolved).
+        model, encoder, task, part, label, counts (whether the task's F1 counts it), n (targets of the part that have
+        it), seeds, last, f1_first, f1_last, f1_last_low, f1_last_high, centre_of_gravity, expected_layer,
+        expected_layer_low, expected_layer_high, k_gains, expected_layer_reason (why it is not resolved).
     """
     runs = newest_runs(db, kind, models=models, tasks=[task])
     run_ids = list(runs["run_id"])
     scored = queries.label_counts(db, run_ids, part, unseen)
     by_sentence = {
         (run_ids[int(run)], label): rows
-        for (run, label), rows in queries.label_sentence_counts(db, run_ids, part, unseen).groupby(["run", "label"], sort=False)
+        for (run, label), rows in queries.label_sentence_counts(db, run_ids, part, unseen).groupby(
+            ["run", "label"], sort=False
+        )
     }
     traced = {run_id for run_id, _ in by_sentence}
     majority = _majority(db, task, part, unseen)
@@ -63,9 +83,22 @@ def by_label(
             ]
             drawn = drawn_again(scores, deviations, np.moveaxis(counts, 2, 1), (*key, label))
             n = int(counts[0, 0, [0, 2]].sum())
-            curve = EdgeCurve(model, encoder, task, kind, TASK, part, len(seeds), n, layers, scores.mean(axis=0), drawn, scores)
+            curve = EdgeCurve(
+                model, encoder, task, kind, TASK, part, len(seeds), n, layers, scores.mean(axis=0), drawn, scores
+            )
             known = bool(of_label["counts"].iloc[0])
-            rows.append((curve.model, curve.encoder, task, part, label, known, *_row(curve), reason_of(curve, majority.get(str(label)))))
+            rows.append(
+                (
+                    curve.model,
+                    curve.encoder,
+                    task,
+                    part,
+                    label,
+                    known,
+                    *_row(curve),
+                    reason_of(curve, majority.get(str(label))),
+                )
+            )
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
 
 

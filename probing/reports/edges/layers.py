@@ -44,7 +44,9 @@ def _points(curve: EdgeCurve) -> list[tuple]:
     found = []
     for place, layer in enumerate(curve.layers):
         one = curve.number(lambda values, place=place: values[..., place])  # type: ignore[misc]
-        found.append((*name, int(layer), int(curve.layers[-1]), curve.seeds, curve.targets, one.value, one.low, one.high))
+        found.append(
+            (*name, int(layer), int(curve.layers[-1]), curve.seeds, curve.targets, one.value, one.low, one.high)
+        )
     return found
 
 
@@ -52,7 +54,8 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
     """The mixing weights of the probes on all layers, mean over seeds.
 
     Returns:
-        model, encoder, task, kind, layer, last, seeds, weight, normed (weight times the mean norm of the layer's states, as share), norm.
+        model, encoder, task, kind, layer, last, seeds, weight, normed (weight times the mean norm of the layer's
+        states, as share), norm.
     """
     runs = newest_runs(db, kind)
     mix = queries.mix(db, list(runs["run_id"]))
@@ -65,17 +68,25 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
         weights = group_mix.pivot(index="run_id", columns="layer", values="weight").to_numpy().mean(axis=0)
         norms = group_mix.pivot(index="run_id", columns="layer", values="norm").to_numpy().mean(axis=0)
         shares = numbers.times_norm(weights, norms)
-        rows += [(*key, kind, layer, last, seeds, weights[layer], shares[layer], norms[layer]) for layer in range(len(weights))]
+        rows += [
+            (*key, kind, layer, last, seeds, weights[layer], shares[layer], norms[layer])
+            for layer in range(len(weights))
+        ]
     return pd.DataFrame(rows, columns=list(_WEIGHTS))
 
 
 def selectivity(
-    db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False, on_task: Sequence[EdgeCurve] | None = None
+    db: Database,
+    kind: str = CUMULATIVE,
+    *,
+    part: str = "dev",
+    unseen: bool = False,
+    on_task: Sequence[EdgeCurve] | None = None,
 ) -> pd.DataFrame:
     """F1 minus that of equal probes on control labels, mean over seeds; only if control labels were trained.
 
-    Only the control label of a text that occurs in training can be known, and the share of such targets differs between tasks. So tasks
-    are compared by ``value_seen``, on these targets alone, whatever ``unseen`` is.
+    Only the control label of a text that occurs in training can be known, and the share of such targets differs between
+    tasks. So tasks are compared by ``value_seen``, on these targets alone, whatever ``unseen`` is.
 
     Args:
         db: the database.
@@ -85,8 +96,8 @@ def selectivity(
         on_task: the curves on task labels, if they are known; None: of all models and tasks.
 
     Returns:
-        model, encoder, task, kind, part, layer, last, value, f1, control; value_seen, f1_seen, control_seen: the same on targets whose
-        span text occurs in training, targets_seen: their number.
+        model, encoder, task, kind, part, layer, last, value, f1, control; value_seen, f1_seen, control_seen: the same
+        on targets whose span text occurs in training, targets_seen: their number.
     """
     on_seen = {labels: _f1_on_seen(db, kind, part, labels) for labels in (TASK, CONTROL)}
     on_task = curves(db, part, kind, unseen) if on_task is None else on_task
@@ -100,7 +111,9 @@ def selectivity(
         values = numbers.selectivity(curve.values, control.values)
         for place, layer in enumerate(curve.layers):
             scores = (values[place], curve.values[place], control.values[place])
-            (own, targets), (arbitrary, _) = (on_seen[labels].get((*_name(curve), int(layer)), (np.nan, 0)) for labels in (TASK, CONTROL))
+            (own, targets), (arbitrary, _) = (
+                on_seen[labels].get((*_name(curve), int(layer)), (np.nan, 0)) for labels in (TASK, CONTROL)
+            )
             seen = (float(numbers.selectivity(own, arbitrary)), own, arbitrary, targets)
             rows.append((*_name(curve), kind, part, int(layer), int(curve.layers[-1]), *scores, *seen))
     floats = dict.fromkeys(("value", "f1", "control", *_ON_SEEN[:3]), "float64")
@@ -108,7 +121,9 @@ def selectivity(
 
 
 def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
-    """(Model, encoder, task, layer) -> F1, mean over seeds, on targets whose span text occurs in training, and their number."""
+    """(Model, encoder, task, layer) -> F1, mean over seeds, on targets whose span text occurs in training, and their
+    number.
+    """
     runs = newest_runs(db, kind, labels)
     table = queries.score_counts(db, list(runs["run_id"]), part, seen=True)
     table = table.merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
@@ -142,15 +157,22 @@ def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
         kind: of the probes; None takes the cumulative ones of a model and task, else those of single layers.
 
     Returns:
-        model, encoder, task, kind, layer, last, seeds, value, bits and uniform (mean code lengths), targets (that were coded).
+        model, encoder, task, kind, layer, last, seeds, value, bits and uniform (mean code lengths), targets (that were
+        coded).
     """
     runs = newest(db)
-    runs = runs[runs["codes"].astype(bool) & (runs["labels"] == TASK) & runs["kind"].isin([kind] if kind else [CUMULATIVE, AT])]
+    runs = runs[
+        runs["codes"].astype(bool) & (runs["labels"] == TASK) & runs["kind"].isin([kind] if kind else [CUMULATIVE, AT])
+    ]
     wanted: Any = (
-        runs.assign(_kind=runs["kind"].map(KINDS.index)).sort_values("_kind", kind="stable").drop_duplicates(["model", "encoder", "task"])
+        runs.assign(_kind=runs["kind"].map(KINDS.index))
+        .sort_values("_kind", kind="stable")
+        .drop_duplicates(["model", "encoder", "task"])
     )
     chosen = set(wanted[["model", "encoder", "task", "kind"]].itertuples(index=False, name=None))
-    table = queries.codes(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task", "kind", "layers"]], on="run_id")
+    table = queries.codes(db, list(runs["run_id"])).merge(
+        runs[["run_id", "model", "encoder", "task", "kind", "layers"]], on="run_id"
+    )
     rows = []
     for key, group in table.groupby(["model", "encoder", "task", "kind", "layer"], sort=False):
         *name, layer = key

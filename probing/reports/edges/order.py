@@ -17,17 +17,25 @@ COLUMNS = ("first", "second", "verdict", "difference", "low", "high", "p", "pair
 
 
 def tasks_in_order(
-    db: Database, model: str, tasks: Sequence[str] | None = None, *, part: str = "dev", unseen: bool = False, encoder: str = TRAINED
+    db: Database,
+    model: str,
+    tasks: Sequence[str] | None = None,
+    *,
+    part: str = "dev",
+    unseen: bool = False,
+    encoder: str = TRAINED,
 ) -> pd.DataFrame:
     """The tasks of a model, pair by pair.
 
-    Sentences that two tasks share are drawn together, so that hard sentences do not count as a difference. The variation over seeds is
-    pooled over all stored tasks of the model that have several seeds, also if they are not compared.
+    Sentences that two tasks share are drawn together, so that hard sentences do not count as a difference. The
+    variation over seeds is pooled over all stored tasks of the model that have several seeds, also if they are not
+    compared.
 
     Returns:
-        first, second (tasks), verdict (earlier, later, order not resolved: of the first against the second), difference (expected layer of
-        the first minus that of the second), low, high (its interval at Holm's level), p (adjusted), pairs (their number), reason (why the
-        order is not resolved), pooled (whether the variation over seeds of a task with one seed is that of other tasks).
+        first, second (tasks), verdict (earlier, later, order not resolved: of the first against the second), difference
+        (expected layer of the first minus that of the second), low, high (its interval at Holm's level), p (adjusted),
+        pairs (their number), reason (why the order is not resolved), pooled (whether the variation over seeds of a task
+        with one seed is that of other tasks).
     """
     every = [one for one in curves(db, part, unseen=unseen, models=[model]) if one.encoder == encoder]
     spread = spread_of(every)

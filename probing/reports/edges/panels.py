@@ -1,4 +1,6 @@
-"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with the published numbers."""
+"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with the published
+numbers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,11 +66,15 @@ class EdgePanels:
 
     def f1(self, kind: str) -> pd.DataFrame:
         """F1 of probes of a kind by layer, without published numbers."""
-        points = self.read(f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks))
+        points = self.read(
+            f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks)
+        )
         return self._chosen(points)
 
     def gains(self) -> pd.DataFrame:
-        """The gains of the chosen models, and those of the paper's smaller model below them if they are wanted; see ``gains_of``."""
+        """The gains of the chosen models, and those of the paper's smaller model below them if they are wanted; see
+        ``gains_of``.
+        """
         ours = gains_of(self.f1(CUMULATIVE))
         theirs = published_gains(tuple(self.tasks)) if self.published and len(ours) else ours.iloc[:0]
         return pd.concat([ours, theirs], ignore_index=True)
@@ -82,10 +88,16 @@ class EdgePanels:
             return self._chosen(self.read(compression))
         if mode == "selectivity":
             points = self.read(selectivity, part=self.part)
-            on_seen = points.drop(columns=["value", "f1", "control"]).rename(columns=lambda name: name.removesuffix("_seen"))
+            on_seen = points.drop(columns=["value", "f1", "control"]).rename(
+                columns=lambda name: name.removesuffix("_seen")
+            )
             return self._chosen(on_seen.dropna(subset=["value"]))
         points = self.f1(mode)
-        return with_published_scores(points, tuple(self.tasks)) if mode == CUMULATIVE and self.published and len(points) else points
+        return (
+            with_published_scores(points, tuple(self.tasks))
+            if mode == CUMULATIVE and self.published and len(points)
+            else points
+        )
 
     def _levels(self, mode: str) -> pd.DataFrame:
         if mode in ("selectivity", "compression"):
@@ -94,19 +106,28 @@ class EdgePanels:
         return task_levels(self.summary)
 
     def bars(self, model: str) -> pd.DataFrame:
-        """``task, layer, weight, normed, gain`` of a model: mixing weights, and gains in F1 of P(l) over P(l-1). Papers have no weights."""
+        """``task, layer, weight, normed, gain`` of a model: mixing weights, and gains in F1 of P(l) over P(l-1). Papers
+        have no weights.
+        """
         every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
         weights = self._chosen(self.read(weights_by_layer))
-        of_model = (one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)] for one in (every, weights))
+        of_model = (
+            one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)]
+            for one in (every, weights)
+        )
         curve, weights = (one.sort_values(["task", "layer"]) for one in of_model)
         gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
         both = gains.merge(weights[["task", "layer", "weight", "normed"]], on=["task", "layer"], how="outer")
         places = list(self.tasks).index
-        both = both.sort_values(["task", "layer"], key=lambda one: one.map(places) if one.name == "task" else one, ignore_index=True)
+        both = both.sort_values(
+            ["task", "layer"], key=lambda one: one.map(places) if one.name == "task" else one, ignore_index=True
+        )
         return both.astype({"weight": "float64", "normed": "float64"})
 
     def labels(self, task: str) -> Panel:
-        """The expected layer of the most frequent labels of a task for which it is resolved; its ``table`` has all labels."""
+        """The expected layer of the most frequent labels of a task for which it is resolved; its ``table`` has all
+        labels.
+        """
         labels = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
         table = labels[labels["encoder"] == TRAINED]
         drawn = frequent_labels(table.dropna(subset=["expected_layer"]))
@@ -114,7 +135,10 @@ class EdgePanels:
 
     def order(self, model: str) -> Panel:
         """The pairs of tasks of a model."""
-        return Panel(self.read(tasks_in_order, model, tuple(self.tasks), part=self.part, unseen=self.unseen), {"titles": self.tasks})
+        return Panel(
+            self.read(tasks_in_order, model, tuple(self.tasks), part=self.part, unseen=self.unseen),
+            {"titles": self.tasks},
+        )
 
     def _chosen(self, table: pd.DataFrame) -> pd.DataFrame:
         return in_order(table, self.models, tuple(self.tasks))
@@ -139,10 +163,14 @@ def in_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -
 
 
 def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
-    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other part (``f1_last_PART``)."""
+    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other part
+    (``f1_last_PART``).
+    """
     trained = table[table["encoder"] == TRAINED]
     other = next(one for one in PARTS if one != part)
-    beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(columns={"f1_last": f"f1_last_{other}"})
+    beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(
+        columns={"f1_last": f"f1_last_{other}"}
+    )
     return trained[trained["part"] == part].merge(beside, on=["model", "task"], how="left")
 
 
@@ -150,7 +178,9 @@ def published_summary(tasks: Sequence[str]) -> pd.DataFrame:
     """The published numbers of these tasks, in their order."""
     table = published.summary()
     kept = table[table["task"].isin(list(tasks))]
-    return kept.assign(_task=kept["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+    return (
+        kept.assign(_task=kept["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+    )
 
 
 def with_published(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -167,11 +197,15 @@ def with_published(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
     """F1 by layer of cumulative probes with the published values of these tasks below it."""
     theirs = published.scores()
-    return pd.concat([points, theirs[theirs["task"].isin(list(tasks))].reindex(columns=points.columns)], ignore_index=True)
+    return pd.concat(
+        [points, theirs[theirs["task"].isin(list(tasks))].reindex(columns=points.columns)], ignore_index=True
+    )
 
 
 def gains_of(points: pd.DataFrame) -> pd.DataFrame:
-    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on; ``points`` is F1 by layer."""
+    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on; ``points`` is F1
+    by layer.
+    """
     trained = points[points["encoder"] == TRAINED].sort_values("layer", kind="stable")
     gains = trained.assign(gain=trained.groupby(["model", "task"], sort=False)["value"].diff())
     return gains.sort_index()[["model", "task", "layer", "gain"]].dropna(subset=["gain"])

@@ -17,7 +17,14 @@ def scores() -> pd.DataFrame:
     found = PublishedEdges.read()
     last = {model.name: model.depth for model in found.models}
     rows = [
-        {"model": NAMES[one.model], "encoder": "trained", "task": one.task, "layer": one.layer, "last": last[one.model], "value": one.f1}
+        {
+            "model": NAMES[one.model],
+            "encoder": "trained",
+            "task": one.task,
+            "layer": one.layer,
+            "last": last[one.model],
+            "value": one.f1,
+        }
         for one in found.scores
     ]
     return pd.DataFrame(rows, columns=["model", "encoder", "task", "layer", "last", "value"])

@@ -46,45 +46,61 @@ def scores(
     """Every probe with its own seed.
 
     Returns:
-        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; memory, majority, ceiling,
-        random and random_body (F1 of the same probe on encoders with random weights, mean over seeds), control (F1 on control labels, mean
-        over seeds), selectivity (f1 minus control), compression (of the run's own online code), f1_top (F1 of the most probable label),
-        selectivity_seen (on targets whose span text occurs in training, whatever ``unseen`` is), steps (of the training), stopped (whether
-        patience ended it). Numbers that are not stored are empty.
+        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; memory,
+        majority, ceiling, random and random_body (F1 of the same probe on encoders with random weights, mean over
+        seeds), control (F1 on control labels, mean over seeds), selectivity (f1 minus control), compression (of the
+        run's own online code), f1_top (F1 of the most probable label), selectivity_seen (on targets whose span text
+        occurs in training, whatever ``unseen`` is), steps (of the training), stopped (whether patience ended it).
+        Numbers that are not stored are empty.
     """
     runs = newest(db)
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
     counts = queries.score_counts(db, list(runs["run_id"]), None, unseen)
     scored = counts.merge(runs[["run_id", "model", "encoder", "labels", "task", "kind", "seed", "layers"]], on="run_id")
-    scored["f1"], scored["last"] = numbers.f1(scored["tp"], scored["fp"], scored["fn"]), scored["layers"].astype(int) - 1
+    scored["f1"], scored["last"] = (
+        numbers.f1(scored["tp"], scored["fp"], scored["fn"]),
+        scored["layers"].astype(int) - 1,
+    )
     probe = ["model", "task", "kind", "layer", "part"]
     for name, untrained in (
         ("random", (scored["encoder"] == RANDOM) & (scored["labels"] == TASK)),
         ("random_body", (scored["encoder"] == RANDOM_BODY) & (scored["labels"] == TASK)),
     ):
-        scored = scored.merge(scored[untrained].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left")
+        scored = scored.merge(
+            scored[untrained].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left"
+        )
     on_seen = queries.score_counts(db, list(runs["run_id"]), seen=True)
     on_seen["f1_seen"] = numbers.f1(on_seen["tp"], on_seen["fp"], on_seen["fn"])
     scored = scored.merge(on_seen[[*_PROBE, "f1_seen"]], on=_PROBE, how="left")
     for f1, control, difference in (("f1", "control", "selectivity"), ("f1_seen", "control_seen", "selectivity_seen")):
-        arbitrary = scored[scored["labels"] == CONTROL].groupby([*probe, "encoder"])[f1].mean().rename(control).reset_index()
+        arbitrary = (
+            scored[scored["labels"] == CONTROL].groupby([*probe, "encoder"])[f1].mean().rename(control).reset_index()
+        )
         scored = scored.merge(arbitrary, on=[*probe, "encoder"], how="left")
         scored[difference] = numbers.selectivity(scored[f1], scored[control])
         scored.loc[scored["labels"] == CONTROL, [control, difference]] = np.nan
     # Predictions are of the task's labels.
     scored = scored.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")
-    trained = queries.training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype({"steps": "Int64", "stopped": "boolean"})
+    trained = queries.training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype(
+        {"steps": "Int64", "stopped": "boolean"}
+    )
     scored = scored.merge(trained, on=["run_id", "layer"], how="left")
     coded = queries.codes(db, list(runs["run_id"]))
     coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
     scored = scored.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
-    beside: dict[Any, float] = {(*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()}
+    beside: dict[Any, float] = {
+        (*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()
+    }
     for name in (*BASELINES, "ceiling"):
-        scored[name] = [beside.get((task, name, part), np.nan) for task, part in zip(scored["task"], scored["part"], strict=True)]
+        scored[name] = [
+            beside.get((task, name, part), np.nan) for task, part in zip(scored["task"], scored["part"], strict=True)
+        ]
     scored = scored[scored["part"].isin(list(parts))]
     for column, wanted in (("model", models), ("kind", kinds)):
         scored = scored if wanted is None else scored[scored[column].isin(list(wanted))]
-    table = scored[[*NAMES, *NUMBERS, *ENDS]].astype(dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"})
+    table = scored[[*NAMES, *NUMBERS, *ENDS]].astype(
+        dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"}
+    )
     return queries.by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
 
 

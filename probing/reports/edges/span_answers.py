@@ -30,8 +30,10 @@ def label_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
     """Every label of every task at every layer.
 
     Returns:
-        One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written ``3:5``; ``span2`` is
-        empty if the task has one span. ``p`` is the sigmoid of the label, ``share`` is p over the sum of the p of all labels.
+        One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written
+            ``3:5``; ``span2`` is
+        empty if the task has one span. ``p`` is the sigmoid of the label, ``share`` is p over the sum of the p of all
+        labels.
     """
     rows = [
         (model, trace.task, *_written(trace), layer, label, float(p), float(share))
@@ -46,11 +48,13 @@ def answer_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
     """The last layer's prediction for every task.
 
     Returns:
-        One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``. ``settled`` is the first
-        layer from which the prediction stays the last layer's; ``f1`` is that of the last layer's probe on the development part, in [0, 1].
+        One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``.
+        ``settled`` is the first layer from which the prediction stays the last layer's; ``f1`` is that of the last
+        layer's probe on the development part, in [0, 1].
     """
     rows = [
-        (model, trace.task, trace.title, *_written(trace), ", ".join(trace.answer), trace.settled, float(trace.f1[-1])) for trace in traces
+        (model, trace.task, trace.title, *_written(trace), ", ".join(trace.answer), trace.settled, float(trace.f1[-1]))
+        for trace in traces
     ]
     return pd.DataFrame(rows, columns=["model", "task", "title", "span1", "span2", "answer", "settled", "f1"])
 
@@ -70,7 +74,10 @@ def panel_rows(words: Sequence[str], traces: Sequence[SpanTrace]) -> pd.DataFram
         shares, name = (trace.p, f"{trace.title} (p of each)") if trace.several else (trace.shares, trace.title)
         title = f"{name}: {' / '.join(text_of(words, span) for span in trace.spans)}"
         best = [
-            ", ".join(f"{label_in_words(trace.task, trace.labels[number])} {shares[layer, number]:.2f}" for number in trace.best(layer))
+            ", ".join(
+                f"{label_in_words(trace.task, trace.labels[number])} {shares[layer, number]:.2f}"
+                for number in trace.best(layer)
+            )
             for layer in range(len(trace.p))
         ]
         rows += [
@@ -96,7 +103,9 @@ def _written(trace: SpanTrace) -> tuple[str, str]:
     return first, second
 
 
-def said_rows(words: Sequence[str], model: str, traces: Sequence[SpanTrace], measures: Mapping[str, TaskYardsticks]) -> pd.DataFrame:
+def said_rows(
+    words: Sequence[str], model: str, traces: Sequence[SpanTrace], measures: Mapping[str, TaskYardsticks]
+) -> pd.DataFrame:
     """What a model's probes say of chosen words, for readers, with the yardsticks of each task.
 
     Args:
@@ -106,8 +115,9 @@ def said_rows(words: Sequence[str], model: str, traces: Sequence[SpanTrace], mea
         measures: task -> its yardsticks; a task that has none has empty cells.
 
     Returns:
-        One row per task and span, or pair of spans. ``label`` is the last layer's, ``before`` are those of lower layers, ``settled`` is
-        the first from which it stays; ``F1`` is that of the last layer's probe on the development part.
+        One row per task and span, or pair of spans. ``label`` is the last layer's, ``before`` are those of lower
+        layers, ``settled`` is the first from which it stays; ``F1`` is that of the last layer's probe on the
+        development part.
     """
     rows = []
     for trace in traces:
@@ -116,10 +126,28 @@ def said_rows(words: Sequence[str], model: str, traces: Sequence[SpanTrace], mea
         named = [text_of(words, span) for span in trace.spans]
         if len(named) > 1 and roles[0] != roles[1]:
             named = [f"{text} ({role})" for text, role in zip(named, roles, strict=True)]
-        before = [] if trace.several or not trace.settled else [label_in_words(trace.task, name) for name in trace.before]
-        known = (measure.memory, label_in_words(trace.task, measure.label), measure.share) if measure else (np.nan, "", np.nan)
+        before = (
+            [] if trace.several or not trace.settled else [label_in_words(trace.task, name) for name in trace.before]
+        )
+        known = (
+            (measure.memory, label_in_words(trace.task, measure.label), measure.share)
+            if measure
+            else (np.nan, "", np.nan)
+        )
         p = float(trace.p[-1].max())
-        rows.append((model, trace.title, " / ".join(named), given or "no label", trace.settled, p, ", ".join(before), trace.f1[-1], *known))
+        rows.append(
+            (
+                model,
+                trace.title,
+                " / ".join(named),
+                given or "no label",
+                trace.settled,
+                p,
+                ", ".join(before),
+                trace.f1[-1],
+                *known,
+            )
+        )
     columns = [
         "model",
         "task",

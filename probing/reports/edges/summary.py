@@ -21,10 +21,30 @@ NAMES = ("model", "encoder", "task", "part", "seeds")
 #: Numbers computed from gains; empty if these are not resolved.
 PLACES = ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")
 NUMBERS = (
-    "f1_first", "f1_last", "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high", "memory", "majority", "ceiling",
-    "random", "selectivity", "compression", "centre_of_gravity", *PLACES[:3], "k_weights", "k_gains", "f1_first_top", "f1_last_top",
-    "gain_above_memory", "gain_above_memory_low", "gain_above_memory_high", "selectivity_seen",
-)  # fmt: skip
+    "f1_first",
+    "f1_last",
+    "f1_last_low",
+    "f1_last_high",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "memory",
+    "majority",
+    "ceiling",
+    "random",
+    "selectivity",
+    "compression",
+    "centre_of_gravity",
+    *PLACES[:3],
+    "k_weights",
+    "k_gains",
+    "f1_first_top",
+    "f1_last_top",
+    "gain_above_memory",
+    "gain_above_memory_low",
+    "gain_above_memory_high",
+    "selectivity_seen",
+)
 #: Why an expected layer is empty, whether a centre of gravity means something, and how many probes patience stopped.
 MARKS = ("expected_layer_reason", "weights_near_uniform", "probes", "probes_stopped")
 
@@ -39,18 +59,20 @@ def summary(
 ) -> pd.DataFrame:
     """The cumulative probes on task labels, mean over seeds.
 
-    Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is below one point, its
-    interval contains 0, or the interval of the expected layer leaves 0 to L. ``random`` is F1(L) on the random encoder of the model,
-    ``selectivity`` and ``compression`` are those of P(L). Memory and majority are of the same targets; the ceiling is of all targets.
+    Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is
+    below one point, its interval contains 0, or the interval of the expected layer leaves 0 to L. ``random`` is F1(L)
+    on the random encoder of the model, ``selectivity`` and ``compression`` are those of P(L). Memory and majority are
+    of the same targets; the ceiling is of all targets.
 
     Returns:
-        model, encoder, task, part, seeds, last (L), targets, f1_first, f1_last, f1_last_low, f1_last_high, gain, gain_low, gain_high,
-        memory (label by label if targets have several), majority, ceiling, random, selectivity, compression,
-        centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains: F1 in [0, 1], places in layers,
-        K in bits; f1_first_top and f1_last_top (F1 of the most probable label, mean over the seeds whose predictions are stored),
-        gain_above_memory with its interval (the memory baseline is taken as exact), selectivity_seen (on targets whose span text occurs in
-        training, whatever ``unseen`` is), expected_layer_reason (why it is empty), weights_near_uniform (empty without weights), probes
-        and probes_stopped (how many there are, and how many of them patience stopped).
+        model, encoder, task, part, seeds, last (L), targets, f1_first, f1_last, f1_last_low, f1_last_high, gain,
+        gain_low, gain_high, memory (label by label if targets have several), majority, ceiling, random, selectivity,
+        compression, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains: F1
+        in [0, 1], places in layers, K in bits; f1_first_top and f1_last_top (F1 of the most probable label, mean over
+        the seeds whose predictions are stored), gain_above_memory with its interval (the memory baseline is taken as
+        exact), selectivity_seen (on targets whose span text occurs in training, whatever ``unseen`` is),
+        expected_layer_reason (why it is empty), weights_near_uniform (empty without weights), probes and probes_stopped
+        (how many there are, and how many of them patience stopped).
     """
     weights = weights_by_layer(db)
     codes, ends = at_the_last(compression(db)), _ends(db)
@@ -67,12 +89,23 @@ def summary(
                 _row(curve, beside)
                 | _of_weights(weights, name)
                 | {column: beside.get((curve.task, column)) for column in (*BASELINES, "ceiling")}
-                | {"random": random.get((curve.model, curve.task)), "selectivity": of_all.get(name), "compression": codes.get(name)}
+                | {
+                    "random": random.get((curve.model, curve.task)),
+                    "selectivity": of_all.get(name),
+                    "compression": codes.get(name),
+                }
                 | {"selectivity_seen": of_seen.get(name)}
-                | {f"f1_{end}_top": top.get((*name, layer)) for end, layer in (("first", 0), ("last", int(curve.layers[-1])))}
+                | {
+                    f"f1_{end}_top": top.get((*name, layer))
+                    for end, layer in (("first", 0), ("last", int(curve.layers[-1])))
+                }
                 | dict(zip(("probes", "probes_stopped"), ends.get(name, (None, None)), strict=True))
             )
-    kinds = dict.fromkeys(NUMBERS, "float64") | {"weights_near_uniform": "boolean", "probes": "Int64", "probes_stopped": "Int64"}
+    kinds = dict.fromkeys(NUMBERS, "float64") | {
+        "weights_near_uniform": "boolean",
+        "probes": "Int64",
+        "probes_stopped": "Int64",
+    }
     table = pd.DataFrame(rows, columns=[*NAMES, "last", "targets", *NUMBERS, *MARKS]).astype(kinds)
     return queries.by_task(table, "model", "task", "encoder", "part")
 
@@ -82,14 +115,29 @@ def _row(curve: EdgeCurve, beside: dict[tuple[str, str], float]) -> dict[str, An
     memory = beside.get((curve.task, "memory"), np.nan)
     above = curve.number(lambda values: numbers.gain_above_memory(values, memory))
     return {
-        "model": curve.model, "encoder": curve.encoder, "task": curve.task, "part": curve.part, "seeds": curve.seeds,
-        "last": int(curve.layers[-1]), "targets": curve.targets, "f1_first": curve.values[0], "f1_last": last.value,
-        "f1_last_low": last.low, "f1_last_high": last.high, "gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
-        "expected_layer": place.value, "expected_layer_low": place.low, "expected_layer_high": place.high,
+        "model": curve.model,
+        "encoder": curve.encoder,
+        "task": curve.task,
+        "part": curve.part,
+        "seeds": curve.seeds,
+        "last": int(curve.layers[-1]),
+        "targets": curve.targets,
+        "f1_first": curve.values[0],
+        "f1_last": last.value,
+        "f1_last_low": last.low,
+        "f1_last_high": last.high,
+        "gain": gain.value,
+        "gain_low": gain.low,
+        "gain_high": gain.high,
+        "expected_layer": place.value,
+        "expected_layer_low": place.low,
+        "expected_layer_high": place.high,
         "k_gains": np.nan if np.isnan(place.value) else float(numbers.k_gains(curve.values)),
-        "gain_above_memory": above.value, "gain_above_memory_low": above.low, "gain_above_memory_high": above.high,
+        "gain_above_memory": above.value,
+        "gain_above_memory_low": above.low,
+        "gain_above_memory_high": above.high,
         "expected_layer_reason": reason_of(curve, beside.get((curve.task, "majority"))),
-    }  # fmt: skip
+    }
 
 
 def _at(curve: EdgeCurve, place: int) -> Number:
@@ -97,9 +145,13 @@ def _at(curve: EdgeCurve, place: int) -> Number:
 
 
 def _top(db: Database, part: str, unseen: bool) -> dict[tuple[str, str, str, int], float]:
-    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds whose predictions are stored."""
+    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds whose predictions are
+    stored.
+    """
     runs = newest_runs(db)
-    scored = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    scored = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(
+        runs[["run_id", "model", "encoder", "task"]], on="run_id"
+    )
     return scored.groupby(["model", "encoder", "task", "layer"])["f1_top"].mean().to_dict()
 
 
@@ -112,13 +164,19 @@ def _ends(db: Database) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def _of_weights(weights: pd.DataFrame, name: tuple[str, str, str]) -> dict[str, Any]:
-    task_weights = weights[(weights["model"] == name[0]) & (weights["encoder"] == name[1]) & (weights["task"] == name[2])]
+    task_weights = weights[
+        (weights["model"] == name[0]) & (weights["encoder"] == name[1]) & (weights["task"] == name[2])
+    ]
     if task_weights.empty:
         return {}
     values = task_weights["weight"].to_numpy()
     bits = float(numbers.k_weights(values))
     near = bool(numbers.near_uniform(bits))
-    return {"centre_of_gravity": float(numbers.centre_of_gravity(values)), "k_weights": bits, "weights_near_uniform": near}
+    return {
+        "centre_of_gravity": float(numbers.centre_of_gravity(values)),
+        "k_weights": bits,
+        "weights_near_uniform": near,
+    }
 
 
 def at_the_last(table: pd.DataFrame, column: str = "value") -> dict[tuple[str, str, str], float]:
@@ -137,4 +195,6 @@ def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, 
     found |= {(task, "memory"): value for (task, name), value in found.items() if name == MEMORY_EACH}
     tasks = queries.edge_tasks(db)
     tasks = tasks[tasks["part"] == part]
-    return found | {(task, "ceiling"): float(value) for task, value in zip(tasks["task"], tasks["ceiling"], strict=True)}
+    return found | {
+        (task, "ceiling"): float(value) for task, value in zip(tasks["task"], tasks["ceiling"], strict=True)
+    }

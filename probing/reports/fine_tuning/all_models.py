@@ -1,4 +1,6 @@
-"""All fine-tuned models side by side: what each kept, lost and gained, beside other seeds, shuffled labels, its task and its weights."""
+"""All fine-tuned models side by side: what each kept, lost and gained, beside other seeds, shuffled labels, its task
+and its weights.
+"""
 
 from collections.abc import Sequence
 
@@ -16,10 +18,28 @@ from probing.store.run_queries import stored_models
 _COUNTS = ("kept", "lost", "gained", "never", "p_value")
 _SCORE = ("verdict", "metric", "score", "baseline", "baseline_name")
 COLUMNS = (
-    "base", "model", "objective", "n", "by_fact", *_COUNTS, "kept_share", "lost_share", "gained_share", "now_share",
-    "net_lost", "net_lost_low", "net_lost_high", "net_lost_above", "net_lost_above_low", "net_lost_above_high",
-    "seeds", "seeds_low", "seeds_high", "shuffled", *_SCORE,
-)  # fmt: skip
+    "base",
+    "model",
+    "objective",
+    "n",
+    "by_fact",
+    *_COUNTS,
+    "kept_share",
+    "lost_share",
+    "gained_share",
+    "now_share",
+    "net_lost",
+    "net_lost_low",
+    "net_lost_high",
+    "net_lost_above",
+    "net_lost_above_low",
+    "net_lost_above_high",
+    "seeds",
+    "seeds_low",
+    "seeds_high",
+    "shuffled",
+    *_SCORE,
+)
 _SHUFFLED = "shuffled labels"
 
 
@@ -39,11 +59,12 @@ def all_models(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        base, model, objective, n (facts), by_fact (whether single facts are stored); of these kept, lost, gained, never and p_value (exact
-        McNemar), and kept_share, lost_share, gained_share (of what the base knows); now_share (what the model knows, per fact that the base
-        knows); net_lost (base minus model, a share of the facts) and net_lost_above (minus the swapped subject) with ends; seeds (other
-        trainings of the task), seeds_low and seeds_high (their net_lost), shuffled (net_lost with shuffled labels); verdict, metric, score,
-        baseline and baseline_name of the task. Unknown values are empty.
+        base, model, objective, n (facts), by_fact (whether single facts are stored); of these kept, lost, gained, never
+        and p_value (exact McNemar), and kept_share, lost_share, gained_share (of what the base knows); now_share (what
+        the model knows, per fact that the base knows); net_lost (base minus model, a share of the facts) and
+        net_lost_above (minus the swapped subject) with ends; seeds (other trainings of the task), seeds_low and
+        seeds_high (their net_lost), shuffled (net_lost with shuffled labels); verdict, metric, score, baseline and
+        baseline_name of the task. Unknown values are empty.
     """
     lost = points_lost(db, pairs, k, exposures, answer_in_subject)
     net = {f"lost{end}": f"net_lost{end}" for end in ("", "_low", "_high", "_above", "_above_low", "_above_high")}
@@ -65,7 +86,11 @@ def _beside(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the net losses of other trainings of the same task, and of that with shuffled labels."""
     rows = []
     for one in table.itertuples():
-        alike = table[(table["base"] == one.base) & (table["objective"].map(task_of) == task_of(one.objective)) & (one.objective != "")]
+        alike = table[
+            (table["base"] == one.base)
+            & (table["objective"].map(task_of) == task_of(one.objective))
+            & (one.objective != "")
+        ]
         shuffled = alike["objective"].str.contains(_SHUFFLED, regex=False)
         again = alike.loc[(alike["objective"] == one.objective) & (alike["model"] != one.model), "net_lost"]
         of_shuffled = alike.loc[shuffled & (alike["model"] != one.model), "net_lost"]
@@ -82,8 +107,9 @@ def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame
         models: of ``all_models``.
 
     Returns:
-        model, control, drift and the losses of ``LOSSES``: means over the layers 1 to L, but facts_lost at the last layer, where it is the
-        net loss, per fact that the base knows, of a model that stores only counts (counted). Models that stand for no other have no row.
+        model, control, drift and the losses of ``LOSSES``: means over the layers 1 to L, but facts_lost at the last
+        layer, where it is the net loss, per fact that the base knows, of a model that stores only counts (counted).
+        Models that stand for no other have no row.
     """
     own = layers[layers["model"] == layers["stands"]]
     points = own[own["layer"] > 0].groupby(["model", "control"], as_index=False)[["drift", *LOSSES]].mean()

@@ -29,10 +29,11 @@ def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFram
         protocol: of the sentence probes.
 
     Returns:
-        model, base, objective, stands, control (as ``kin.tuned_models``), layer, drift (relative change of the weights), facts_lost (share
-        of the facts that the base knows at the layer), probes_lost_first and probes_lost_mean (the base's accuracy minus the model's, mean
-        over ``tasks``, a number), perplexity_cost (by how much the logarithm of perplexity falls when the layer alone is put back), emd
-        (first token), cka_lost (1 minus CKA of mean-pooled sentence vectors), entropy_change (first token). Unknown values are empty.
+        model, base, objective, stands, control (as ``kin.tuned_models``), layer, drift (relative change of the
+        weights), facts_lost (share of the facts that the base knows at the layer), probes_lost_first and
+        probes_lost_mean (the base's accuracy minus the model's, mean over ``tasks``, a number), perplexity_cost (by how
+        much the logarithm of perplexity falls when the layer alone is put back), emd (first token), cka_lost (1 minus
+        CKA of mean-pooled sentence vectors), entropy_change (first token). Unknown values are empty.
     """
     tuned = tuned_models(db)
     layers = tuned[["model"]].assign(layer=0).head(0)
@@ -59,7 +60,11 @@ def _parts(db: Database, models: list[str], facts: FactRuns | None, protocol: st
     if "cka-mean" in by_measure:
         yield (1 - by_measure["cka-mean"]["value"]).rename("cka_lost").reset_index()
     if "entropy-first" in by_measure:
-        yield (by_measure["entropy-first"]["value"] - by_measure["entropy-first"]["base_value"]).rename("entropy_change").reset_index()
+        yield (
+            (by_measure["entropy-first"]["value"] - by_measure["entropy-first"]["base_value"])
+            .rename("entropy_change")
+            .reset_index()
+        )
     yield _cost(perplexities(db, models))
 
 

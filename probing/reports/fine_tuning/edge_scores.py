@@ -12,7 +12,21 @@ from probing.store.edges.queries import edge_runs
 
 #: Kinds of probes in order of preference: probes of one layer first, because the axis is single layers.
 KINDS = (AT, CUMULATIVE)
-COLUMNS = ("model", "base", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "n", "tasks", "kind")
+COLUMNS = (
+    "model",
+    "base",
+    "layer",
+    "value",
+    "low",
+    "high",
+    "base_value",
+    "change",
+    "change_low",
+    "change_high",
+    "n",
+    "tasks",
+    "kind",
+)
 _FLOATS = ("value", "low", "high", "base_value", "change", "change_low", "change_high")
 
 
@@ -26,8 +40,9 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
         part: of the data.
 
     Returns:
-        model, base, layer, value (F1, mean over tasks) with low and high, base_value (of the base on the same tasks), change with
-        change_low and change_high (draws over shared sentences), n (targets of all tasks), tasks (their names, sorted), kind.
+        model, base, layer, value (F1, mean over tasks) with low and high, base_value (of the base on the same tasks),
+        change with change_low and change_high (draws over shared sentences), n (targets of all tasks), tasks (their
+        names, sorted), kind.
     """
     runs = edge_runs(db)
     runs = runs[runs["encoder"] == TRAINED]
@@ -37,7 +52,9 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
         return _table(rows)
     for kind in KINDS:
         there = {*wanted, *(bases[model] for model in wanted)}
-        known = {(one.model, one.task): one for one in curves(db, part, kind, models=sorted(there)) if one.encoder == TRAINED}
+        known = {
+            (one.model, one.task): one for one in curves(db, part, kind, models=sorted(there)) if one.encoder == TRAINED
+        }
         for model in [one for one in wanted if one not in {row[0] for row in rows}]:
             both = [
                 (known[model, task], known[bases[model], task])
@@ -66,5 +83,7 @@ def _rows(model: str, base: str, kind: str, both: list[tuple[EdgeCurve, EdgeCurv
         own = number(float(values[place]), drawn[:, place])
         change = number(float(values[place] - of_base[place]), drawn[:, place] - base_drawn[:, place])
         ends = (change.value, change.low, change.high)
-        rows.append((model, base, int(layer), own.value, own.low, own.high, float(of_base[place]), *ends, targets, tasks, kind))
+        rows.append(
+            (model, base, int(layer), own.value, own.low, own.high, float(of_base[place]), *ends, targets, tasks, kind)
+        )
     return rows

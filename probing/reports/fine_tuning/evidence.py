@@ -42,9 +42,27 @@ MEASURED = {
     "same-token-cosine": (LIKENESS, "same-token-cosine"),
 }
 COLUMNS = (
-    "panel", "line", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "q", "control_value",
-    "control_change", "seed_low", "seed_high", "seeds", "inside_control", "within_seeds", "n", "of",
-)  # fmt: skip
+    "panel",
+    "line",
+    "layer",
+    "value",
+    "low",
+    "high",
+    "base_value",
+    "change",
+    "change_low",
+    "change_high",
+    "q",
+    "control_value",
+    "control_change",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "inside_control",
+    "within_seeds",
+    "n",
+    "of",
+)
 _FLOATS = COLUMNS[3:15]
 
 
@@ -72,14 +90,15 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         protocol: of the sentence probes.
 
     Returns:
-        panel (``FACTS``, ``EDGES``, ``PROBE`` followed by a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``, ``LIKENESS``),
-        line (for probes the pooling; for perplexity the layers that are the base's: ``last`` the layers from this one to the last,
-        ``first`` those from 1 to this one, ``single`` this one alone, ``none``; for likeness the measure), layer, value with low
-        and high (95 %; for perplexity the interval of the difference from the base, paired by block), base_value, change with change_low
-        and change_high (from the base, or from no change; for perplexity the change of its logarithm), q (of probes), control_value,
-        control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no larger than the control's, or
-        the value within the spread of its seeds; of probes see ``changes``), within_seeds (of probes, see ``changes``), n, of (edge tasks
-        that were averaged, and kind of the probes). Unknown values are empty.
+        panel (``FACTS``, ``EDGES``, ``PROBE`` followed by a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``,
+        ``LIKENESS``), line (for probes the pooling; for perplexity the layers that are the base's: ``last`` the layers
+        from this one to the last, ``first`` those from 1 to this one, ``single`` this one alone, ``none``; for likeness
+        the measure), layer, value with low and high (95 %; for perplexity the interval of the difference from the base,
+        paired by block), base_value, change with change_low and change_high (from the base, or from no change; for
+        perplexity the change of its logarithm), q (of probes), control_value, control_change, seed_low, seed_high,
+        seeds (of value), inside_control (the change is no larger than the control's, or the value within the spread of
+        its seeds; of probes see ``changes``), within_seeds (of probes, see ``changes``), n, of (edge tasks that were
+        averaged, and kind of the probes). Unknown values are empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
@@ -87,7 +106,10 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
     parts = [
         _facts(db, models, facts) if facts else pd.DataFrame(),
         edge_scores(db, bases, models).assign(panel=EDGES, line=ONLY),
-        weight_drift(db, models).assign(panel=DRIFT, line=ONLY).rename(columns={"drift": "value"}).assign(change=lambda one: one["value"]),
+        weight_drift(db, models)
+        .assign(panel=DRIFT, line=ONLY)
+        .rename(columns={"drift": "value"})
+        .assign(change=lambda one: one["value"]),
     ]
     found = [_beside(beside(family, part, _keys(part)), model) for part in parts if len(part)]
     found += [_probes(db, model, protocol), _measured(db, model), _perplexity(db, model)]
@@ -113,7 +135,9 @@ def _beside(table: pd.DataFrame, model: str) -> pd.DataFrame:
 def _probes(db: Database, model: str, protocol: str) -> pd.DataFrame:
     table = changes(db, [model], protocol=protocol).drop(columns=["mean_change"])
     ends = {"change_low": table["low"], "change_high": table["high"]}
-    table = table.assign(value=table["change"], control_value=table["control_change"], base_value=table["base_accuracy"], **ends)
+    table = table.assign(
+        value=table["change"], control_value=table["control_change"], base_value=table["base_accuracy"], **ends
+    )
     return table.assign(panel=PROBE + table["task"], line=table["pooling"], n=table["n_test"])
 
 
@@ -140,7 +164,8 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
     from_top = (last + 1 - table["n"]).where(table["replaced"] == "last", table["n"])
     table["layer"] = table["layer"].fillna(from_top).astype("int64")
     control = table["base_perplexity"] * np.exp(table["control_log_change"].astype("float64"))
-    # Differences between blocks do not make the change uncertain, so the intervals are those of the difference from the base.
+    # Differences between blocks do not make the change uncertain, so the intervals are those of the difference from the
+    # base.
     ends = {end: table["base_perplexity"] * np.exp(table[f"change_{end}"]) for end in ("low", "high")}
     return table.assign(
         panel=PERPLEXITY,

@@ -15,7 +15,9 @@ COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
 
 
 def fact_pairs(db: Database) -> pd.DataFrame:
-    """Runs of fine-tuned models paired with their base's, with answers stored fact by fact: the columns of ``reports.runs.pairs``."""
+    """Runs of fine-tuned models paired with their base's, with answers stored fact by fact: the columns of
+    ``reports.runs.pairs``.
+    """
     runs = all_runs(db)
     return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
 
@@ -30,8 +32,8 @@ def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k
         k: the rank up to which a fact counts as known.
 
     Returns:
-        model, base, layer, value (share of the base's known facts) with low and high (Wilson), change (value minus 1), n (facts that the
-        base knows there). A layer at which the base knows no fact has no row.
+        model, base, layer, value (share of the base's known facts) with low and high (Wilson), change (value minus 1),
+        n (facts that the base knows there). A layer at which the base knows no fact has no row.
     """
     wanted = fact_pairs(db)
     wanted = wanted[wanted["model"].isin(list(models)) & (wanted["head"] == head) & (wanted["probe_set"] == probe_set)]
@@ -40,5 +42,17 @@ def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k
         for layer in paired_by_layer(db, str(pair.base_run_id), str(pair.run_id), k).itertuples():
             kept, known = int(layer.both), int(layer.both + layer.base_only)
             if known:
-                rows.append((pair.model, pair.base, int(layer.layer), kept / known, *wilson(kept, known), kept / known - 1, known))
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(("value", "low", "high", "change"), np.float64))
+                rows.append(
+                    (
+                        pair.model,
+                        pair.base,
+                        int(layer.layer),
+                        kept / known,
+                        *wilson(kept, known),
+                        kept / known - 1,
+                        known,
+                    )
+                )
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(
+        dict.fromkeys(("value", "low", "high", "change"), np.float64)
+    )

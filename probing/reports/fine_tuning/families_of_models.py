@@ -22,8 +22,8 @@ def tuned_models(db: Database) -> pd.DataFrame:
     """Every fine-tuned model.
 
     Returns:
-        model, base, objective, stands (the sibling that stands for it in lists, possibly itself), control (whether it was trained further
-        on its base's own text).
+        model, base, objective, stands (the sibling that stands for it in lists, possibly itself), control (whether it
+        was trained further on its base's own text).
     """
     runs = _described(db)
     stands = relatives(runs).stands
@@ -52,7 +52,9 @@ def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFr
     of_control = {"value": "control_value", "change": "control_change", "seed_low": "_low", "seed_high": "_high"}
     rows = family.with_control(spread, keys, of_control)
     small = rows["change"].abs() <= rows["control_change"].abs()
-    return rows.assign(inside_control=small | rows["value"].between(rows["_low"], rows["_high"])).drop(columns=["_low", "_high"])
+    return rows.assign(inside_control=small | rows["value"].between(rows["_low"], rows["_high"])).drop(
+        columns=["_low", "_high"]
+    )
 
 
 def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str]:
@@ -66,10 +68,16 @@ def _described(db: Database) -> pd.DataFrame:
     """Names and seeds of models; descriptions with a variant come first."""
     stored = stored_models(db)
     # Of further seeds and controls without probes and changes only facts are known, which other pages show.
-    nameless = stored[~stored["model"].isin(read_registry().results_only)].assign(variant="", tuned_seed=pd.Series(dtype="Int64"))
+    nameless = stored[~stored["model"].isin(read_registry().results_only)].assign(
+        variant="", tuned_seed=pd.Series(dtype="Int64")
+    )
     columns = [*NAMES, "variant", "tuned_seed"]
     runs = [named(one)[columns] for one in (change_runs(db), sentence_runs(db), nameless)]
     models = pd.concat([one.astype({"tuned_seed": "Int64"}) for one in runs], ignore_index=True)
     models["variant"] = models["variant"].fillna("")
     order = {"_bare": models["variant"] == "", "_nameless": models["objective"] == ""}
-    return models.assign(**order).sort_values(list(order), kind="stable")[columns].drop_duplicates("model", ignore_index=True)
+    return (
+        models.assign(**order)
+        .sort_values(list(order), kind="stable")[columns]
+        .drop_duplicates("model", ignore_index=True)
+    )

@@ -30,17 +30,23 @@ def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         model, base, objective, role (of ``ROLES``), stands (the sibling that stands for it); verdict (whether
-        it learned its task), metric, score, baseline; probes_first, probes_mean (change of accuracy, mean over the upper layers and over
-        ``tasks``), facts_lost (share, at the last layer), perplexity, base_perplexity and perplexity_change (of the logarithm), emd
-        and entropy_change (first token, mean over layers), cka_last (mean-pooled, last layer), drift (mean over layers 1 to L).
+        it learned its task), metric, score, baseline; probes_first, probes_mean (change of accuracy, mean over the
+        upper layers and over ``tasks``), facts_lost (share, at the last layer), perplexity, base_perplexity and
+        perplexity_change (of the logarithm), emd and entropy_change (first token, mean over layers), cka_last
+        (mean-pooled, last layer), drift (mean over layers 1 to L).
     """
     rows = [_row(one) for _, one in table.groupby("model", sort=False)]
     models = pd.DataFrame(
-        rows, columns=[name for name in COLUMNS if name not in (*_SCORE, "perplexity", "base_perplexity", "perplexity_change")]
+        rows,
+        columns=[
+            name for name in COLUMNS if name not in (*_SCORE, "perplexity", "base_perplexity", "perplexity_change")
+        ],
     )
     whole = perplexities(db, list(models["model"]))
     whole = whole[whole["replaced"] == "none"].rename(columns={"log_change": "perplexity_change"})
-    models = models.merge(whole[["model", "perplexity", "base_perplexity", "perplexity_change"]], on="model", how="left")
+    models = models.merge(
+        whole[["model", "perplexity", "base_perplexity", "perplexity_change"]], on="model", how="left"
+    )
     scored = learned(db).rename(columns={"value": "score"})[["model", *_SCORE]]
     models = models.merge(scored, on="model", how="left")
     order = models["role"].map(ROLES.index)
@@ -54,8 +60,8 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
         table: of ``measures``.
 
     Returns:
-        first, second (of ``MEASURED``), rho, p (exact of up to seven models), q (Benjamini and Hochberg over all rows), n (models that have
-        both), the strongest first. A pair with fewer models than ``FEWEST`` has no row.
+        first, second (of ``MEASURED``), rho, p (exact of up to seven models), q (Benjamini and Hochberg over all rows),
+        n (models that have both), the strongest first. A pair with fewer models than ``FEWEST`` has no row.
     """
     models = table[table["role"] == TUNED]
     rows = []

@@ -32,7 +32,9 @@ def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
 
 def _refuse(db: Database, choice: Choice) -> None:
     runs = series.runs(db)
-    refuse_unstored("series", choice, {"model": sorted(set(runs["model"])), "probe_set": sorted(set(runs["probe_set"]))})
+    refuse_unstored(
+        "series", choice, {"model": sorted(set(runs["model"])), "probe_set": sorted(set(runs["probe_set"]))}
+    )
 
 
 SERIES = Reports(
@@ -45,9 +47,20 @@ SERIES = Reports(
         Report("series", "prevention", "task score against facts kept, by recipe", _prevention),
     ),
     (
-        Filter("model", "For all but prevention: training; repeatable. None: all.", only=("steps", "relations", "events", "facts")),
+        Filter(
+            "model",
+            "For all but prevention: training; repeatable. None: all.",
+            only=("steps", "relations", "events", "facts"),
+        ),
         Filter("probe_set", "Set of facts; repeatable. None: all."),
-        Filter("k", "A fact is known if the rank of its answer is at most k: 1 or 10.", int, tuple(KNOWN_UP_TO), usual=1, single=True),
+        Filter(
+            "k",
+            "A fact is known if the rank of its answer is at most k: 1 or 10.",
+            int,
+            tuple(KNOWN_UP_TO),
+            usual=1,
+            single=True,
+        ),
         Filter("layer", "For steps and relations: layer; repeatable. None: the last.", int, only=_OF_LAYERS),
     ),
     _refuse,

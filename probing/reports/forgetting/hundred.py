@@ -1,4 +1,6 @@
-"""Of 100 facts that the base knew: how many a fine-tuned model keeps, by which way the others come back, and how many do not."""
+"""Of 100 facts that the base knew: how many a fine-tuned model keeps, by which way the others come back, and how many
+do not.
+"""
 
 import pandas as pd
 
@@ -32,19 +34,23 @@ PARTS = {
 }
 
 
-def hundred(outcome: pd.DataFrame, tests: pd.DataFrame, ways: pd.DataFrame, gained: tuple[int, int] = (0, 0)) -> pd.DataFrame:
+def hundred(
+    outcome: pd.DataFrame, tests: pd.DataFrame, ways: pd.DataFrame, gained: tuple[int, int] = (0, 0)
+) -> pd.DataFrame:
     """The parts of 100 known facts of one model.
 
     Args:
         outcome: of the model; see ``reports.forgetting.outcome.outcome``.
         tests: of the model; see ``reports.forgetting.outcome.memory``.
         ways: of the model; see ``reports.forgetting.outcome.ways``.
-        gained: facts that only the fine-tuned model knows, and facts that the base knows, if both were asked; else zeros.
+        gained: facts that only the fine-tuned model knows, and facts that the base knows, if both were asked; else
+            zeros.
 
     Returns:
-        One row per part, cheap ways first, and one for what was gained: ``part, kind`` (kept, comes back, not recovered, gained), ``n``
-        facts; ``of_100``, whole numbers that add up to 100 without the gained ones; ``per_100``, exact; ``shown``, whether the test of
-        memory of the way is passed; ``test``, its words; ``note`` on a way that was not tried; and by yardstick, of all lost facts that the
+        One row per part, cheap ways first, and one for what was gained: ``part, kind`` (kept, comes back, not
+        recovered, gained), ``n`` facts; ``of_100``, whole numbers that add up to 100 without the gained ones;
+        ``per_100``, exact; ``shown``, whether the test of memory of the way is passed; ``test``, its words; ``note`` on
+        a way that was not tried; and by yardstick, of all lost facts that the
         way by itself brings back, ``share: ...`` of them and ``yardstick: ...``.
     """
     stored = outcome.set_index("part")
@@ -53,13 +59,23 @@ def hundred(outcome: pd.DataFrame, tests: pd.DataFrame, ways: pd.DataFrame, gain
     known, rows = max(1, sum(sizes.values())), []
     for (part, n), whole in zip(sizes.items(), whole_shares(list(sizes.values())), strict=True):
         test = tested.get(part)
-        row = {"part": part, "kind": BACK if part in WAYS else part, "n": n, "of_100": whole, "per_100": 100 * n / known}
+        row = {
+            "part": part,
+            "kind": BACK if part in WAYS else part,
+            "n": n,
+            "of_100": whole,
+            "per_100": 100 * n / known,
+        }
         row |= {"shown": test is not None and test.verdict == MEMORY, "test": "" if test is None else in_words(test)}
         rows.append(row | {"note": next((note for note in stored.loc[list(PARTS[part]), "note"] if note), "")})
     if gained[1]:
         share = 100 * gained[0] / gained[1]
-        rows.append({"part": GAINED, "kind": GAINED, "n": gained[0], "of_100": round(share), "per_100": share, "shown": True})
+        rows.append(
+            {"part": GAINED, "kind": GAINED, "n": gained[0], "of_100": round(share), "per_100": share, "shown": True}
+        )
     table = pd.DataFrame(rows).fillna({"test": "", "note": ""})
     beside = usual(ways).pivot_table(index="way", columns="yardstick", values=["share", "yardstick_share"], sort=False)
-    beside.columns = [f"{'share' if value == 'share' else 'yardstick'}: {yardstick}" for value, yardstick in beside.columns]
+    beside.columns = [
+        f"{'share' if value == 'share' else 'yardstick'}: {yardstick}" for value, yardstick in beside.columns
+    ]
     return table.merge(beside, left_on="part", right_index=True, how="left")

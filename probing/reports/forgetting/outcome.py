@@ -14,11 +14,34 @@ from probing.store.forgetting import queries
 OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
 #: The interval of a test of memory, and that without the commonest answer.
 _ENDS = ("low", "high", "low_without", "high_without")
-_COMPARED = ("way", "level", "protocol", "yardstick", "share", "yardstick_share", "difference", "low", "high", "n", "n_yardstick")
+_COMPARED = (
+    "way",
+    "level",
+    "protocol",
+    "yardstick",
+    "share",
+    "yardstick_share",
+    "difference",
+    "low",
+    "high",
+    "n",
+    "n_yardstick",
+)
 WAYS_BACK = (*KEYS, *_COMPARED)
 MEMORY = (
-    *KEYS, "way", "protocol", "seeds", "stated", "never_had", "difference", *_ENDS, "n", "n_never_had", "detectable", "verdict",
-)  # fmt: skip
+    *KEYS,
+    "way",
+    "protocol",
+    "seeds",
+    "stated",
+    "never_had",
+    "difference",
+    *_ENDS,
+    "n",
+    "n_never_had",
+    "detectable",
+    "verdict",
+)
 
 
 def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
@@ -29,19 +52,26 @@ def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         runs: of ``stored_runs``.
 
     Returns:
-        One row per run and part: ``model, base, probe_set, k, control, part, n`` (facts), ``known`` (by the base), ``per_100`` of them,
+        One row per run and part: ``model, base, probe_set, k, control, part, n`` (facts), ``known`` (by the base),
+            ``per_100`` of them,
         and a ``note`` where layers were not put back, with the reason.
     """
     if runs.empty:
         return pd.DataFrame(columns=list(OUTCOME))
     ids = list(runs["run_id"])
-    by_way = queries.counted(db, ids, "way").pivot_table(index="run_id", columns="way", values="n", aggfunc="sum", fill_value=0)
+    by_way = queries.counted(db, ids, "way").pivot_table(
+        index="run_id", columns="way", values="n", aggfunc="sum", fill_value=0
+    )
     counts = by_way.reindex(index=ids, columns=list(LOST_OUTCOMES), fill_value=0)
     rows = []
     for run in runs.to_dict("records"):
         sizes = {KEPT: run["kept"], **counts.loc[run["run_id"]].to_dict()}
         for part in OUTCOMES:
-            row = {name: run[name] for name in (*KEYS, "control")} | {"part": part, "n": int(sizes[part]), "known": int(run["known"])}
+            row = {name: run[name] for name in (*KEYS, "control")} | {
+                "part": part,
+                "n": int(sizes[part]),
+                "known": int(run["known"]),
+            }
             note = run["not_put_back"] if part == LAYERS_BACK and pd.notna(run["not_put_back"]) else ""
             rows.append(row | {"per_100": 100 * row["n"] / max(1, row["known"]), "note": note})
     return pd.DataFrame(rows, columns=list(OUTCOME))
@@ -51,26 +81,28 @@ def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Each way by itself, next to every yardstick.
 
     Returns:
-        One row per run, way, level, protocol and yardstick: ``share`` of the lost facts, ``yardstick_share`` (at equal confidence where
-        it is that of wrong answers, or of right answers that the text never had), their ``difference`` with its 95 % interval
-        ``low, high``, and the numbers of answers ``n, n_yardstick``.
+        One row per run, way, level, protocol and yardstick: ``share`` of the lost facts, ``yardstick_share`` (at equal
+        confidence where it is that of wrong answers, or of right answers that the text never had), their ``difference``
+        with its 95 % interval ``low, high``, and the numbers of answers ``n, n_yardstick``.
     """
     rows = queries.excesses(db, list(runs["run_id"]))
     return with_keys(runs, rows.assign(difference=rows["share"] - rows["yardstick_share"]))[list(WAYS_BACK)]
 
 
 def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """The test of memory of every way, of runs for which it is known what the base's training text states, or what was planted.
+    """The test of memory of every way, of runs for which it is known what the base's training text states, or what was
+    planted.
 
     Args:
         db: the database.
         runs: of ``stored_runs``.
 
     Returns:
-        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject: ``seeds`` of it; shares of
-        ``stated`` facts and of those that the text ``never_had``, at equal confidence; their ``difference`` with its interval
-        ``low, high``, the same without the commonest answer of the second (``low_without, high_without``), numbers of facts, the
-        ``detectable`` difference, and the ``verdict``, see ``core.forgetting.memory``.
+        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject:
+        ``seeds`` of it; shares of ``stated`` facts and of those that the text ``never_had``, at equal confidence; their
+        ``difference`` with its interval ``low, high``, the same without the commonest answer of the second
+        (``low_without, high_without``), numbers of facts, the ``detectable`` difference, and the ``verdict``, see
+        ``core.forgetting.memory``.
     """
     rows = tested(queries.excesses(db, list(runs["run_id"]))).rename(
         columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
@@ -80,7 +112,9 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 def tested(rows: pd.DataFrame) -> pd.DataFrame:
     """The tests of memory among rows of ``forgetting_excesses``, with ``detectable`` and ``verdict``."""
-    rows = rows[(rows["yardstick"] == NEVER_HAD) & (rows["protocol"] != RANDOM_BODY) & rows["level"].isin((ANY, USUAL_STEPS))]
+    rows = rows[
+        (rows["yardstick"] == NEVER_HAD) & (rows["protocol"] != RANDOM_BODY) & rows["level"].isin((ANY, USUAL_STEPS))
+    ]
     rows = rows.assign(
         difference=rows["share"] - rows["yardstick_share"],
         back=rows[["share", "yardstick_share"]].max(axis=1),

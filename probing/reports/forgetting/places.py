@@ -7,9 +7,26 @@ from probing.store.database import Database
 from probing.store.forgetting import queries
 
 FACTS = (
-    "fact_id", "relation", "subject", "object", "way", "layer", "fitted", "layers_back", "after_5", "after_15", "after_45", "by_subject",
-    "base_logp", "logp", "rank", "margin", "exposure", "reworded", "prompt",
-)  # fmt: skip
+    "fact_id",
+    "relation",
+    "subject",
+    "object",
+    "way",
+    "layer",
+    "fitted",
+    "layers_back",
+    "after_5",
+    "after_15",
+    "after_45",
+    "by_subject",
+    "base_logp",
+    "logp",
+    "rank",
+    "margin",
+    "exposure",
+    "reworded",
+    "prompt",
+)
 FALLS = (*KEYS, "lost", "fall", "rank", "margin", "second", "near")
 #: A margin of fewer nats is near.
 NEAR = 0.1
@@ -19,7 +36,8 @@ def relations(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Lost facts by relation.
 
     Returns:
-        One row per run and relation: ``relation, label, known, kept, lost``, and numbers of lost facts by what became of them
+        One row per run and relation: ``relation, label, known, kept, lost``, and numbers of lost facts by what became
+            of them
         (``queries.BACK_COLUMNS``).
     """
     table = queries.by_relation(db, list(runs["run_id"]))
@@ -35,20 +53,29 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """How far lost facts fell.
 
     Returns:
-        One row per run: ``lost`` facts; medians of the loss of log-probability of the right answer (``fall``, nats), of its ``rank`` in
-        the fine-tuned model and of the ``margin`` by which that prefers its first answer (nats); and the shares of lost facts that are
-        second now (``second``), and second by less than 0.1 nats (``near``).
+        One row per run: ``lost`` facts; medians of the loss of log-probability of the right answer (``fall``, nats), of
+            its ``rank`` in
+        the fine-tuned model and of the ``margin`` by which that prefers its first answer (nats); and the shares of lost
+        facts that are second now (``second``), and second by less than 0.1 nats (``near``).
     """
     rows = queries.falls(db, list(runs["run_id"]))
     second = rows["rank"] == 2
     rows = rows.assign(fall=rows["base_logp"] - rows["logp"], second=second, near=second & (rows["margin"] < NEAR))
     table = rows.groupby("run_id", as_index=False).agg(
-        lost=("rank", "size"), fall=("fall", "median"), rank=("rank", "median"), margin=("margin", "median"), second=("second", "mean"),
+        lost=("rank", "size"),
+        fall=("fall", "median"),
+        rank=("rank", "median"),
+        margin=("margin", "median"),
+        second=("second", "mean"),
         near=("near", "mean"),
-    )  # fmt: skip
+    )
     return with_keys(runs, table)[list(FALLS)]
 
 
-def facts(db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The lost facts of one run that come back by these ways and are of these relations; None keeps all. Columns: ``FACTS``."""
+def facts(
+    db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None
+) -> pd.DataFrame:
+    """The lost facts of one run that come back by these ways and are of these relations; None keeps all. Columns:
+    ``FACTS``.
+    """
     return queries.facts(db, run_id, ways, relations)[list(FACTS)]

@@ -14,12 +14,32 @@ _ENDS = {"": "mean", "_low": "min", "_high": "max"}
 #: Trainings that agree in these differ by their seed alone, and were asked equally many facts.
 _POINT = ["base", "objective", "probe_set", "protection", "variant", "asked"]
 COLUMNS = (
-    "base", "objective", "protection", "probe_set", "k", "seeds", "metric", "score", "score_low", "score_high", "facts", "kept", "kept_low",
-    "kept_high", "kept_count", "dominated", "control", "asked", "variant", "steps",
-)  # fmt: skip
+    "base",
+    "objective",
+    "protection",
+    "probe_set",
+    "k",
+    "seeds",
+    "metric",
+    "score",
+    "score_low",
+    "score_high",
+    "facts",
+    "kept",
+    "kept_low",
+    "kept_high",
+    "kept_count",
+    "dominated",
+    "control",
+    "asked",
+    "variant",
+    "steps",
+)
 
 
-def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
+def prevention(
+    db: Database, k: int = 1, objectives: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None
+) -> pd.DataFrame:
     """One point per base, objective, protection and further recipe, at the last state and layer of its trainings.
 
     Args:
@@ -28,12 +48,14 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
         objectives, probe_sets: names to keep; None keeps all.
 
     Returns:
-        base, objective, protection, probe_set, k; seeds (number of trainings), metric; score with score_low and score_high: mean, smallest
-        and largest over seeds, empty if none was stored; facts (known before, that have a swapped subject; mean over seeds), kept with
-        kept_low and kept_high: of them the share that is known minus the share answered rightly with the swapped subject, kept_count
-        (of all facts known before those known now, mean over seeds); dominated (another recipe of the objective, asked equally many facts,
-        has as much of both and more of one), control, asked (number of facts), variant (equal if only the seed differs) and steps (the
-        last state's; largest over seeds).
+        base, objective, protection, probe_set, k; seeds (number of trainings), metric; score with score_low and
+        score_high: mean, smallest and largest over seeds, empty if none was stored; facts (known before, that have a
+        swapped subject; mean over seeds), kept with
+        kept_low and kept_high: of them the share that is known minus the share answered rightly with the swapped
+            subject, kept_count
+        (of all facts known before those known now, mean over seeds); dominated (another recipe of the objective, asked
+        equally many facts, has as much of both and more of one), control, asked (number of facts), variant (equal if
+        only the seed differs) and steps (the last state's; largest over seeds).
     """
     runs = series.runs(db)
     runs = runs[runs["protection"] != ""]
@@ -57,14 +79,25 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
     for key, some in table.groupby(_POINT, sort=True):
         rows.append(
             dict(zip(_POINT, key, strict=True))
-            | {"k": k, "seeds": len(some), "metric": next(iter(some["metric"].dropna()), ""), "control": key[1] == CONTROL}
-            | {"facts": some["facts"].mean(), "kept_count": some["kept_count"].mean(), "steps": length[some["run_id"]].max()}
+            | {
+                "k": k,
+                "seeds": len(some),
+                "metric": next(iter(some["metric"].dropna()), ""),
+                "control": key[1] == CONTROL,
+            }
+            | {
+                "facts": some["facts"].mean(),
+                "kept_count": some["kept_count"].mean(),
+                "steps": length[some["run_id"]].max(),
+            }
             | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
         )
     recipes = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
     recipes["dominated"] = [_dominated(one, recipes) for _, one in recipes.iterrows()]
     # Empty columns have no type of their own.
-    return recipes[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"})
+    return recipes[list(COLUMNS)].astype(
+        {"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"}
+    )
 
 
 def _dominated(one: pd.Series, recipes: pd.DataFrame) -> bool:

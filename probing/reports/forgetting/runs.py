@@ -29,14 +29,16 @@ def stored_runs(
         planted: whether controls with planted facts are among them.
 
     Returns:
-        The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text. Controls are
-        last.
+        The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own
+        text. Controls are last.
     """
     runs = named(queries.forgetting_runs(db))
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, wanted in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(wanted))] if wanted is not None else runs
-    return runs.assign(control=runs["objective"] == CONTROL).sort_values(["control", "probe_set", "k", "model"], ignore_index=True)
+    return runs.assign(control=runs["objective"] == CONTROL).sort_values(
+        ["control", "probe_set", "k", "model"], ignore_index=True
+    )
 
 
 def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -46,6 +48,8 @@ def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of what outcomes count: relearning split by answer after the usual steps, other ways of the fine-tuned model as it is."""
+    """The rows of what outcomes count: relearning split by answer after the usual steps, other ways of the fine-tuned
+    model as it is.
+    """
     counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
     return rows.loc[[one in counted for one in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]

@@ -28,7 +28,9 @@ def runs(db: Database) -> pd.DataFrame:
         at_steps=[tuple(one.get("steps", ())) for one in configs],
         at_layers=[tuple(one.get("asked_layers", ())) for one in configs],
     )
-    has = [frozenset([*one.get("steps", ()), ("facts", one.get("facts_sha256")), one.get("weights")]) for one in configs]
+    has = [
+        frozenset([*one.get("steps", ()), ("facts", one.get("facts_sha256")), one.get("weights")]) for one in configs
+    ]
     return whole_runs(series, ["model", "probe_set", "protection"], has)
 
 
@@ -48,16 +50,18 @@ def steps(
         layers: numbers to keep; None keeps the last that was asked.
 
     Returns:
-        model, base, objective, protection, probe_set, k, layer, step; counts of facts: asked, known, kept, lost, returned, gained;
-        kept_share (of the facts known before the training those that are known: kept or returned; NaN if there are none),
-        own_minus_swapped (share known minus share answered rightly with the swapped subject, of the facts that have one), loss, score
-        and metric (the newest that was logged by that step; empty if none was).
+        model, base, objective, protection, probe_set, k, layer, step; counts of facts: asked, known, kept, lost,
+        returned, gained; kept_share (of the facts known before the training those that are known: kept or returned; NaN
+        if there are none), own_minus_swapped (share known minus share answered rightly with the swapped subject, of the
+        facts that have one), loss, score and metric (the newest that was logged by that step; empty if none was).
     """
     series = _chosen(runs(db), models, probe_sets)
     counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted["kept_share"] = (counted["kept"] + counted["returned"]) / before.where(before > 0)
-    counted["own_minus_swapped"] = (counted["own"] - counted["swapped"]) / counted["paired"].where(counted["paired"] > 0)
+    counted["own_minus_swapped"] = (counted["own"] - counted["swapped"]) / counted["paired"].where(
+        counted["paired"] > 0
+    )
     logged = queries.series_steps(db, list(series["run_id"]))
     newest = logged.assign(**logged.groupby("run_id")[["loss", "score", "metric"]].ffill())
     counted = counted.merge(newest[["run_id", "step", "loss", "score", "metric"]], on=["run_id", "step"], how="left")
@@ -65,7 +69,9 @@ def steps(
 
 
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
-    """Losses and scores at every step that was logged: model, base, objective, protection, probe_set, step, loss, score, metric."""
+    """Losses and scores at every step that was logged: model, base, objective, protection, probe_set, step, loss,
+    score, metric.
+    """
     series = _chosen(runs(db), models, probe_sets)
     rows = _with_names(queries.series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
@@ -81,19 +87,24 @@ def relations(
 ) -> pd.DataFrame:
     """As ``steps``, for every relation of which a fact is known before the training, without loss and score."""
     series = _chosen(runs(db), models, probe_sets)
-    counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers).assign(k=k)
+    counted = _at_layers(
+        _with_names(queries.series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers
+    ).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted = counted[before > 0].assign(kept_share=(counted["kept"] + counted["returned"]) / before.where(before > 0))
     columns = [*OF, "k", "layer", "relation", "step", "asked", *_FLOW, "kept_share"]
     return counted.sort_values([*OF, "layer", "relation", "step"], ignore_index=True)[columns]
 
 
-def facts(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1) -> pd.DataFrame:
+def facts(
+    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1
+) -> pd.DataFrame:
     """When each fact that is known before the training was lost at the last layer.
 
     Returns:
-        model, base, objective, protection, probe_set, k, fact_id, relation, subject, object; lost_step (of the first state that does not
-        know it; NaN if all do), returned_step (of the first later state that does; NaN if none does), events (how often it is known at
+        model, base, objective, protection, probe_set, k, fact_id, relation, subject, object; lost_step (of the first
+        state that does not know it; NaN if all do), returned_step (of the first later state that does; NaN if none
+        does), events (how often it is known at
         one state and not at the next: forgetting events, Toneva et al. 2019) and known_last.
     """
     series = _chosen(runs(db), models, probe_sets)
@@ -113,21 +124,30 @@ def facts(db: Database, models: Sequence[str] | None = None, probe_sets: Sequenc
                     "subject": row.subject,
                     "object": row.object,
                 }
-                | {"lost_step": fate.lost, "returned_step": fate.returned, "events": fate.events, "known_last": fate.known_last}
+                | {
+                    "lost_step": fate.lost,
+                    "returned_step": fate.returned,
+                    "events": fate.events,
+                    "known_last": fate.known_last,
+                }
             )
     columns = ["k", "fact_id", "relation", "subject", "object", "lost_step", "returned_step", "events", "known_last"]
-    table = pd.DataFrame(rows, columns=["run_id", *columns]).astype({"lost_step": "float64", "returned_step": "float64"})
+    table = pd.DataFrame(rows, columns=["run_id", *columns]).astype(
+        {"lost_step": "float64", "returned_step": "float64"}
+    )
     table = table.merge(series[["run_id", *OF]], on="run_id")
     return table.sort_values([*OF, "fact_id"], ignore_index=True)[[*OF, *columns]]
 
 
-def events(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1) -> pd.DataFrame:
+def events(
+    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1
+) -> pd.DataFrame:
     """How long the facts that are known before a training last at its last layer.
 
     Returns:
-        model, base, objective, protection, probe_set, k; facts (known before), never_lost, lost_for_good (lost and not known at the end),
-        came_back (lost and known at the end), several (with two forgetting events or more), and half_lost_step: the first state by which
-        half of the facts were lost once; NaN if they never are.
+        model, base, objective, protection, probe_set, k; facts (known before), never_lost, lost_for_good (lost and not
+        known at the end), came_back (lost and known at the end), several (with two forgetting events or more), and
+        half_lost_step: the first state by which half of the facts were lost once; NaN if they never are.
     """
     table = facts(db, models, probe_sets, k)
     rows = []
@@ -157,7 +177,11 @@ def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.
         rows = queries.series_facts(db, [run.run_id]).query("fact_id == @fact_id")
         if len(rows):
             grid = np.asarray(rows["buckets"].iloc[0]).reshape(len(run.at_steps), len(run.at_layers))
-            cells = [(step, layer, int(grid[a, b])) for a, step in enumerate(run.at_steps) for b, layer in enumerate(run.at_layers)]
+            cells = [
+                (step, layer, int(grid[a, b]))
+                for a, step in enumerate(run.at_steps)
+                for b, layer in enumerate(run.at_layers)
+            ]
             return pd.DataFrame(cells, columns=["step", "layer", "bucket"])
     return pd.DataFrame(columns=["step", "layer", "bucket"])
 
@@ -174,7 +198,9 @@ def _with_names(rows: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
-    """The counts of series at their last state and the last layer that was asked, see ``series_counts``; one row per series."""
+    """The counts of series at their last state and the last layer that was asked, see ``series_counts``; one row per
+    series.
+    """
     last = _at_layers(queries.series_counts(db, run_ids, k), None)
     return last[last["step"] == last.groupby("run_id")["step"].transform("max")]
 

@@ -18,7 +18,8 @@ def answer_drift(
     """Kinds of the top tokens (micro, over facts) by run and layer 0..L; every kind has a row.
 
     Returns:
-        run_id, model, head, probe_set, layer, kind (a key of ``core.knowledge.answer_types.KIND_LABELS``), n, share (in [0, 1]).
+        run_id, model, head, probe_set, layer, kind (a key of ``core.knowledge.answer_types.KIND_LABELS``), n, share (in
+        [0, 1]).
     """
     counts: dict[str, dict[int, dict[str, int]]] = {}
     for row in answer_types(db, run_ids, exposures, answer_in_subject).itertuples(index=False):
@@ -27,5 +28,8 @@ def answer_drift(
     for run in identities(db, run_ids).itertuples(index=False):
         for layer, found in sorted(counts.get(run.run_id, {}).items()):
             of_kind = shares(found)
-            rows += [(run.run_id, run.model, run.head, run.probe_set, layer, kind, found.get(kind, 0), of_kind[kind]) for kind in KINDS]
+            rows += [
+                (run.run_id, run.model, run.head, run.probe_set, layer, kind, found.get(kind, 0), of_kind[kind])
+                for kind in KINDS
+            ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"share": "float64"})

@@ -41,12 +41,38 @@ _PRECISION_MORE = (
     "above_swapped_high_answers",
 )
 _PRECISION = (
-    "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "low_answers", "high_answers",
-    "majority", "swapped", "swapped_n",
-)  # fmt: skip
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "average",
+    "layer",
+    "n",
+    "value",
+    "low",
+    "high",
+    "low_answers",
+    "high_answers",
+    "majority",
+    "swapped",
+    "swapped_n",
+)
 _TOTAL = (
-    "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
-)  # fmt: skip
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "average",
+    "n",
+    "last_layer",
+    "total",
+    "inner_own",
+    "inner_swapped",
+    "inner_n",
+    "inner_p",
+)
 _TOTAL_MORE = (
     "last_low",
     "last_high",
@@ -63,22 +89,87 @@ _TOTAL_MORE = (
 )
 _FORGOTTEN = ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names")
 _TRANSITIONS = (
-    "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "still_inside", "moved",
-    "suppressed", "displaced", "not_read", "still_inside_share", "still_inside_wrong", "moved_share", "moved_wrong",
-)  # fmt: skip
+    "base",
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "kept",
+    "gained",
+    "lost",
+    "never",
+    "p_value",
+    "still_inside",
+    "moved",
+    "suppressed",
+    "displaced",
+    "not_read",
+    "still_inside_share",
+    "still_inside_wrong",
+    "moved_share",
+    "moved_wrong",
+)
 _TRANSITIONS_MORE = (
-    "n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "low_answers", "high_answers",
-    "still_inside_low", "still_inside_high", "moved_low", "moved_high",
-)  # fmt: skip
+    "n",
+    "only_base",
+    "only_model",
+    "base_value",
+    "value",
+    "difference",
+    "low",
+    "high",
+    "low_answers",
+    "high_answers",
+    "still_inside_low",
+    "still_inside_high",
+    "moved_low",
+    "moved_high",
+)
 _FACTS = (
-    "base", "model", "head", "seed", "probe_set", "k", "part", "relation", "subject", "object", "base_rank", "rank", "base_answer",
-    "answer", "fate", "prompt", "base_probability", "probability", "base_answer_probability", "answer_probability", "fact_id",
-)  # fmt: skip
+    "base",
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "part",
+    "relation",
+    "subject",
+    "object",
+    "base_rank",
+    "rank",
+    "base_answer",
+    "answer",
+    "fate",
+    "prompt",
+    "base_probability",
+    "probability",
+    "base_answer_probability",
+    "answer_probability",
+    "fact_id",
+)
 _FACTS_SHOWN = ("part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate")
 _TASKS = (
-    "model", "base", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
-    "verdict", "closed", "published", "published_metric", "published_source",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "baseline",
+    "baseline_name",
+    "other",
+    "other_name",
+    "n",
+    "decides",
+    "verdict",
+    "closed",
+    "published",
+    "published_metric",
+    "published_source",
+)
 _TASKS_SHOWN = ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict")
 _OF_FACTS = ("precision", "total", "forgotten", "transitions", "facts")
 
@@ -138,7 +229,9 @@ def _several_sets(table: pd.DataFrame) -> bool:
 
 def _one_set(table: pd.DataFrame) -> Sequence[str]:
     if _several_sets(table):
-        raise OptionError(f"the JSON of forgotten does not contain the probe set; choose one with {spelled('probe_set')}")
+        raise OptionError(
+            f"the JSON of forgotten does not contain the probe set; choose one with {spelled('probe_set')}"
+        )
     return _FORGOTTEN
 
 
@@ -154,33 +247,67 @@ def _without_equal(table: pd.DataFrame) -> Sequence[str]:
 def _refuse(db: Database, choice: Choice) -> None:
     if choice.report.name == "tasks":
         # Some models have a score without a run on facts.
-        refuse_unstored("runs or task scores", choice, {"model": sorted({*stored_models(db)["model"], *task_scores(db)["model"]})})
+        refuse_unstored(
+            "runs or task scores", choice, {"model": sorted({*stored_models(db)["model"], *task_scores(db)["model"]})}
+        )
         return
-    RunSelection(choice["model"], choice["head"], choice["probe_set"], choice["templates"]).refuse_unknown(db, choice["base"])
+    RunSelection(choice["model"], choice["head"], choice["probe_set"], choice["templates"]).refuse_unknown(
+        db, choice["base"]
+    )
 
 
 def _hint(db: Database, choice: Choice) -> str:
     if choice.report.name == "tasks":
         return ""
     chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
-    return others and f"no run of this selection has {spelled('templates', chosen)}; there are runs with {spelled('templates', others)}"
+    return (
+        others
+        and f"no run of this selection has {spelled('templates', chosen)}; there are runs with {spelled('templates', others)}"
+    )
 
 
 KNOWLEDGE = Reports(
     "knowledge",
     (
         Report(
-            "knowledge", "precision", "by layer", _precision, _PRECISION, shown=(*_PRECISION[:9], "swapped"),
+            "knowledge",
+            "precision",
+            "by layer",
+            _precision,
+            _PRECISION,
+            shown=(*_PRECISION[:9], "swapped"),
             csv=(*_PRECISION, *_PRECISION_MORE),
         ),
-        Report("knowledge", "total", "of the last and of any layer", _total, _TOTAL, shown=_TOTAL, csv=(*_TOTAL, *_TOTAL_MORE)),
-        Report("knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")),
         Report(
-            "knowledge", "transitions", "base to fine-tuned", _transitions, _TRANSITIONS, shown=_TRANSITIONS,
+            "knowledge",
+            "total",
+            "of the last and of any layer",
+            _total,
+            _TOTAL,
+            shown=_TOTAL,
+            csv=(*_TOTAL, *_TOTAL_MORE),
+        ),
+        Report(
+            "knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
+        ),
+        Report(
+            "knowledge",
+            "transitions",
+            "base to fine-tuned",
+            _transitions,
+            _TRANSITIONS,
+            shown=_TRANSITIONS,
             csv=(*_TRANSITIONS, *_TRANSITIONS_MORE),
         ),
         Report(
-            "knowledge", "facts", "kept, gained, lost", _facts, _FACTS, shown=_without_equal, csv=_FACTS, needs=("model",),
+            "knowledge",
+            "facts",
+            "kept, gained, lost",
+            _facts,
+            _FACTS,
+            shown=_without_equal,
+            csv=_FACTS,
+            needs=("model",),
             empty="no rows: none of the facts that both models were asked",
         ),
         Report("knowledge", "tasks", "scores", _tasks, _TASKS, shown=_TASKS_SHOWN, csv=_TASKS),
@@ -188,28 +315,44 @@ KNOWLEDGE = Reports(
     (
         Filter(
             "model",
-            "Model; repeatable. None: all; for tasks: all but those of which only results are kept. For transitions and facts: the "
-            "fine-tuned one.",
+            "Model; repeatable. None: all; for tasks: all but those of which only results are kept. For transitions and"
+            " facts: the fine-tuned one.",
         ),
         Filter("head", f"{listed()}; repeatable. None: all.", only=_OF_FACTS),
         Filter(
-            "probe_set", "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.", only=_OF_FACTS
+            "probe_set",
+            "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.",
+            only=_OF_FACTS,
         ),
         Filter("k", "1, 10 or 100; repeatable. None: all, for facts 1.", int, RANKS, only=_OF_FACTS),
         Filter(
-            "average", "Mean over relations (macro), over facts (micro), or both. For precision and total.", known=AVERAGES,
-            every="both", once=True, only=_OF_FACTS,
+            "average",
+            "Mean over relations (macro), over facts (micro), or both. For precision and total.",
+            known=AVERAGES,
+            every="both",
+            once=True,
+            only=_OF_FACTS,
         ),
-        Filter("definition", f"{', '.join(DEFINITIONS)}; for forgotten; repeatable. None: all.", known=DEFINITIONS, only=_OF_FACTS),
+        Filter(
+            "definition",
+            f"{', '.join(DEFINITIONS)}; for forgotten; repeatable. None: all.",
+            known=DEFINITIONS,
+            only=_OF_FACTS,
+        ),
         Filter("templates", "Template set of the prompts.", usual="default", single=True, only=_OF_FACTS),
         Filter(
-            "base", "For transitions and facts: the model to compare with. None: the model's base.", once=True,
+            "base",
+            "For transitions and facts: the model to compare with. None: the model's base.",
+            once=True,
             only=("transitions", "facts"),
         ),
         Filter(
-            "part", known=PARTS, only=("facts",),
+            "part",
+            known=PARTS,
+            only=("facts",),
             switches={
-                "lost": "For facts: those that only the base knows at its last layer.", "kept": "For facts: those that both know.",
+                "lost": "For facts: those that only the base knows at its last layer.",
+                "kept": "For facts: those that both know.",
                 "gained": "For facts: those that only the fine-tuned model knows.",
             },
         ),
@@ -217,4 +360,4 @@ KNOWLEDGE = Reports(
     _refuse,
     usual=False,
     hint=_hint,
-)  # fmt: skip
+)

@@ -22,7 +22,8 @@ def early_exit(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row per run.
+    """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row per
+    run.
 
     Runs that store only their last layer, or only counts, have no row.
 
@@ -34,8 +35,8 @@ def early_exit(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        run_id, model, head, probe_set, k, n (scored facts), last_layer, early_exit, union (known at some layer 1..L), difference
-        (early exit minus last layer), low, high (Newcombe), p_value (exact McNemar).
+        run_id, model, head, probe_set, k, n (scored facts), last_layer, early_exit, union (known at some layer 1..L),
+        difference (early exit minus last layer), low, high (Newcombe), p_value (exact McNemar).
     """
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"].to_dict()
     exits = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)
@@ -57,7 +58,9 @@ def _counts(relation: str, rows: list) -> core.ExitCounts:
     chosen, scored, union = {}, {}, 0
     for row in rows:
         if row.scored:
-            scored[int(row.layer)] = PairedCounts(int(row.both), int(row.layer_only), int(row.last_only), int(row.neither))
+            scored[int(row.layer)] = PairedCounts(
+                int(row.both), int(row.layer_only), int(row.last_only), int(row.neither)
+            )
             union = int(row.any)
         else:
             chosen[int(row.layer)] = int(row.both) + int(row.layer_only)

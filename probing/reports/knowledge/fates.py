@@ -18,8 +18,8 @@ def fates(before: Sequence[int], after: Mapping[str, Sequence[int]], k: int = 1)
         k: the rank at the last layer up to which the fact counts as known.
 
     Returns:
-        ``model``; ``outcome``, in words, of a lost fact its fate; ``rank`` at the last layer; ``best_rank`` of the layers from 1 on, first
-        reached at ``best_layer``; ``known_at``, the layers with rank 1.
+        ``model``; ``outcome``, in words, of a lost fact its fate; ``rank`` at the last layer; ``best_rank`` of the
+        layers from 1 on, first reached at ``best_layer``; ``known_at``, the layers with rank 1.
     """
     rows = []
     for model, ranks in after.items():

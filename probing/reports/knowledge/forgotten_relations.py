@@ -5,7 +5,14 @@ from statistics import NormalDist
 
 import pandas as pd
 
-from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
+from probing.core.knowledge.forgetting import (
+    DEFINITIONS,
+    Forgetting,
+    RelationLayers,
+    doubles,
+    forgetting,
+    share_forgotten,
+)
 from probing.core.knowledge.onset import onset
 from probing.core.knowledge.shares import hits_of
 from probing.core.metrics import RANKS
@@ -21,9 +28,25 @@ _EXPOSURES = {name: name.replace(" ", "_") for name in (*EXPOSURES, "unknown")}
 _NUMBERS = ("last", "best_inner", "drop", "p_authors", "p_strict")
 COLUMNS = (*IDENTITY, "k", "definition", "relations", "forgotten", "share", "names")
 RELATION_COLUMNS = (
-    "run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "n", "last", "best_inner", "best_layer", "drop",
-    *DEFINITIONS, "p_authors", "p_strict", "family_size", "doubling", *_EXPOSURES.values(),
-)  # fmt: skip
+    "run_id",
+    "model",
+    "head",
+    "probe_set",
+    "relation",
+    "label",
+    "cardinality",
+    "n",
+    "last",
+    "best_inner",
+    "best_layer",
+    "drop",
+    *DEFINITIONS,
+    "p_authors",
+    "p_strict",
+    "family_size",
+    "doubling",
+    *_EXPOSURES.values(),
+)
 
 
 def forgotten(
@@ -36,11 +59,13 @@ def forgotten(
 ) -> pd.DataFrame:
     """How many relations the last layer has forgotten, one row per run, k and definition.
 
-    A run with a single relation, or without inner layers, has no row. The share under ``authors`` is divided by one relation more than
+    A run with a single relation, or without inner layers, has no row. The share under ``authors`` is divided by one
+    relation more than
     there are, as in their code: by 42 on T-REx.
 
     Returns:
-        run_id, model, head, seed, probe_set, k, definition, relations, forgotten, share (in [0, 1]), names (of the forgotten, sorted).
+        run_id, model, head, seed, probe_set, k, definition, relations, forgotten, share (in [0, 1]), names (of the
+        forgotten, sorted).
     """
     rows = []
     runs = list(identities(db, run_ids).itertuples(index=False))
@@ -59,14 +84,19 @@ def forgotten(
 
 
 def relation_forgetting(
-    db: Database, run_ids: Sequence[str], k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    run_ids: Sequence[str],
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """Every relation of every run with the verdicts of the three definitions, and its facts by exposure.
 
     Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, n, last, best_inner, best_layer, drop (best inner minus last),
-        caption, authors, strict, p_authors, p_strict (smallest adjusted p-value of the layers above the last), family_size, doubling
-        (of P@1, whatever k is), stated, evidence, unseen, held_out_in_part, held_out, unknown (numbers of facts).
+        run_id, model, head, probe_set, relation, label, cardinality, n, last, best_inner, best_layer, drop (best inner
+        minus last), caption, authors, strict, p_authors, p_strict (smallest adjusted p-value of the layers above the
+        last), family_size, doubling (of P@1, whatever k is), stated, evidence, unseen, held_out_in_part, held_out,
+        unknown (numbers of facts).
     """
     runs = list(identities(db, run_ids).itertuples(index=False))
     ids = [run.run_id for run in runs]
@@ -74,22 +104,45 @@ def relation_forgetting(
     first = judged if k == 1 else _judged(db, ids, 1, exposures, answer_in_subject)
     twice = {(run_id, one.relation): _doubles(one) for run_id, all_of_run in first.items() for one in all_of_run}
     named = run_queries.relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
-    sizes = relation_exposures(db, ids, exposures, answer_in_subject).set_index(["run_id", "relation", "exposure"])["n"].to_dict()
+    sizes = (
+        relation_exposures(db, ids, exposures, answer_in_subject)
+        .set_index(["run_id", "relation", "exposure"])["n"]
+        .to_dict()
+    )
     rows = []
     for run in runs:
         for one in judged.get(run.run_id, []):
             name = named[run.probe_set, one.relation]
             rows.append(
-                (run.run_id, run.model, run.head, run.probe_set, one.relation, name["label"], name["cardinality"], one.n, one.last,
-                 one.best_inner, one.best_layer, one.drop, one.caption, one.authors, one.strict, one.p_authors, one.p_strict,
-                 one.family_size, twice[run.run_id, one.relation],
-                 *(int(sizes.get((run.run_id, one.relation, exposure), 0)) for exposure in _EXPOSURES))
-            )  # fmt: skip
+                (
+                    run.run_id,
+                    run.model,
+                    run.head,
+                    run.probe_set,
+                    one.relation,
+                    name["label"],
+                    name["cardinality"],
+                    one.n,
+                    one.last,
+                    one.best_inner,
+                    one.best_layer,
+                    one.drop,
+                    one.caption,
+                    one.authors,
+                    one.strict,
+                    one.p_authors,
+                    one.p_strict,
+                    one.family_size,
+                    twice[run.run_id, one.relation],
+                    *(int(sizes.get((run.run_id, one.relation, exposure), 0)) for exposure in _EXPOSURES),
+                )
+            )
     return pd.DataFrame(rows, columns=list(RELATION_COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
 
 
 def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.DataFrame:
-    """One row per model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten relations.
+    """One row per model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten
+    relations.
 
     Args:
         table: of ``forgotten``.
@@ -102,7 +155,10 @@ def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.D
         of_model = of_definition[of_definition["model"] == model].set_index("k")
         row = {"model": model, "relations": int(of_model["relations"].iloc[0])}
         for k in RANKS:
-            row |= {f"P@{k}": float(of_model["share"].get(k, float("nan"))), f"n P@{k}": int(of_model["forgotten"].get(k, 0))}
+            row |= {
+                f"P@{k}": float(of_model["share"].get(k, float("nan"))),
+                f"n P@{k}": int(of_model["forgotten"].get(k, 0)),
+            }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -115,23 +171,34 @@ def with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
         points: of ``precision_by_relation``, of the same run and k.
 
     Returns:
-        The table and onset (see ``core.knowledge.onset``), majority, swapped_last and swapped_inner (with a swapped subject, at the last
-        and at the best inner layer), above_guess: whether the best inner layer is above the majority answer, or where that is not defined
-        above the swapped subject, by its 95 % interval. The layer is chosen for its value, so the half width of the interval is widened
-        as Bonferroni asks for that many inner layers. Empty if no yardstick is defined.
+        The table and onset (see ``core.knowledge.onset``), majority, swapped_last and swapped_inner (with a swapped
+        subject, at the last and at the best inner layer), above_guess: whether the best inner layer is above the
+        majority answer, or where that is not defined above the swapped subject, by its 95 % interval. The layer is
+        chosen for its value, so the half width of the interval is widened as Bonferroni asks for that many inner
+        layers. Empty if no yardstick is defined.
     """
     final = int(points["layer"].max())
     lines = points.dropna(subset=["value"]).groupby("relation")
     onsets = {relation: onset(dict(zip(line["layer"], line["value"], strict=True)), final) for relation, line in lines}
-    last = points.loc[points["layer"] == final, ["relation", "majority", "swapped"]].rename(columns={"swapped": "swapped_last"})
-    table = table.assign(best_layer=pd.to_numeric(table["best_layer"]), onset=table["relation"].map(onsets).astype("Int64"))
-    inner = wider(points).astype({"layer": "float64"}).rename(columns={"layer": "best_layer", "swapped": "swapped_inner"})
-    floor = next((one for one in ("above_majority", "above_swapped") if inner[f"{one}_low"].notna().any()), "above_swapped")
+    last = points.loc[points["layer"] == final, ["relation", "majority", "swapped"]].rename(
+        columns={"swapped": "swapped_last"}
+    )
+    table = table.assign(
+        best_layer=pd.to_numeric(table["best_layer"]), onset=table["relation"].map(onsets).astype("Int64")
+    )
+    inner = (
+        wider(points).astype({"layer": "float64"}).rename(columns={"layer": "best_layer", "swapped": "swapped_inner"})
+    )
+    floor = next(
+        (one for one in ("above_majority", "above_swapped") if inner[f"{one}_low"].notna().any()), "above_swapped"
+    )
     factor = NormalDist().inv_cdf(1 - 0.025 / max(final - 1, 1)) / NormalDist().inv_cdf(1 - 0.025)
     low = inner[floor] - (inner[floor] - inner[f"{floor}_low"]) * factor
     inner = inner.assign(above_guess=(low > 0).astype("boolean").where(low.notna()))
     found = table.merge(last, on="relation", how="left")
-    return found.merge(inner[["relation", "best_layer", "swapped_inner", "above_guess"]], on=["relation", "best_layer"], how="left")
+    return found.merge(
+        inner[["relation", "best_layer", "swapped_inner", "above_guess"]], on=["relation", "best_layer"], how="left"
+    )
 
 
 def _judged(
@@ -142,7 +209,10 @@ def _judged(
     for row in against_last(db, run_ids, k, exposures, answer_in_subject).itertuples(index=False):
         counts = PairedCounts(int(row.both), int(row.inner_only), int(row.last_only), int(row.neither))
         layers.setdefault(row.run_id, {}).setdefault(row.relation, {})[int(row.layer)] = counts
-    return {run_id: forgetting([RelationLayers(name, found) for name, found in own.items()]) for run_id, own in layers.items()}
+    return {
+        run_id: forgetting([RelationLayers(name, found) for name, found in own.items()])
+        for run_id, own in layers.items()
+    }
 
 
 def _doubles(one: Forgetting) -> bool:

@@ -59,12 +59,15 @@ def by_layer(
         last_only: the last layer instead of all.
 
     Returns:
-        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high: shares in [0, 1]. Baselines: majority (always the
-        relation's most frequent answer), chance (one of its answers at random) and, of the facts that have a swapped subject, swapped
-        and matched (the value on the same facts); undefined baselines are empty. Differences with their intervals: above_majority is
-        value minus majority, with the value's interval, because the majority's share is a property of the facts; above_swapped is matched
-        minus swapped, paired. swapped_n: number of facts that have a swapped subject, empty if it was not measured. Next to every low
-        and high are low_answers and high_answers, the ends if the answers are drawn again, too; only for P@k of runs with predictions.
+        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high: shares in [0, 1]. Baselines:
+        majority (always the relation's most frequent answer), chance (one of its answers at random) and, of the facts
+        that have a swapped subject, swapped and matched (the value on the same facts); undefined baselines are empty.
+        Differences with their intervals: above_majority is value minus majority, with the value's interval, because the
+        majority's share is a property of the facts; above_swapped is matched
+        minus swapped, paired. swapped_n: number of facts that have a swapped subject, empty if it was not measured.
+            Next to every low
+        and high are low_answers and high_answers, the ends if the answers are drawn again, too; only for P@k of runs
+        with predictions.
     """
     column, squared, k = METRIC_COLUMNS[metric]
     table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
@@ -72,7 +75,9 @@ def by_layer(
     if last_only:
         table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
     if k:
-        table = table.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject, last_only), on=_KEYS, how="left")
+        table = table.merge(
+            answer_clusters(db, run_ids, k, exposures, answer_in_subject, last_only), on=_KEYS, how="left"
+        )
     clusters = _clusters(table, k) if k else []
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
@@ -81,17 +86,42 @@ def by_layer(
         random = _chance(run_majority, average) if metric in WITH_CHANCE else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
             ends = [answer_interval(sums[:, group.index], average, least) for sums, least in clusters]
-            points.append((run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}, ends))
+            points.append(
+                (run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}, ends)
+            )
     estimates = parallel_map(lambda point: _estimate(point[2], average), points)
     rows = []
     for (run, layer, _, (most, random), lent, ends), got in zip(points, estimates, strict=True):
         own, above = ends or (UNKNOWN, UNKNOWN)
         over = [None if one is None or most is None else one - most for one in (got.value, got.low, got.high, *own)]
-        numbers = (got.value, got.low, got.high, most, random, *_swapped(lent, average), *over[:3], *own, *over[3:], *above)
+        numbers = (
+            got.value,
+            got.low,
+            got.high,
+            most,
+            random,
+            *_swapped(lent, average),
+            *over[:3],
+            *own,
+            *over[3:],
+            *above,
+        )
         rows.append((*run, layer, got.n, got.relations, *numbers))
-    names = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_SWAPPED, "swapped_n", *_ABOVE_MAJORITY, *_ALL_ANSWERS)
+    names = (
+        *_VALUE,
+        "majority",
+        "chance",
+        "swapped",
+        "matched",
+        *_ABOVE_SWAPPED,
+        "swapped_n",
+        *_ABOVE_MAJORITY,
+        *_ALL_ANSWERS,
+    )
     frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *names])
-    return frame[[*IDENTITY, "layer", "n", "relations", *_COLUMNS]].astype(dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"})
+    return frame[[*IDENTITY, "layer", "n", "relations", *_COLUMNS]].astype(
+        dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"}
+    )
 
 
 def precision(
@@ -109,38 +139,55 @@ def precision(
         run_id, model, head, seed, probe_set, layer, k, average, n, relations and the numbers that ``by_layer`` gives.
     """
     parts = [
-        by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(k=int(k), average=average) for k in ks
+        by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(
+            k=int(k), average=average
+        )
+        for k in ks
     ]
     columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
     points = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-    return points[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)
+    return (
+        points[columns]
+        .sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable")
+        .reset_index(drop=True)
+    )
 
 
 def precision_by_relation(
-    db: Database, run_ids: Sequence[str], k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    run_ids: Sequence[str],
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """P@k by run, relation and layer, with Wilson's interval and that over answers.
 
     Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives for a metric; the
-        majority is for P@1, and chance is empty.
+        run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives
+        for a metric; the majority is for P@1, and chance is empty.
     """
     points = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     points = points.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject), on=_KEYS, how="left")
     points = points.merge(identities(db, run_ids), on="run_id").merge(
-        run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]], on=["probe_set", "relation"], how="left"
+        run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]],
+        on=["probe_set", "relation"],
+        how="left",
     )
     most = run_queries.majority(db, run_ids, exposures, answer_in_subject)
     points = points.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
     hits = points[f"hits_{k}"]
     points["value"] = hits / points["n"]
     ends = {pair: wilson(*pair) for pair in set(zip(hits, points["n"], strict=True))}
-    points["low"], points["high"] = ([ends[pair][end] for pair in zip(hits, points["n"], strict=True)] for end in (0, 1))
+    points["low"], points["high"] = (
+        [ends[pair][end] for pair in zip(hits, points["n"], strict=True)] for end in (0, 1)
+    )
     points["majority"] = points["majority_hits"] / points["n"] if k == 1 else float("nan")
     points["chance"] = float("nan")
     for prefix, (sums, least) in zip(("", "above_swapped_"), _clusters(points, k), strict=True):
         points[f"{prefix}low_answers"], points[f"{prefix}high_answers"] = each_interval(sums, least)
-    for name, one in zip((*_ABOVE_MAJORITY, *(f"above_majority_{end}" for end in _ANSWERS)), (*_VALUE, *_ANSWERS), strict=True):
+    for name, one in zip(
+        (*_ABOVE_MAJORITY, *(f"above_majority_{end}" for end in _ANSWERS)), (*_VALUE, *_ANSWERS), strict=True
+    ):
         points[name] = points[one] - points["majority"]
     sides = ["other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"]
     compared = [paired_difference(_paired(*row)) for row in points[sides].itertuples(index=False)]
@@ -150,7 +197,11 @@ def precision_by_relation(
     for name, side in (("swapped", "other"), ("matched", "own")):
         points[name] = (points[f"{side}_{k}"] / points["swapped_n"]).astype("float64")
     columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_COLUMNS]
-    return points[columns].sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"]).reset_index(drop=True)
+    return (
+        points[columns]
+        .sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"])
+        .reset_index(drop=True)
+    )
 
 
 def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
@@ -217,4 +268,6 @@ def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[Relati
 def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
     """Only relations for which the baseline is defined."""
     defined = rows[rows[n] > 0]
-    return [RelationCounts(*one) for one in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)]
+    return [
+        RelationCounts(*one) for one in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)
+    ]

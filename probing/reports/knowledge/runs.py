@@ -35,14 +35,23 @@ class RunSelection:
 
     def other_templates(self, db: Database) -> list[str]:
         """Further template sets that the chosen models were probed with."""
-        return [name for name in stored_templates(db, self.models, self.heads, self.probe_sets) if name != self.templates]
+        return [
+            name for name in stored_templates(db, self.models, self.heads, self.probe_sets) if name != self.templates
+        ]
 
     def refuse_unknown(self, db: Database, bases: Sequence[str] | None = None) -> None:
-        """Raises a ``StoreError`` for a template set that no run has, or a name that none of its runs has; lists the sets that have it."""
+        """Raises a ``StoreError`` for a template set that no run has, or a name that none of its runs has; lists the
+        sets that have it.
+        """
         if (there := stored_templates(db)) and self.templates not in there:
             raise StoreError(f"no run with {spelled('templates', self.templates)}; there are {', '.join(there)}")
         every = choose(db, templates=self.templates)
-        for option, wanted in {"model": self.models, "head": self.heads, "probe_set": self.probe_sets, "base": bases}.items():
+        for option, wanted in {
+            "model": self.models,
+            "head": self.heads,
+            "probe_set": self.probe_sets,
+            "base": bases,
+        }.items():
             column = "model" if option == "base" else option
             if unknown := sorted(set(wanted or ()) - set(every[column])):
                 elsewhere = stored_templates(db, **{f"{column}s": unknown})

@@ -1,4 +1,6 @@
-"""Total knowledge compared with the last layer, the share that only inner layers hold, and the union over re-trained heads."""
+"""Total knowledge compared with the last layer, the share that only inner layers hold, and the union over re-trained
+heads.
+"""
 
 from collections.abc import Sequence
 
@@ -32,21 +34,23 @@ def total(
 ) -> pd.DataFrame:
     """Last-layer and total knowledge of runs, one row per run, k and average.
 
-    A union over layers grows by chance; ``seed_union``, the union over all re-trained heads of the last layer, shows how much chance
-    alone may raise it. A run that stores only its last layer has no total.
+    A union over layers grows by chance; ``seed_union``, the union over all re-trained heads of the last layer, shows
+    how much chance alone may raise it. A run that stores only its last layer has no total.
 
-    A stronger null: the last layer misses ``inner_n`` facts both with their own and with a swapped subject. Of these, inner layers find
-    ``inner_own`` with the own subject and ``inner_swapped`` with the swapped one, which does not have the answer. The paper has no such
-    control.
+    A stronger null: the last layer misses ``inner_n`` facts both with their own and with a swapped subject. Of these,
+        inner layers find
+    ``inner_own`` with the own subject and ``inner_swapped`` with the swapped one, which does not have the answer. The
+    paper has no such control.
 
     Returns:
-        run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high (last_low_answers and
-        last_high_answers if answers are drawn again, too), total, total_low, total_high,
-        intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts with rank <= k
-        at the last layer of one of them; empty if there is only one run), majority (share that the relations' most frequent answers
-        get right, at k = 1), matched_last and swapped_last (the last layer with the own and with the swapped subject, on the facts that
-        have one): shares in [0, 1]. inner_own, inner_swapped, inner_n: numbers of facts; inner_p: exact two-sided p-value of McNemar's
-        test. These four pool the facts of all relations, whatever the average, and are empty if no swapped subject was measured.
+        run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high
+        (last_low_answers and last_high_answers if answers are drawn again, too), total, total_low, total_high,
+        intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts
+        with rank <= k at the last layer of one of them; empty if there is only one run), majority (share that the
+        relations' most frequent answers get right, at k = 1), matched_last and swapped_last (the last layer with the
+        own and with the swapped subject, on the facts that have one): shares in [0, 1]. inner_own, inner_swapped,
+        inner_n: numbers of facts; inner_p: exact two-sided p-value of McNemar's test. These four pool the facts of all
+        relations, whatever the average, and are empty if no swapped subject was measured.
     """
     table = run_queries.totals(db, run_ids, exposures, answer_in_subject)
     unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
@@ -59,7 +63,8 @@ def total(
         whole = stored.get(run.run_id, 0) > 1
         for k in ks:
             counts = [
-                KnowledgeCounts(r.relation, int(r.n), int(getattr(r, f"last_{k}")), int(getattr(r, f"any_{k}"))) for r in alone.itertuples()
+                KnowledgeCounts(r.relation, int(r.n), int(getattr(r, f"last_{k}")), int(getattr(r, f"any_{k}")))
+                for r in alone.itertuples()
             ]
             among = [RelationCounts(r.relation, int(r.n), int(getattr(r, f"any_{k}"))) for r in union.itertuples()]
             wanted += [(run, int(k), average, counts, among, seeds, whole) for average in averages]
@@ -71,9 +76,13 @@ def total(
         either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
         rows.append((*run, k, average, last.n, last.relations, last.value, last.low, last.high, *shares, seeds, either))
     frame = pd.DataFrame(rows, columns=[*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union"])
-    frame = frame.merge(_baselines(db, run_ids, ks, averages, exposures, answer_in_subject), on=["run_id", "k", "average"], how="left")
+    frame = frame.merge(
+        _baselines(db, run_ids, ks, averages, exposures, answer_in_subject), on=["run_id", "k", "average"], how="left"
+    )
     frame = frame.merge(inner, on=["run_id", "k"], how="left")[list(COLUMNS)]
-    return frame.astype(dict.fromkeys([*_SHARES, "seed_union", *_BASELINES, "inner_p"], "float64") | dict.fromkeys(_INNER[:3], "Int64"))
+    return frame.astype(
+        dict.fromkeys([*_SHARES, "seed_union", *_BASELINES, "inner_p"], "float64") | dict.fromkeys(_INNER[:3], "Int64")
+    )
 
 
 def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +93,8 @@ def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         runs: ``run_id, probe_set, base`` of these runs, in the order of the figure.
 
     Returns:
-        The rows by probe set, bases first; ``last_layer`` is renamed ``last``, and ``intermediate_share`` is renamed ``intermediate``.
+        The rows by probe set, bases first; ``last_layer`` is renamed ``last``, and ``intermediate_share`` is renamed
+        ``intermediate``.
     """
     places = {run_id: place for place, run_id in enumerate(runs["run_id"])}
     sets = {name: place for place, name in enumerate(dict.fromkeys(runs["probe_set"]))}
@@ -95,11 +105,17 @@ def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return ordered.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
 
 
-def _inner(db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> pd.DataFrame:
+def _inner(
+    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None
+) -> pd.DataFrame:
     """run_id, k and the columns of ``_INNER``."""
     inner = run_queries.inner_layers(db, run_ids, exposures, answer_in_subject)
-    inner["inner_p"] = mcnemar_exact_many(inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"])
-    return inner.rename(columns={"own": "inner_own", "swapped": "inner_swapped", "n": "inner_n"})[["run_id", "k", *_INNER]]
+    inner["inner_p"] = mcnemar_exact_many(
+        inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"]
+    )
+    return inner.rename(columns={"own": "inner_own", "swapped": "inner_swapped", "n": "inner_n"})[
+        ["run_id", "k", *_INNER]
+    ]
 
 
 def _baselines(
@@ -110,8 +126,12 @@ def _baselines(
     exposures: Sequence[str] | None,
     answer_in_subject: bool | None,
 ) -> pd.DataFrame:
-    """Guessing at the last layer, and its interval over answers: run_id, k, average and the columns of ``_BASELINES``."""
+    """Guessing at the last layer, and its interval over answers: run_id, k, average and the columns of
+    ``_BASELINES``.
+    """
     found = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
     table = pd.concat(found, ignore_index=True) if found else precision(db, [])
     named = {name.removeprefix("last_"): name for name in _ANSWERS}
-    return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last", **named})[["run_id", "k", "average", *_BASELINES]]
+    return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last", **named})[
+        ["run_id", "k", "average", *_BASELINES]
+    ]

@@ -22,7 +22,8 @@ _SHARES = ("base_value", "value", "difference", "low", "high", "low_answers", "h
 _NUMBERS = ("n", "only_base", "only_model", *PARTS, *_SHARES, *FATES)
 COLUMNS = (*PAIR, "k", *_NUMBERS)
 RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
-#: Of the fates at an inner layer: share of the lost facts, share of equally confident wrong answers, and the interval of the difference.
+#: Of the fates at an inner layer: share of the lost facts, share of equally confident wrong answers, and the interval
+#: of the difference.
 BESIDE = tuple(f"{fate}_{name}" for fate in ("still_inside", "moved") for name in ("share", "wrong", "low", "high"))
 
 
@@ -44,10 +45,10 @@ def transitions(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base, only_model (facts that
-        only one was probed on), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
-        low_answers, high_answers (answers drawn again, too), p_value (exact McNemar), still_inside, moved, suppressed, displaced,
-        not_read.
+        base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base,
+        only_model (facts that only one was probed on), kept, gained, lost, never, base_value, value, difference (value
+        - base_value), low, high (Newcombe), low_answers, high_answers (answers drawn again, too), p_value (exact
+        McNemar), still_inside, moved, suppressed, displaced, not_read.
     """
     return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
 
@@ -61,18 +62,22 @@ def transitions_beside_wrong(
 ) -> pd.DataFrame:
     """``transitions``, and beside the two fates at an inner layer how often equally confident wrong answers have them.
 
-    Such an answer is the base's first at its last layer, wrong, right for another fact of the relation, and no longer the fine-tuned
-    model's first at its last layer; its fate is found by first answers as that of a right one.
+    Such an answer is the base's first at its last layer, wrong, right for another fact of the relation, and no longer
+    the fine-tuned model's first at its last layer; its fate is found by first answers as that of a right one.
 
     Returns:
-        The columns of ``transitions`` and ``BESIDE``: still_inside_share and moved_share of the lost facts whose relation has wrong
-        answers, too; still_inside_wrong and moved_wrong, the shares expected of wrong answers of their relations and confidences;
-        low, high: 95 % interval of the share minus that, over pairs of relation and answer. NaN for k > 1, and if one side has too few
+        The columns of ``transitions`` and ``BESIDE``: still_inside_share and moved_share of the lost facts whose
+        relation has wrong answers, too; still_inside_wrong and moved_wrong, the shares expected of wrong answers of
+        their relations and confidences;
+        low, high: 95 % interval of the share minus that, over pairs of relation and answer. NaN for k > 1, and if one
+            side has too few
         facts.
     """
     table = transitions(db, pairs, ks, exposures, answer_in_subject)
     found = [
-        _beside(answers_no_longer_first(db, row.base_run_id, row.run_id, exposures, answer_in_subject)) if row.k == 1 and row.lost else {}
+        _beside(answers_no_longer_first(db, row.base_run_id, row.run_id, exposures, answer_in_subject))
+        if row.k == 1 and row.lost
+        else {}
         for row in table.itertuples()
     ]
     return table.join(pd.DataFrame(found, index=table.index, columns=list(BESIDE), dtype="float64"))
@@ -84,10 +89,17 @@ def _beside(answers: pd.DataFrame) -> dict[str, float]:
     relations = pd.factorize(answers["relation"])[0]
     shares: dict[str, float] = {}
     for fate, held in (("still_inside", still), ("moved", inside & ~still)):
-        every = Answers(held[None], answers["confidence"].to_numpy(float), relations, answers["answer"].to_numpy(np.int64))
+        every = Answers(
+            held[None], answers["confidence"].to_numpy(float), relations, answers["answer"].to_numpy(np.int64)
+        )
         found = at_equal_confidence(every.of(right), every.of(~right))
         if found is not None and may_be_shown(min(found.n, found.n_yardstick)):
-            shares |= {f"{fate}_share": found.share, f"{fate}_wrong": found.yardstick, f"{fate}_low": found.low, f"{fate}_high": found.high}
+            shares |= {
+                f"{fate}_share": found.share,
+                f"{fate}_wrong": found.yardstick,
+                f"{fate}_low": found.low,
+                f"{fate}_high": found.high,
+            }
     return shares
 
 
@@ -117,7 +129,10 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     rows = []
     for k in ks:
         table = transition_counts(db, bases, tuned, k, **kept).groupby(groups).sum(numeric_only=True)
-        counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in table[[*_COUNTS]].to_dict("index").items()}
+        counts = {
+            key: Transitions(**{name: int(n) for name, n in row.items()})
+            for key, row in table[[*_COUNTS]].to_dict("index").items()
+        }
         ends = each_interval(sums_of(table, "more"), -1, "within" if by_relation else "overall")
         answers = dict(zip(table.index, zip(*ends, strict=True), strict=True))
         for pair in known.itertuples(index=False):
@@ -125,8 +140,12 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
             for key in [key for key in counts if key[:2] == own] if by_relation else [own]:
                 sides = [int(side.get(key, 0)) for side in one_side]
                 name = [key[-1], labels[pair.probe_set, key[-1]]] if by_relation else []
-                rows.append((*pair, *name, int(k), *_numbers(counts.get(key, _NOTHING), sides, answers.get(key, UNKNOWN))))
-    frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS if by_relation else COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
+                rows.append(
+                    (*pair, *name, int(k), *_numbers(counts.get(key, _NOTHING), sides, answers.get(key, UNKNOWN)))
+                )
+    frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS if by_relation else COLUMNS)).astype(
+        dict.fromkeys(_SHARES, "float64")
+    )
     order = ["model", "head", "seed", "probe_set", "base_run_id", "run_id", *(["relation"] if by_relation else ["k"])]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
 

@@ -45,7 +45,9 @@ def asked(db: Database, prompt: str) -> Stored | None:
         return None
     first = fitting.iloc[0]
     key = (str(first["probe_set"]), str(first["relation"]), str(first["template_set"]))
-    of_relation = fitting[(fitting["probe_set"] == key[0]) & (fitting["relation"] == key[1]) & (fitting["template_set"] == key[2])]
+    of_relation = fitting[
+        (fitting["probe_set"] == key[0]) & (fitting["relation"] == key[1]) & (fitting["template_set"] == key[2])
+    ]
     (most,) = commonest_answer(db, *key).itertuples()
     answers = tuple(dict.fromkeys(of_relation["object"])) if "object" in of_relation else ()
     return Stored(key[0], str(first["label"]), answers, str(most.object), int(most.hits) / int(most.n), int(most.n))

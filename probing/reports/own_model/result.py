@@ -29,7 +29,19 @@ from probing.store.knowledge.one_fact import fact_ranks
 TREX = "trex"
 #: What is listed, in this order.
 PARTS = ("lost", "gained", "kept", "never")
-_COLUMNS = ("part", "relation", "subject", "object", "prompt", "base_rank", "rank", "base_answer", "answer", "fate", "fact_id")
+_COLUMNS = (
+    "part",
+    "relation",
+    "subject",
+    "object",
+    "prompt",
+    "base_rank",
+    "rank",
+    "base_answer",
+    "answer",
+    "fate",
+    "fact_id",
+)
 _RANKS = ("base_ranks", "ranks")
 FACT_ROWS = ("part", "prompt", "object", *_RANKS, "base_answer", "answer", "fate", "fact_id")
 
@@ -46,10 +58,12 @@ class OwnResult:
         left_out: reason -> number of facts that the model could not be asked.
         layers: by layer; columns of ``paired_with_yardsticks``, or without a base of ``by_layer``.
         changed: the facts by outcome with both ranks; empty without a base.
-        trex: P@k at the last layer on T-REx, one row for each of the two that was asked: ``model, n, value, low, high``.
+        trex: P@k at the last layer on T-REx, one row for each of the two that was asked: ``model, n, value, low,
+            high``.
         back: of ``reports.forgetting.outcome.outcome``, if lost facts were asked for again.
         doubt: why the base is perhaps not the model's; empty if there is no reason.
-        beside: shares of the lost facts that are first at an inner layer, and of wrong answers (``reports.knowledge.transitions.BESIDE``).
+        beside: shares of the lost facts that are first at an inner layer, and of wrong answers
+            (``reports.knowledge.transitions.BESIDE``).
     """
 
     model: str
@@ -96,8 +110,8 @@ class OwnResult:
             said.insert(0, f"Warning: {self.doubt}")
         if self.small:
             said.append(
-                f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about the model from the "
-                "shares."
+                f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about"
+                " the model from the shares."
             )
         return said
 
@@ -107,8 +121,9 @@ class OwnResult:
         said = [self._asked(), *(self._lost() if self.base else [])]
         for row in self.trex.to_dict("records"):
             said.append(
-                f"Of {int(row['n']):,} facts of T-REx, asked in the same way, {row['model']} knows {100 * row['value']:.1f} % at the last "
-                f"layer (95 % interval {100 * row['low']:.1f} to {100 * row['high']:.1f})."
+                f"Of {int(row['n']):,} facts of T-REx, asked in the same way, {row['model']} knows"
+                f" {100 * row['value']:.1f} % at the last layer (95 % interval {100 * row['low']:.1f} to"
+                f" {100 * row['high']:.1f})."
             )
         return said + self._ways()
 
@@ -117,8 +132,9 @@ class OwnResult:
         both = f"{self.base} and {self.model} were" if self.base else f"{self.model} was"
         known = "first among all words" if self.k == 1 else f"among the first {self.k} of all words"
         return (
-            f"{both} asked {self.n:,} facts of {self.probe_set}" + (f"; left out: {left}" if left else "") + ". "
-            f"A fact counts as known at a layer if its answer is {known} there."
+            f"{both} asked {self.n:,} facts of {self.probe_set}"
+            + (f"; left out: {left}" if left else "")
+            + f". A fact counts as known at a layer if its answer is {known} there."
         )
 
     def _alone(self, last: dict) -> str:
@@ -135,27 +151,38 @@ class OwnResult:
         low, high = 100 * last["difference_low"], 100 * last["difference_high"]
         sure = "fewer" if high < 0 else "more" if low > 0 else ""
         verdict = (
-            f"{self.model} knows {sure} of these facts than its base" if sure else "The facts do not decide which of the two knows more"
+            f"{self.model} knows {sure} of these facts than its base"
+            if sure
+            else "The facts do not decide which of the two knows more"
         )
         points = f"{100 * last['difference']:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})".replace("-", "−")
         return [
             f"{verdict}: {points}.",
-            f"At the last layer {self.base} knows {100 * last['base_value']:.1f} % of {n:,} facts and {self.model} "
-            f"{100 * last['value']:.1f} %.",
+            (
+                f"At the last layer {self.base} knows {100 * last['base_value']:.1f} % of {n:,} facts and {self.model} "
+                f"{100 * last['value']:.1f} %."
+            ),
         ]
 
     def _lost(self) -> list[str]:
         counts = self.changed["part"].value_counts()
         lost = int(counts.get("lost", 0))
         said = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}."]
-        inside = [self._inside(fate, n) for fate in ("still_inside", "moved") if (n := int((self.changed["fate"] == fate).sum()))]
+        inside = [
+            self._inside(fate, n)
+            for fate in ("still_inside", "moved")
+            if (n := int((self.changed["fate"] == fate).sum()))
+        ]
         if inside:
             said.append(f"Of the lost ones {' and '.join(inside)}.")
         if lost and not self.small:
             # A share of the facts that the base knew, which may be few even in a large set.
             known = lost + int(counts.get("kept", 0))
             low, high = wilson_mean(lost / known, known)
-            said.append(f"That is {100 * lost / known:.1f} % of what {self.base} knew (95 % interval {100 * low:.1f} to {100 * high:.1f}).")
+            said.append(
+                f"That is {100 * lost / known:.1f} % of what {self.base} knew (95 % interval {100 * low:.1f} to"
+                f" {100 * high:.1f})."
+            )
         return said
 
     def _inside(self, fate: str, n: int) -> str:
@@ -185,12 +212,20 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
     runs = choose(db, probe_sets=[probe_set])
     model_runs = runs[runs["model"] == model]
     if model_runs.empty:
-        known = ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()})) or "nothing of it"
-        raise StoreError(f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own")
+        known = (
+            ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()}))
+            or "nothing of it"
+        )
+        raise StoreError(
+            f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own"
+        )
     row, base = _pair(model_runs, runs)
     both = [] if base is None else [(base["run_id"], row["run_id"])]
     if base is None:
-        layers, changed = shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")), pd.DataFrame(columns=list(_COLUMNS))
+        layers, changed = (
+            shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")),
+            pd.DataFrame(columns=list(_COLUMNS)),
+        )
     else:
         layers = shown_baselines(paired_with_yardsticks(db, base["run_id"], row["run_id"], k))
         changed = listed_facts(db, both, (k,), PARTS)[list(_COLUMNS)]
@@ -217,23 +252,32 @@ def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
     """The facts of a result, one row each: lost, gained, kept, never known; without a base known and not known.
 
     Returns:
-        ``part, prompt, object``; ``base_ranks`` (empty without a base) and ``ranks``, of the right answer at layers 0 to L; ``base_answer``
-        and ``answer``, the last layers' best tokens; ``fate`` in words; ``fact_id``.
+        ``part, prompt, object``; ``base_ranks`` (empty without a base) and ``ranks``, of the right answer at layers 0
+        to L; ``base_answer`` and ``answer``, the last layers' best tokens; ``fate`` in words; ``fact_id``.
     """
     rows = found.changed
     if not found.base:
         rows = search_facts(db, found.run_ids[-1], limit=MAX_ROWS).rename(columns={"last_rank": "rank"})
-        rows = rows.assign(part=["kept" if rank <= found.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate="")
+        rows = rows.assign(
+            part=["kept" if rank <= found.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate=""
+        )
     ranks = fact_ranks(db, found.run_ids).pivot(index="fact_id", columns="run_id", values="ranks")
     columns = _RANKS[-len(found.run_ids) :]
-    of_run = {name: ranks[run_id].reindex(rows["fact_id"]).tolist() for name, run_id in zip(columns, found.run_ids, strict=True)}
-    rows = rows.assign(**{"base_ranks": [[] for _ in range(len(rows))], **of_run}, fate=[outcome_words(one) for one in rows["fate"]])
+    of_run = {
+        name: ranks[run_id].reindex(rows["fact_id"]).tolist()
+        for name, run_id in zip(columns, found.run_ids, strict=True)
+    }
+    rows = rows.assign(
+        **{"base_ranks": [[] for _ in range(len(rows))], **of_run}, fate=[outcome_words(one) for one in rows["fate"]]
+    )
     order = rows["part"].map(PARTS.index)
     return rows.assign(order=order).sort_values("order", kind="stable", ignore_index=True)[list(FACT_ROWS)]
 
 
 def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
-    """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's first."""
+    """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's
+    first.
+    """
     order = sorted(model_runs.to_dict("records"), key=lambda row: head_order(row["head"]))
     for row in order:
         base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)

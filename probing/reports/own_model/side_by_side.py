@@ -13,11 +13,26 @@ from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import MAX_ROWS, search_facts
 
-COLUMNS = ("model", "base", "n", "left_out", "value", "low", "high", "majority", "trex", "trex_low", "trex_high", "trex_n", "run_id")
+COLUMNS = (
+    "model",
+    "base",
+    "n",
+    "left_out",
+    "value",
+    "low",
+    "high",
+    "majority",
+    "trex",
+    "trex_low",
+    "trex_high",
+    "trex_n",
+    "run_id",
+)
 
 
 def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LENS) -> pd.DataFrame:
-    """P@k of the last layer of every model on a probe set, and on T-REx if it was asked that, by the same kind of heads.
+    """P@k of the last layer of every model on a probe set, and on T-REx if it was asked that, by the same kind of
+    heads.
 
     Args:
         db: the database.
@@ -26,9 +41,9 @@ def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LEN
         head: the kind of heads.
 
     Returns:
-        ``model, base``; ``n`` facts asked; ``left_out`` in words; ``value`` with its 95 % interval ``low, high``; ``majority``, the share
-        that the relation's most frequent answer has, NaN for too few facts; the same on T-REx: ``trex, trex_low, trex_high, trex_n``;
-        ``run_id``. Bases first.
+        ``model, base``; ``n`` facts asked; ``left_out`` in words; ``value`` with its 95 % interval ``low, high``;
+        ``majority``, the share that the relation's most frequent answer has, NaN for too few facts; the same on T-REx:
+        ``trex, trex_low, trex_high, trex_n``; ``run_id``. Bases first.
     """
     runs = choose(db, None, [head], [probe_set])
     if runs.empty:
@@ -45,7 +60,10 @@ def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LEN
                 "n": int(on_own["n"]),
                 "left_out": ", ".join(f"{number:,} {reason}" for reason, number in sorted(left.items())),
                 **{name: on_own[name] for name in ("value", "low", "high", "majority")},
-                **{f"trex{end}": trex.get(name) for end, name in (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))},
+                **{
+                    f"trex{end}": trex.get(name)
+                    for end, name in (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))
+                },
                 "run_id": run["run_id"],
             }
         )
@@ -69,15 +87,21 @@ def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFram
         facts: the set as it was read.
 
     Returns:
-        ``model`` (empty: none was asked), ``reason, subject, object, prompt``, one row per fact and model. A model's reason is that of its
-        run, or all of its run's if there are several.
+        ``model`` (empty: none was asked), ``reason, subject, object, prompt``, one row per fact and model. A model's
+        reason is that of its run, or all of its run's if there are several.
     """
     rows = [("", reason, fact.subject, fact.object, fact.prompt) for fact, reason in facts.dropped]
     for one in models.itertuples():
         asked = _asked(db, one.run_id)
         ours = {reason for _, reason in facts.dropped}
-        said = ", ".join(part.split(" ", 1)[1] for part in one.left_out.split(", ") if part and part.split(" ", 1)[1] not in ours)
-        rows += [(one.model, said, fact.subject, fact.object, fact.prompt) for fact in facts.facts if fact.fact_id not in asked]
+        said = ", ".join(
+            part.split(" ", 1)[1] for part in one.left_out.split(", ") if part and part.split(" ", 1)[1] not in ours
+        )
+        rows += [
+            (one.model, said, fact.subject, fact.object, fact.prompt)
+            for fact in facts.facts
+            if fact.fact_id not in asked
+        ]
     return pd.DataFrame(rows, columns=["model", "reason", "subject", "object", "prompt"])
 
 

@@ -1,8 +1,10 @@
-"""Does a claim of a paper hold for stored results? One judge for all claims that ``data/published`` states with a check.
+"""Does a claim of a paper hold for stored results? One judge for all claims that ``data/published`` states with a
+check.
 
-A comparison holds or fails if the 95 % interval of the difference of both quantities lies on one side of the margin. A claim holds if every
-comparison that it names holds, and does not hold if one fails. If none fails, and a model, a probe set or another row that it names is
-missing, or a model has not learned its task, the claim cannot be tested, and what is missing is named.
+A comparison holds or fails if the 95 % interval of the difference of both quantities lies on one side of the margin. A
+claim holds if every comparison that it names holds, and does not hold if one fails. If none fails, and a model, a probe
+set or another row that it names is missing, or a model has not learned its task, the claim cannot be tested, and what
+is missing is named.
 """
 
 import math
@@ -52,8 +54,8 @@ class Subject:
 
     Attributes:
         models: the paper's name of a model, or of its fine-tuning task -> ours; ``base`` is the pre-trained one.
-        choices: values of the reports' filters, one mapping for each way in which a comparison may be made; the first that has all of its
-            quantities is taken.
+        choices: values of the reports' filters, one mapping for each way in which a comparison may be made; the first
+            that has all of its quantities is taken.
     """
 
     models: Mapping[str, str]
@@ -95,7 +97,12 @@ def _judged(claim: Claim, quantities: "Quantities | None") -> Judged:
 
 
 def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quantities | None") -> dict[str, Any]:
-    row: dict[str, Any] = {"claim": name, "compared": in_words(comparison.of, check.depth), "missing": "", "paired": False}
+    row: dict[str, Any] = {
+        "claim": name,
+        "compared": in_words(comparison.of, check.depth),
+        "missing": "",
+        "paired": False,
+    }
     if quantities is None:
         return row | {"verdict": UNTESTED, "missing": "results"}
     try:
@@ -109,7 +116,9 @@ def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quan
 
 
 def in_words(of: Rows, depth: int, layers: int = 0) -> str:
-    """What tells a comparison from the others; layers are those of ours that were read, or the paper's if ours has no known number."""
+    """What tells a comparison from the others; layers are those of ours that were read, or the paper's if ours has no
+    known number.
+    """
 
     def said(column: str, value: object) -> str:
         if column not in _LAYERS:
@@ -143,7 +152,9 @@ def apart(first: Interval, second: Interval) -> Interval:
 
 
 def share(part: Interval, whole: Interval) -> Interval:
-    """Part divided by whole, of independent quantities, by MOVER (Donner and Zou 2012); without an interval if the whole may be 0."""
+    """Part divided by whole, of independent quantities, by MOVER (Donner and Zou 2012); without an interval if the
+    whole may be 0.
+    """
     if whole.value <= 0 or whole.low <= 0:
         return Interval(part.value / whole.value if whole.value else math.nan, math.nan, math.nan)
     product = part.value * whole.value
@@ -189,12 +200,16 @@ class Quantities:
         except Missing:
             return {}
 
-    def _compared(self, check: Check, comparison: Comparison, choice: Mapping[str, Any]) -> tuple[dict[str, Interval], Interval, bool]:
+    def _compared(
+        self, check: Check, comparison: Comparison, choice: Mapping[str, Any]
+    ) -> tuple[dict[str, Interval], Interval, bool]:
         def quantity(rows: Rows) -> Interval:
             found = self._number(check.report, check.columns, rows, check.depth, choice)
             if check.share_of is None:
                 return found
-            return share(found, self._number(check.report, check.columns, {**rows, **check.share_of}, check.depth, choice))
+            return share(
+                found, self._number(check.report, check.columns, {**rows, **check.share_of}, check.depth, choice)
+            )
 
         sides: dict[str, Interval] = {}
         missing: list[str] = []
@@ -210,21 +225,34 @@ class Quantities:
         if check.paired is not None:
             try:
                 rows = {**comparison.of, **check.paired.where}
-                return sides, self._number(check.paired.report, check.paired.columns, rows, check.depth, choice, wider), True
+                return (
+                    sides,
+                    self._number(check.paired.report, check.paired.columns, rows, check.depth, choice, wider),
+                    True,
+                )
             except Missing:
                 pass
         return sides, apart(*sides.values()), False
 
     def _number(
-        self, report: str, columns: Columns, rows: Rows, depth: int, choice: Mapping[str, Any], ends: Callable = lambda table: table
+        self,
+        report: str,
+        columns: Columns,
+        rows: Rows,
+        depth: int,
+        choice: Mapping[str, Any],
+        ends: Callable = lambda table: table,
     ) -> Interval:
         """The number of a report in the only row with these values.
 
-        Only paired differences have the wider ends: two sides with the same answers are not independent if answers are drawn again.
+        Only paired differences have the wider ends: two sides with the same answers are not independent if answers are
+        drawn again.
         """
         table = ends(self._table(report, rows, choice))
         if unknown := sorted({*rows, *columns} - set(table.columns)):
-            raise PublishedError(f"the report {report} has no column {unknown[0]!r}, expected one of {', '.join(table.columns)}")
+            raise PublishedError(
+                f"the report {report} has no column {unknown[0]!r}, expected one of {', '.join(table.columns)}"
+            )
         wanted = {column: self._model(str(value)) if column in _MODELS else value for column, value in rows.items()}
         # What tells a reader most is looked for first; layers are counted in the rows of one model.
         for column in sorted(wanted, key=lambda one: (one in _LAYERS, one not in _NAMED, one not in _MODELS)):
@@ -282,7 +310,12 @@ def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
         check, row = one.claim.check, deciding(one)
         missing = "; ".join(filter(None, one.compared["missing"])).split("; ")
         rows.append(
-            {"claim": one.claim.says, "where": one.claim.where, "verdict": one.verdict, "asks": check.asks if check else ""}
+            {
+                "claim": one.claim.says,
+                "where": one.claim.where,
+                "verdict": one.verdict,
+                "asks": check.asks if check else "",
+            }
             | {"compared": row["compared"] if row is not None else ""}
             | {side: _written(row, side) for side in _SIDES}
             | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(missing))}

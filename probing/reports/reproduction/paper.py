@@ -1,4 +1,6 @@
-"""A paper whose results are reproduced: its published numbers, our subjects and their numbers, its tables, and verdicts on its claims."""
+"""A paper whose results are reproduced: its published numbers, our subjects and their numbers, its tables, and verdicts
+on its claims.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -88,4 +90,6 @@ class Paper:
     def to_write(self, db: Database, base: str) -> dict[str, pd.DataFrame]:
         """The tables and claims that ``reproduce`` writes."""
         found = self.compare(db, base)
-        return {name: found.tables[name] for name in self.written} | {"claims": claims_frame(self.judge(db, found.ours))}
+        return {name: found.tables[name] for name in self.written} | {
+            "claims": claims_frame(self.judge(db, found.ours))
+        }

@@ -19,9 +19,17 @@ _LEARNED = " (not shown to have learned its task)"
 
 
 def tiles(judged: Sequence[Judged]) -> pd.DataFrame:
-    """``TILE``, one row per claim in the order of the paper; the verdict is ``holds``, ``does not hold`` or ``OPEN``."""
+    """``TILE``, one row per claim in the order of the paper; the verdict is ``holds``, ``does not hold`` or
+    ``OPEN``.
+    """
     rows = [
-        (_title(one.claim), one.claim.printed or _DRAWN, _here(one), one.verdict if one.verdict in (HOLDS, FAILS) else OPEN, _reason(one))
+        (
+            _title(one.claim),
+            one.claim.printed or _DRAWN,
+            _here(one),
+            one.verdict if one.verdict in (HOLDS, FAILS) else OPEN,
+            _reason(one),
+        )
         for one in judged
     ]
     return pd.DataFrame(rows, columns=list(TILE))
@@ -46,7 +54,12 @@ def with_comparisons(judged: Sequence[Judged]) -> pd.DataFrame:
 
 def _title(claim: Claim) -> str:
     """The name of a claim, with the capitals that names of models and tasks have."""
-    words = claim.name.replace("albert", "ALBERT").replace("roberta", "RoBERTa").replace("cola ", "CoLA ").replace("rte ", "RTE ")
+    words = (
+        claim.name.replace("albert", "ALBERT")
+        .replace("roberta", "RoBERTa")
+        .replace("cola ", "CoLA ")
+        .replace("rte ", "RTE ")
+    )
     words = words.replace("sst-2", "SST-2").replace("squad ", "SQuAD ").replace("squad-", "SQuAD-")
     return words[:1].upper() + words[1:]
 
@@ -91,7 +104,8 @@ def _reason(one: Judged) -> str:
 def missing(one: Judged) -> str:
     """What the comparisons of a claim name and the results do not have.
 
-    Numbers of a model that did not learn its task, and of sentences that stand for those of the paper, may be stored all the same.
+    Numbers of a model that did not learn its task, and of sentences that stand for those of the paper, may be stored
+    all the same.
     """
     parts = list(dict.fromkeys("; ".join(filter(None, one.compared["missing"])).split("; ")))
     unlearned = [part.removesuffix(_LEARNED) for part in parts if part.endswith(_LEARNED)]

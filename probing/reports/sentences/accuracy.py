@@ -12,13 +12,54 @@ from probing.store.database import Database
 from probing.store.sentences import queries
 
 COLUMNS = (
-    "model", "base", "objective", "task", "protocol", "pooling", "layer", "reading", "portion", "c", "accuracy", "low", "high", "right",
-    "n_train", "dev_right", "n_test", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds", "above_majority",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "task",
+    "protocol",
+    "pooling",
+    "layer",
+    "reading",
+    "portion",
+    "c",
+    "accuracy",
+    "low",
+    "high",
+    "right",
+    "n_train",
+    "dev_right",
+    "n_test",
+    "majority",
+    "surface",
+    "code_length",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "above_majority",
+)
 CURVE = (
-    "model", "base", "objective", "task", "pooling", "layer", "portion", "n_train", "accuracy", "low", "high", "right", "n_test",
-    "dev_right", "base_accuracy", "majority", "surface", "code_length", "seed_low", "seed_high", "seeds",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    "portion",
+    "n_train",
+    "accuracy",
+    "low",
+    "high",
+    "right",
+    "n_test",
+    "dev_right",
+    "base_accuracy",
+    "majority",
+    "surface",
+    "code_length",
+    "seed_low",
+    "seed_high",
+    "seeds",
+)
 _KEYS = ("task", *CELL)
 
 
@@ -39,16 +80,21 @@ def accuracies(
         protocol: of ``core.sentences.example.PROTOCOLS``.
 
     Returns:
-        model, base, objective, task, protocol, pooling, layer, reading, portion, c, accuracy, low, high (Wilson's 95 % interval), right,
-        n_train (of this portion), dev_right (development sentences that are right), n_test; majority and surface (accuracies of the
-        most frequent training label and of a probe on surface features); code_length (bits); seed_low, seed_high, seeds (smallest and
-        largest accuracy of models that differ only in their seed, and their number); above_majority (whether significantly above majority).
+        model, base, objective, task, protocol, pooling, layer, reading, portion, c, accuracy, low, high (Wilson's 95 %
+        interval), right, n_train (of this portion), dev_right (development sentences that are right), n_test; majority
+        and surface (accuracies of the most frequent training label and of a probe on surface features); code_length
+        (bits); seed_low, seed_high, seeds (smallest and largest accuracy of models that differ only in their seed, and
+        their number); above_majority (whether significantly above majority).
     """
     found = stored(db, protocol)
     table = found.named(queries.scores(db, found.run_ids))
-    table = only(table, task=tasks, reading=readings or READINGS, portion=portions).merge(tasks_of(db, protocol), on="task")
+    table = only(table, task=tasks, reading=readings or READINGS, portion=portions).merge(
+        tasks_of(db, protocol), on="task"
+    )
     counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
-    shares = pd.DataFrame([numbers.accuracy(*one) for one in counts], columns=["accuracy", "low", "high"], index=table.index)
+    shares = pd.DataFrame(
+        [numbers.accuracy(*one) for one in counts], columns=["accuracy", "low", "high"], index=table.index
+    )
     above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
     table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))
     table = found.relatives.listed(found.relatives.with_spread(table, _KEYS, "accuracy"), models)
@@ -66,9 +112,9 @@ def learning_curve(
         models, tasks, protocol: as ``accuracies``.
 
     Returns:
-        model, base, objective, task, pooling, layer, portion (1: all training sentences, 4: a quarter), n_train, accuracy, low, high,
-        right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty for a base), majority, surface, code_length,
-        seed_low, seed_high, seeds.
+        model, base, objective, task, pooling, layer, portion (1: all training sentences, 4: a quarter), n_train,
+        accuracy, low, high, right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty for a
+        base), majority, surface, code_length, seed_low, seed_high, seeds.
     """
     keys = ["task", "pooling", "layer", "portion"]
     every = accuracies(db, None, tasks, protocol, portions=None)

@@ -14,19 +14,59 @@ from probing.store.database import Database
 from probing.store.sentences import queries
 
 COLUMNS = (
-    "model", "base", "objective", "task", "pooling", "layer", "base_accuracy", "accuracy", "change", "low", "high", "only_base",
-    "only_tuned", "n_test", "p", "q", "family", "mean_change", "mean_p", "mean_q", "control_change", "control_spread", "seed_low",
-    "seed_high", "seeds", "seed_range", "inside_control", "within_seeds",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    "base_accuracy",
+    "accuracy",
+    "change",
+    "low",
+    "high",
+    "only_base",
+    "only_tuned",
+    "n_test",
+    "p",
+    "q",
+    "family",
+    "mean_change",
+    "mean_p",
+    "mean_q",
+    "control_change",
+    "control_spread",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "seed_range",
+    "inside_control",
+    "within_seeds",
+)
 GROUPS = (
-    "model", "base", "objective", "task", "pooling", "group", "first_layer", "last_layer", "layers", "mean_change", "significant",
-    "control_change", "seed_low", "seed_high", "seeds",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "task",
+    "pooling",
+    "group",
+    "first_layer",
+    "last_layer",
+    "layers",
+    "mean_change",
+    "significant",
+    "control_change",
+    "seed_low",
+    "seed_high",
+    "seeds",
+)
 TURNED = ("place", "example", "gold", "base_said", "tuned_said", "turned", "text", "pair")
 _KEYS = ("task", "pooling", "layer")
 
 
-def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS) -> pd.DataFrame:
+def changes(
+    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
+) -> pd.DataFrame:
     """Accuracy of fine-tuned models' own probes minus that of their base's, on the same test sentences.
 
     Args:
@@ -36,14 +76,16 @@ def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[s
         protocol: of ``core.sentences.example.PROTOCOLS``.
 
     Returns:
-        model, base, objective, task, pooling, layer, base_accuracy, accuracy, change with low and high (Newcombe's 95 % interval of a
-        paired difference), only_base and only_tuned (sentences that only one of the two has right), n_test, p (exact McNemar), q (Benjamini
-        and Hochberg over the ``family`` of the model's layers x poolings x tasks); mean_change, mean_p, mean_q (against the base's
-        mean-pooled probe at the layer); control_change (the control's for the same probe; empty if there is none), control_spread (of the
-        control and its seeds over the layers of the task and pooling, ``spread_about_zero``), seed_low, seed_high and seeds (change of
-        models that differ only in their seed), seed_range (largest difference between seeds of one model of this base in this cell; empty
-        if no model has several); inside_control (the change is no larger than the control's, within that of its seeds, or no larger than
-        control_spread), within_seeds (only one seed is known, and the change is no larger than seed_range).
+        model, base, objective, task, pooling, layer, base_accuracy, accuracy, change with low and high (Newcombe's 95 %
+        interval of a paired difference), only_base and only_tuned (sentences that only one of the two has right),
+        n_test, p (exact McNemar), q (Benjamini and Hochberg over the ``family`` of the model's layers x poolings x
+        tasks); mean_change, mean_p, mean_q (against the base's mean-pooled probe at the layer); control_change (the
+        control's for the same probe; empty if there is none), control_spread (of the control and its seeds over the
+        layers of the task and pooling, ``spread_about_zero``), seed_low, seed_high and seeds (change of models that
+        differ only in their seed), seed_range (largest difference between seeds of one model of this base in this cell;
+        empty if no model has several); inside_control (the change is no larger than the control's, within that of its
+        seeds, or no larger than control_spread), within_seeds (only one seed is known, and the change is no larger than
+        seed_range).
     """
     found = stored(db, protocol)
     table = _all_changes(db, found)
@@ -60,8 +102,8 @@ def group_means(
         models, tasks, protocol: as ``changes``.
 
     Returns:
-        model, base, objective, task, pooling, group (lower, upper), first_layer, last_layer, layers (number), mean_change, significant
-        (number of layers with q of at most 5 %), control_change, seed_low, seed_high, seeds.
+        model, base, objective, task, pooling, group (lower, upper), first_layer, last_layer, layers (number),
+        mean_change, significant (number of layers with q of at most 5 %), control_change, seed_low, seed_high, seeds.
     """
     found = stored(db, protocol)
     table = _all_changes(db, found)
@@ -74,19 +116,24 @@ def group_means(
         | {"mean_change": numbers.group_mean(rows["change"].tolist()), "significant": int((rows["q"] <= LEVEL).sum())}
         for key, rows in table.groupby([*NAMES, *keys], sort=False)
     ]
-    means = pd.DataFrame(made, columns=[name for name in GROUPS if name not in ("control_change", "seed_low", "seed_high", "seeds")])
+    means = pd.DataFrame(
+        made, columns=[name for name in GROUPS if name not in ("control_change", "seed_low", "seed_high", "seeds")]
+    )
     means = found.relatives.with_spread(means.astype({"mean_change": "float64"}), keys, "mean_change")
     means = found.relatives.with_control(means, keys, {"mean_change": "control_change"})
     means = only(found.relatives.listed(means, models), task=tasks)
     return means.sort_values(["model", "task", "pooling", "first_layer"], ignore_index=True)[list(GROUPS)]
 
 
-def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: int, protocol: str = OURS) -> pd.DataFrame:
-    """The test sentences that turned right or wrong: only one of the own probes of a fine-tuned model and of its base has them right.
+def turned_sentences(
+    db: Database, model: str, task: str, pooling: str, layer: int, protocol: str = OURS
+) -> pd.DataFrame:
+    """The test sentences that turned right or wrong: only one of the own probes of a fine-tuned model and of its base
+    has them right.
 
     Returns:
-        place, example (its hash), gold, base_said, tuned_said, turned (right or wrong), text and pair (empty if the licence forbids
-        them). No rows if predictions for single sentences are not stored for both.
+        place, example (its hash), gold, base_said, tuned_said, turned (right or wrong), text and pair (empty if the
+        licence forbids them). No rows if predictions for single sentences are not stored for both.
     """
     runs = stored(db, protocol).runs
     runs = runs[runs["task"] == task].set_index("model")
@@ -94,7 +141,9 @@ def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: i
     if not base or base not in runs.index:
         return pd.DataFrame(columns=list(TURNED))
     said = [queries.answers(db, str(runs.at[one, "run_id"]), pooling, layer) for one in (base, model)]
-    both = said[0].rename(columns={"said": "base_said"}).merge(said[1].rename(columns={"said": "tuned_said"}), on="place")
+    both = (
+        said[0].rename(columns={"said": "base_said"}).merge(said[1].rename(columns={"said": "tuned_said"}), on="place")
+    )
     table = queries.examples(db, task, protocol).merge(both, on="place")
     base_right, tuned_right = table["base_said"] == table["gold"], table["tuned_said"] == table["gold"]
     table["turned"] = np.where(tuned_right, "right", "wrong")
@@ -105,7 +154,9 @@ def _all_changes(db: Database, found: StoredRuns) -> pd.DataFrame:
     """``changes`` of all fine-tuned models on all tasks."""
     pairs = own_pairs(found.named(queries.pairs(db, found.run_ids)))
     table = pairs[pairs["pooling"] == pairs["with_pooling"]].reset_index(drop=True)
-    against_mean = _tested(pairs[pairs["with_pooling"] == MEAN], "mean_")[["run_id", "pooling", "layer", "mean_change", "mean_p"]]
+    against_mean = _tested(pairs[pairs["with_pooling"] == MEAN], "mean_")[
+        ["run_id", "pooling", "layer", "mean_change", "mean_p"]
+    ]
     table = _tested(table).merge(against_mean, on=["run_id", "pooling", "layer"], how="left")
     for p, q in (("p", "q"), ("mean_p", "mean_q")):
         table[q] = table.groupby("model")[p].transform(numbers.family_q)

@@ -1,4 +1,6 @@
-"""Two probes on the same test sentences: the counts that a run stores, else from the stored predictions of both models."""
+"""Two probes on the same test sentences: the counts that a run stores, else from the stored predictions of both
+models.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -32,7 +34,9 @@ def counts_of_runs(
     for row in queries.pairs(db, list(wanted)).to_dict("records"):
         if row["with_model"] == base_of[row["run_id"]]:
             found[row["run_id"]][cell_of(row), cell_of(row, "with_")] = counted(row)
-    missing = {run: lacking for run, pairs in wanted.items() if run in bases and (lacking := set(pairs) - set(found[run]))}
+    missing = {
+        run: lacking for run, pairs in wanted.items() if run in bases and (lacking := set(pairs) - set(found[run]))
+    }
     readings = {OWN, *(this.reading for pairs in missing.values() for this, _ in pairs)}
     right = right_sentences(db, [*missing, *{bases[run] for run in missing}], readings)
     for run, lacking in missing.items():
@@ -43,8 +47,12 @@ def counts_of_runs(
     return found
 
 
-def right_sentences(db: Database, run_ids: Sequence[str], readings: Collection[str]) -> dict[tuple[str, Cell], np.ndarray]:
-    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence; of stored predictions."""
+def right_sentences(
+    db: Database, run_ids: Sequence[str], readings: Collection[str]
+) -> dict[tuple[str, Cell], np.ndarray]:
+    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence; of
+    stored predictions.
+    """
     rows = queries.right_sentences(db, run_ids, [*readings]).to_dict("records") if run_ids else []
     return {(row["run_id"], cell_of(row)): np.array(row["right"], dtype=np.float64) for row in rows}
 

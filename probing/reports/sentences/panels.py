@@ -1,4 +1,6 @@
-"""The panels of sentence probes, for pages and notebooks: the tasks in order, and the models that are shown by default."""
+"""The panels of sentence probes, for pages and notebooks: the tasks in order, and the models that are shown by
+default.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,12 +47,16 @@ class SentencePanels:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The best probe of the first model for each task, the one farthest above its baselines first; see ``best_read``."""
+        """The best probe of the first model for each task, the one farthest above its baselines first; see
+        ``best_read``.
+        """
         every = self.accuracies
         return best_read(every[every["model"] == self.models[0]]).sort_values("beyond", ascending=False, kind="stable")
 
     def panels(self) -> Panel:
-        """Accuracy by layer, one panel per task; first those that the first model's probes read best beyond the baselines."""
+        """Accuracy by layer, one panel per task; first those that the first model's probes read best beyond the
+        baselines.
+        """
         ordered = [*self.best["task"], *(task for task in self.tasks if task not in set(self.best["task"]))]
         return Panel(in_panel_order(self.accuracies, self.models, ordered), {"titles": self.tasks, "best": self.best})
 
@@ -61,7 +67,9 @@ class SentencePanels:
     def fates(self, model: str) -> Panel:
         """Fates of the properties of a fine-tuned model's base, by task and pooling."""
         shares = self.read(where_gone_shares, models=(model,), protocol=self.protocol, by=("task", "pooling"))
-        return Panel(shares[shares["task"].isin(self.tasks) & shares["pooling"].isin(self.poolings)], {"titles": self.tasks})
+        return Panel(
+            shares[shares["task"].isin(self.tasks) & shares["pooling"].isin(self.poolings)], {"titles": self.tasks}
+        )
 
     @cached_property
     def every_curve(self) -> pd.DataFrame:
@@ -139,10 +147,13 @@ def curve_rows(table: pd.DataFrame, models: Sequence[str], layer: int | None = N
     Args:
         table: learning curves of one task.
         models: names in the order of lines.
-        layer: None takes the layer whose probe on all training sentences is best on dev; the lowest of equally good ones.
+        layer: None takes the layer whose probe on all training sentences is best on dev; the lowest of equally good
+            ones.
     """
     cell = ["model", "pooling", "layer"]
     best = best_probes(table[table["portion"] == 1], ("model", "pooling"))[cell]
     points = table[table["layer"] == layer] if layer is not None else table.merge(best, on=cell)
     places = list(models).index
-    return points.sort_values(["model", "pooling", "n_train"], key=lambda one: one.map(places) if one.name == "model" else one)
+    return points.sort_values(
+        ["model", "pooling", "n_train"], key=lambda one: one.map(places) if one.name == "model" else one
+    )

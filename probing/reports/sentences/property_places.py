@@ -20,14 +20,34 @@ from probing.store.sentences import queries
 #: Accuracies of the fine-tuned model.
 _TUNED = ("frozen", "own", "mlp", "mean", "best")
 COLUMNS = (
-    "model", "base", "objective", "task", "pooling", "layer", "fate", "undecided", "needed", "counted", "why", "base_accuracy",
-    *_TUNED, "best_layer", "majority", "n_test",
-)  # fmt: skip
+    "model",
+    "base",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    "fate",
+    "undecided",
+    "needed",
+    "counted",
+    "why",
+    "base_accuracy",
+    *_TUNED,
+    "best_layer",
+    "majority",
+    "n_test",
+)
 #: Reasons why a cell has no fate.
-NO_PREDICTIONS, NOT_TRAINED, BELOW = "no predictions stored", "a probe was not trained", "the base is not above its majority"
+NO_PREDICTIONS, NOT_TRAINED, BELOW = (
+    "no predictions stored",
+    "a probe was not trained",
+    "the base is not above its majority",
+)
 
 
-def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str = OURS, tasks: Sequence[str] | None = None) -> pd.DataFrame:
+def where_gone(
+    db: Database, models: Sequence[str] | None = None, protocol: str = OURS, tasks: Sequence[str] | None = None
+) -> pd.DataFrame:
     """The fate of every cell of fine-tuned models, with the deciding accuracies (``core.sentences.fates``).
 
     Counts that a run does not store come from its predictions for single sentences. A run
@@ -40,10 +60,11 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
         tasks: names to keep; None keeps all.
 
     Returns:
-        model, base, objective, task, pooling, layer; fate (empty without one); if it cannot be decided, undecided (the step that needs most
-        test sentences) and needed (their number); counted (whether the base's probe is significantly above its majority); why (reason if
-        there is no fate); base_accuracy; accuracies on the fine-tuned model: frozen (the base's probe), own, mlp (MLP probe, or the own one
-        if it is as good on dev), mean (own with mean-pooling), best (own at its best layer, chosen on dev); best_layer, majority, n_test.
+        model, base, objective, task, pooling, layer; fate (empty without one); if it cannot be decided, undecided (the
+        step that needs most test sentences) and needed (their number); counted (whether the base's probe is
+        significantly above its majority); why (reason if there is no fate); base_accuracy; accuracies on the fine-tuned
+        model: frozen (the base's probe), own, mlp (MLP probe, or the own one if it is as good on dev), mean (own with
+        mean-pooling), best (own at its best layer, chosen on dev); best_layer, majority, n_test.
     """
     found = stored(db, protocol)
     tuned = only(found.relatives.listed(found.runs[found.runs["base"] != ""], models), task=tasks)
@@ -59,7 +80,9 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
     return in_order(pd.DataFrame(rows, columns=list(COLUMNS)), COLUMNS).astype(_TYPES)
 
 
-def where_gone_shares(db: Database, models: Sequence[str] | None = None, protocol: str = OURS, by: Sequence[str] = ()) -> pd.DataFrame:
+def where_gone_shares(
+    db: Database, models: Sequence[str] | None = None, protocol: str = OURS, by: Sequence[str] = ()
+) -> pd.DataFrame:
     """Every fate's share of the cells that count and have one.
 
     Args:
@@ -68,8 +91,8 @@ def where_gone_shares(db: Database, models: Sequence[str] | None = None, protoco
         by: further columns to group by: ``task``, ``pooling``.
 
     Returns:
-        model, base, objective, the columns of ``by``, fate, cells (with this fate), of (all that have one), share. Shares of one model sum
-        to 1; a model without such a cell has no row.
+        model, base, objective, the columns of ``by``, fate, cells (with this fate), of (all that have one), share.
+        Shares of one model sum to 1; a model without such a cell has no row.
     """
     table = where_gone(db, models, protocol)
     keys = [*NAMES, *by]
@@ -144,7 +167,8 @@ def _probes(db: Database, tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
 def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, Any]]:
     """The rows of a run, without names."""
     steps = {cell: found for cell, found in probes.steps.items() if (cell, cell) in counts}
-    # Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing from every share.
+    # Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing
+    # from every share.
     complete = all((this, cell) in counts for cell, found in steps.items() for this in found.values())
     trained = all(this in probes.right for found in steps.values() for this in found.values())
     lacking = "" if complete else NO_PREDICTIONS if trained else NOT_TRAINED

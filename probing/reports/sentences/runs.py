@@ -25,7 +25,9 @@ def stored(db: Database, protocol: str) -> StoredRuns:
     """One run of a protocol per model and task."""
     runs = named(queries.sentence_runs(db))
     of_protocol = runs[runs["protocol"] == protocol]
-    whole = whole_runs(of_protocol, ["model", "task", "protocol"], [_has(run) for run in of_protocol.to_dict("records")])
+    whole = whole_runs(
+        of_protocol, ["model", "task", "protocol"], [_has(run) for run in of_protocol.to_dict("records")]
+    )
     return StoredRuns(whole, relatives(runs), ("task", "protocol"))
 
 
@@ -65,12 +67,15 @@ def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The columns, sorted by model, task, pooling, layer, reading and portion."""
     by = [name for name in ("model", "task", "protocol", *CELL) if name in table]
     key = {"reading": lambda one: one.map(READINGS.index)}
-    ordered = table.sort_values(by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True)
+    ordered = table.sort_values(
+        by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True
+    )
     return ordered[list(columns)]
 
 
 def base_runs(tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, str]:
-    """Run id of a fine-tuned model -> that of its base on the same task and the same test sentences; no item where there is none.
+    """Run id of a fine-tuned model -> that of its base on the same task and the same test sentences; no item where
+    there is none.
 
     A base that was tested on more sentences was also trained on others.
 
@@ -80,12 +85,19 @@ def base_runs(tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, str]:
     """
     run_of = {(row.model, row.task): row for row in runs.itertuples()}
     pairs = ((str(row.run_id), run_of.get((row.base, row.task)), row.n_test) for row in tuned.itertuples())
-    return {run_id: str(base.run_id) for run_id, base, sentences in pairs if base is not None and base.n_test == sentences}
+    return {
+        run_id: str(base.run_id) for run_id, base, sentences in pairs if base is not None and base.n_test == sentences
+    }
 
 
 def own_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs of own probes on all training sentences whose second is the base's at the same layer."""
-    both = (pairs["reading"] == OWN) & (pairs["with_reading"] == OWN) & (pairs["portion"] == 1) & (pairs["with_portion"] == 1)
+    both = (
+        (pairs["reading"] == OWN)
+        & (pairs["with_reading"] == OWN)
+        & (pairs["portion"] == 1)
+        & (pairs["with_portion"] == 1)
+    )
     return pairs[both & (pairs["with_model"] == pairs["base"]) & (pairs["layer"] == pairs["with_layer"])]
 
 
@@ -96,7 +108,12 @@ def counted(row: Mapping[str, int]) -> PairedCounts:
 
 def cell_of(row: Mapping, prefix: str = "") -> Cell:
     """The probe in a row's columns with a prefix."""
-    return Cell(str(row[f"{prefix}pooling"]), int(row[f"{prefix}layer"]), str(row[f"{prefix}reading"]), int(row[f"{prefix}portion"]))
+    return Cell(
+        str(row[f"{prefix}pooling"]),
+        int(row[f"{prefix}layer"]),
+        str(row[f"{prefix}reading"]),
+        int(row[f"{prefix}portion"]),
+    )
 
 
 def share(hits: int, n: int) -> float:

@@ -23,7 +23,10 @@ def values(db: Database, run_ids: Sequence[str], heads: bool = False) -> pd.Data
 
 def perplexity(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """Sums of cross-entropy with the columns of ``perplexity``."""
-    return db.query(f"SELECT * FROM perplexity s {_OF_RUNS} ORDER BY s.run_id, s.replaced, s.n, s.embeddings", {"run_ids": list(run_ids)})
+    return db.query(
+        f"SELECT * FROM perplexity s {_OF_RUNS} ORDER BY s.run_id, s.replaced, s.n, s.embeddings",
+        {"run_ids": list(run_ids)},
+    )
 
 
 def epochs(db: Database) -> pd.DataFrame:

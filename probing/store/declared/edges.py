@@ -25,12 +25,16 @@ EDGES = Kind(
     line="edges {task:<18} {kind} probes, {encoder} encoder, {labels} labels, seed {seed}",
     card=Card(
         title="Edge probing of every layer of {name}",
-        about="Probes predict labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives and negatives by "
-        "layer and label, mixing weights, code lengths, and the predictions for single targets where they are stored.",
+        about=(
+            "Probes predict labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives"
+            " and negatives by layer and label, mixing weights, code lengths, and the predictions for single targets"
+            " where they are stored."
+        ),
         tags=("edge-probing",),
         first=("edge_scores",),
         of_runs=" of `edge_runs`.",
-        columns={"task": "task", "probes": "kind"} | {name: name for name in ("encoder", "labels", "seed", "layers", "width")},
+        columns={"task": "task", "probes": "kind"}
+        | {name: name for name in ("encoder", "labels", "seed", "layers", "width")},
         named="Sentences whose words may not be published are named by the sha256 of their text.",
     ),
 )

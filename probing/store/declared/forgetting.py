@@ -9,8 +9,11 @@ from probing.store.tables import forgetting as tables
 
 _CARD = Card(
     title="Facts that {name} lost, and how they come back",
-    about="Every fact that the base knows and the fine-tuned model does not was asked for by several ways; a row has the ways by which one "
-    "of them comes back. Shares and excesses have wrong answers and never-known facts for comparison.",
+    about=(
+        "Every fact that the base knows and the fine-tuned model does not was asked for by several ways; a row has the"
+        " ways by which one of them comes back. Shares and excesses have wrong answers and never-known facts for"
+        " comparison."
+    ),
     tags=("fine-tuning", "factual-knowledge"),
     first=("forgetting_facts",),
     of_runs=" of `forgetting_runs`. Facts are named by the hash of their text.",

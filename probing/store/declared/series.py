@@ -16,8 +16,10 @@ SERIES = Kind(
     about=tables.__doc__,
     card=Card(
         title="Facts that the trainings of {name} lost, state by state",
-        about="States of a training were asked for the same facts at every layer: which are kept, lost, returned and gained since the "
-        "first state, the model before the training.",
+        about=(
+            "States of a training were asked for the same facts at every layer: which are kept, lost, returned and"
+            " gained since the first state, the model before the training."
+        ),
         tags=("fine-tuning", "factual-knowledge"),
         first=("series_counts",),
         of_runs=" of `series_runs`. Facts are named by the hash of their text.",

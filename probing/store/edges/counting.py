@@ -12,15 +12,17 @@ from probing.store.parquet import as_stored
 from probing.store.rules.asking import in_memory
 
 COUNTS = ("edge_sentence_counts", "edge_traces")
-#: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the span was seen.
-#: ``unknown_gold`` labels, which no probe can predict, count as missed.
+#: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the
+#: span was seen. ``unknown_gold`` labels, which no probe can predict, count as missed.
 _SENTENCES = """
 WITH counted AS (
     SELECT task, list(label) AS labels, list(label) FILTER (NOT counts) AS others FROM edge_labels GROUP BY task
 ), said AS (
     SELECT p.run_id, p.part, t.sentence, t.seen, p.layer, t.unknown_gold,
-        CASE WHEN c.others IS NULL THEN p.predicted ELSE list_filter(p.predicted, lambda x: NOT list_contains(c.others, x)) END AS answer,
-        CASE WHEN c.others IS NULL THEN t.gold ELSE list_filter(t.gold, lambda x: NOT list_contains(c.others, x)) END AS gold
+        CASE WHEN c.others IS NULL THEN p.predicted ELSE list_filter(p.predicted, lambda x: NOT list_contains(c.others,
+            x)) END AS answer,
+        CASE WHEN c.others IS NULL THEN t.gold ELSE list_filter(t.gold, lambda x: NOT list_contains(c.others, x)) END
+            AS gold
     FROM edge_predictions p
     JOIN edge_runs r ON r.run_id = p.run_id
     JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
@@ -42,7 +44,8 @@ WHERE p.part = ? ORDER BY p.target, p.layer
 
 
 def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """``edge_sentence_counts`` and ``edge_traces`` of a run whose predictions are stored; a table without rows is left out.
+    """``edge_sentence_counts`` and ``edge_traces`` of a run whose predictions are stored; a table without rows is left
+    out.
 
     Args:
         tables: the run's row and predictions; targets and labels, which may be those of other tasks, too.
@@ -60,7 +63,9 @@ def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def _is_yes_or_no(rows: pa.Table) -> bool:
-    """Whether probabilities are stored as 0 or 1 only, as in shipped runs that are kept for their counts: they have no trace."""
+    """Whether probabilities are stored as 0 or 1 only, as in shipped runs that are kept for their counts: they have no
+    trace.
+    """
     values = pa.concat_arrays(
         [
             pc.list_flatten(rows.column("p_gold").combine_chunks()).cast(pa.uint32()),
@@ -74,7 +79,9 @@ def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
     """One row per target, from its predictions by target and layer."""
     targets = pc.unique(rows.column("target"))
     shape = (len(targets), -1)
-    top, right, wrong, total = (rows.column(name).to_numpy().reshape(shape) for name in ("top", "right", "p_wrong", "p_sum"))
+    top, right, wrong, total = (
+        rows.column(name).to_numpy().reshape(shape) for name in ("top", "right", "p_wrong", "p_sum")
+    )
     traces = Traces(normalised(wrong, total), _best_gold(rows, total))
     settled = settled_layer(right)
     return pa.table(
@@ -92,7 +99,8 @@ def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
 def _best_gold(rows: pa.Table, total: NDArray) -> NDArray[np.float64]:
     """(targets,) as ``Traces.best_gold``, from rows by target and layer; ``total`` is (targets, layers).
 
-    A target has as many gold labels at every layer. The array is as long as all their lists together, however long the longest is.
+    A target has as many gold labels at every layer. The array is as long as all their lists together, however long the
+    longest is.
     """
     targets, layers = total.shape
     gold = rows.column("p_gold").combine_chunks()

@@ -1,7 +1,8 @@
-"""Stored results of edge probing: runs, counts of predictions, mixing weights and code lengths. Every result is a count or a sum.
+"""Stored results of edge probing: runs, counts of predictions, mixing weights and code lengths. Every result is a count
+or a sum.
 
-``unseen`` keeps only targets whose span text (of both spans, if there are two) does not occur in training. Counts are those of the
-labels that F1 counts, unless they are by label.
+``unseen`` keeps only targets whose span text (of both spans, if there are two) does not occur in training. Counts are
+those of the labels that F1 counts, unless they are by label.
 """
 
 from collections.abc import Sequence
@@ -12,18 +13,20 @@ from probing.core.edges.tasks import EDGE_TASKS
 from probing.store.database import Database, remembered
 
 _OF_RUNS = (
-    "s.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND ($part::VARCHAR IS NULL OR s.part = $part) AND NOT (s.seen AND $unseen) "
-    "AND (s.seen OR NOT $seen)"
+    "s.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND ($part::VARCHAR IS NULL OR s.part = $part) AND NOT (s.seen"
+    " AND $unseen) AND (s.seen OR NOT $seen)"
 )
 _COUNTED = """
-    FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id LEFT JOIN edge_labels l ON l.task = r.task AND l.label = s.label
+    FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id LEFT JOIN edge_labels l ON l.task = r.task AND l.label =
+        s.label
 """
 _SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "fp", "fn"))
 
 
 @remembered
 def edge_runs(db: Database) -> pd.DataFrame:
-    """All complete runs of edge probing with the columns of their files and of their provenance, by model, task, encoder, kind and seed.
+    """All complete runs of edge probing with the columns of their files and of their provenance, by model, task,
+    encoder, kind and seed.
 
     ``traced`` states whether predictions for single targets are stored.
     """
@@ -60,7 +63,9 @@ def by_task(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     )
 
 
-def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False, seen: bool = False) -> pd.DataFrame:
+def score_counts(
+    db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False, seen: bool = False
+) -> pd.DataFrame:
     """Counts by run, part and layer: run_id, part, layer, tp, fp, fn, targets (how many were probed).
 
     ``seen`` keeps only targets whose span text occurs in training.
@@ -107,8 +112,10 @@ def majority_by_label(db: Database, task: str, part: str, unseen: bool = False) 
     """Counts of predicting the majority label for every target: label (its name), tp, fp, fn."""
     return db.query(
         f"""
-        SELECT l.name AS label, {_SUMS} FROM edge_baselines s JOIN edge_labels l ON l.task = s.task AND l.label = s.label
-        WHERE s.baseline = 'majority' AND s.task = $task AND s.part = $part AND NOT (s.seen AND $unseen) GROUP BY l.name ORDER BY l.name
+        SELECT l.name AS label, {_SUMS} FROM edge_baselines s JOIN edge_labels l ON l.task = s.task AND l.label =
+            s.label
+        WHERE s.baseline = 'majority' AND s.task = $task AND s.part = $part AND NOT (s.seen AND $unseen) GROUP BY
+            l.name ORDER BY l.name
         """,
         {"task": task, "part": part, "unseen": unseen},
     )
@@ -121,15 +128,18 @@ def top_counts(db: Database, run_ids: Sequence[str], part: str | None = None, un
     """
     return db.query(
         f"""
-        WITH others AS (SELECT task, list(label) FILTER (NOT counts) AS labels FROM edge_labels GROUP BY task), said AS (
+        WITH others AS (SELECT task, list(label) FILTER (NOT counts) AS labels FROM edge_labels GROUP BY task), said AS
+            (
             SELECT p.run_id, p.part, p.layer, NOT coalesce(list_contains(o.labels, p.top), false) AS counted,
                 list_contains(s.gold, p.top) AS hit,
                 s.unknown_gold + len(s.gold) - len(list_intersect(s.gold, coalesce(o.labels, []))) AS gold
             FROM edge_predictions p JOIN edge_runs r ON r.run_id = p.run_id
-            JOIN edge_targets s ON s.task = r.task AND s.part = p.part AND s.target = p.target JOIN others o ON o.task = r.task
+            JOIN edge_targets s ON s.task = r.task AND s.part = p.part AND s.target = p.target JOIN others o ON o.task
+                = r.task
             WHERE {_OF_RUNS.replace("s.run_id", "p.run_id")}
         )
-        SELECT run_id, part, layer, count(*) FILTER (counted AND hit) AS tp, count(*) FILTER (counted AND NOT hit) AS fp,
+        SELECT run_id, part, layer, count(*) FILTER (counted AND hit) AS tp, count(*) FILTER (counted AND NOT hit) AS
+            fp,
             CAST(sum(gold) AS BIGINT) - count(*) FILTER (counted AND hit) AS fn
         FROM said GROUP BY ALL ORDER BY run_id, part, layer
         """,
@@ -138,10 +148,13 @@ def top_counts(db: Database, run_ids: Sequence[str], part: str | None = None, un
 
 
 def mix(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """The mix of each run's probe on all layers: run_id, layer (0..L), weight, gamma, norm (mean norm of the layer's states)."""
+    """The mix of each run's probe on all layers: run_id, layer (0..L), weight, gamma, norm (mean norm of the layer's
+    states).
+    """
     return db.query(
         """
-        SELECT m.run_id, m.of_layer AS layer, m.weight, m.gamma, m.norm FROM edge_mix m JOIN edge_runs r ON r.run_id = m.run_id
+        SELECT m.run_id, m.of_layer AS layer, m.weight, m.gamma, m.norm FROM edge_mix m JOIN edge_runs r ON r.run_id =
+            m.run_id
         WHERE m.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND m.layer = r.layers - 1 ORDER BY m.run_id, m.of_layer
         """,
         {"run_ids": list(run_ids)},
@@ -154,7 +167,8 @@ def codes(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
         """
         SELECT run_id, layer, CAST(sum(targets) AS BIGINT) AS targets, sum(bits ORDER BY portion) AS bits,
             sum(uniform ORDER BY portion) AS uniform
-        FROM edge_codes WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY run_id, layer ORDER BY run_id, layer
+        FROM edge_codes WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY run_id, layer ORDER BY run_id,
+            layer
         """,
         {"run_ids": list(run_ids)},
     )
@@ -173,9 +187,11 @@ _TEXT = "CAST('0x' || left(text_sha256, 16) AS UBIGINT)"
 
 
 def sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
-    """Counts by sentence, for runs whose predictions are stored: run (its place among the ids), text, layer, tp, fp, fn.
+    """Counts by sentence, for runs whose predictions are stored: run (its place among the ids), text, layer, tp, fp,
+    fn.
 
-    ``text`` is a number made from the hash of the text: sentences with the same words are one. Every sentence of a run has all its layers.
+    ``text`` is a number made from the hash of the text: sentences with the same words are one. Every sentence of a run
+    has all its layers.
     """
     return db.query(
         f"""
@@ -193,7 +209,8 @@ def label_sentence_counts(db: Database, run_ids: Sequence[str], part: str, unsee
     return db.query(
         f"""
         WITH chosen AS (
-            SELECT list_position($run_ids::VARCHAR[], s.run_id) - 1 AS run, r.task, s.layer, s.predicted, t.gold, {_TEXT} AS text
+            SELECT list_position($run_ids::VARCHAR[], s.run_id) - 1 AS run, r.task, s.layer, s.predicted, t.gold,
+                {_TEXT} AS text
             FROM edge_predictions s JOIN edge_runs r ON r.run_id = s.run_id
             JOIN edge_targets t ON t.task = r.task AND t.part = s.part AND t.target = s.target
             JOIN edge_sentences x ON x.task = r.task AND x.part = t.part AND x.sentence = t.sentence

@@ -17,7 +17,11 @@ from probing.store.edges.queries import by_task
 KINDS = ("any", "ambiguous", "revised")
 MAX_ROWS = 5000
 #: Name of an order -> SQL; ties are broken by the sentence's place in the data.
-ORDERS = {"ambiguous": "ambiguous DESC, revisions DESC, ", "revised": "revisions DESC, ambiguous DESC, ", "sentence": ""}
+ORDERS = {
+    "ambiguous": "ambiguous DESC, revisions DESC, ",
+    "revised": "revisions DESC, ambiguous DESC, ",
+    "sentence": "",
+}
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,12 @@ class TargetFilter:
         task: name of a task.
         label: name of a gold label.
         unseen: whether the span text (of both spans) must not occur in training.
-        kind: ``ambiguous`` keeps targets of which no label has a mean normalised p above ``AMBIGUOUS`` over the layers, in sentences with
-            more than one of them; ``revised`` keeps those whose most probable label changes from one layer to the next.
+        kind: ``ambiguous`` keeps targets of which no label has a mean normalised p above ``AMBIGUOUS`` over the layers,
+            in sentences with more than one of them; ``revised`` keeps those whose most probable label changes from one
+            layer to the next.
         settled: the layer from which the most probable label stays right up to the last.
-        out_of_order: two tasks; keeps targets of the first that settle before one of the second that shares a word with them, and the
-            latter.
+        out_of_order: two tasks; keeps targets of the first that settle before one of the second that shares a word with
+            them, and the latter.
     """
 
     task: str | None = None
@@ -65,7 +70,8 @@ class TargetFilter:
 #: Every traced target of the runs, with its sentence; ``passes`` states whether the filters keep it.
 _TARGETS = """
     traced AS (
-        SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, x.text_sha256, t.gold, t.memory, t.unknown_gold, t.seen, t.start1,
+        SELECT c.run_id, r.task, r.layers, c.part, c.target, t.sentence, x.text_sha256, t.gold, t.memory,
+            t.unknown_gold, t.seen, t.start1,
             t.end1, t.start2, t.end2, coalesce(c.settled, -1) AS settled, c.revisions, c.strongest_mean,
             c.strongest_mean <= $threshold AS is_ambiguous
         FROM edge_traces c JOIN edge_runs r ON r.run_id = c.run_id
@@ -73,7 +79,8 @@ _TARGETS = """
         JOIN edge_sentences x ON x.task = t.task AND x.part = t.part AND x.sentence = t.sentence
         WHERE c.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
         QUALIFY row_number() OVER (
-            PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold ORDER BY c.target
+            PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold ORDER BY
+                c.target
         ) = 1
     ), swapped AS (
         SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
@@ -86,7 +93,8 @@ _TARGETS = """
     ), filtered AS (
         SELECT *, ($task::VARCHAR IS NULL OR task = $task) AND NOT (seen AND $unseen)
             AND ($label::VARCHAR IS NULL OR EXISTS (
-                SELECT 1 FROM edge_labels l WHERE l.task = traced.task AND l.name = $label AND list_contains(traced.gold, l.label)))
+                SELECT 1 FROM edge_labels l WHERE l.task = traced.task AND l.name = $label AND
+                    list_contains(traced.gold, l.label)))
             AND ($settled::INTEGER IS NULL OR settled = $settled)
             AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0)
             AND ($later::VARCHAR IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
@@ -106,7 +114,14 @@ _SENTENCES = f"""
 
 
 def sentences(
-    db: Database, run_ids: Sequence[str], part: str, *, order: str = "ambiguous", offset: int = 0, limit: int = 100, **filters: Any
+    db: Database,
+    run_ids: Sequence[str],
+    part: str,
+    *,
+    order: str = "ambiguous",
+    offset: int = 0,
+    limit: int = 100,
+    **filters: Any,
 ) -> pd.DataFrame:
     """Sentences with targets that pass the filters, a page of them.
 
@@ -119,18 +134,22 @@ def sentences(
         **filters: the fields of ``TargetFilter``.
 
     Returns:
-        text_sha256, text (empty if results hold its hash only), document, targets, ambiguous, revisions: numbers of targets that pass,
-        of the ambiguous ones among them, and of the changes of their most probable label.
+        text_sha256, text (empty if results hold its hash only), document, targets, ambiguous, revisions: numbers of
+        targets that pass, of the ambiguous ones among them, and of the changes of their most probable label.
 
     Raises:
         ValueError: if order, offset, limit or a filter is unknown or out of range.
     """
     if not 0 <= limit <= MAX_ROWS or offset < 0 or order not in ORDERS:
-        raise ValueError(f"got order {order!r}, offset {offset}, limit {limit}; expected one of {list(ORDERS)}, >= 0, 0 to {MAX_ROWS}")
+        raise ValueError(
+            f"got order {order!r}, offset {offset}, limit {limit}; expected one of {list(ORDERS)}, >= 0, 0 to"
+            f" {MAX_ROWS}"
+        )
     return db.query(
         f"""
         {_SENTENCES}, texts AS (
-            SELECT text_sha256, max(text) AS text, max(document) AS document FROM edge_sentences WHERE part = $part GROUP BY text_sha256
+            SELECT text_sha256, max(text) AS text, max(document) AS document FROM edge_sentences WHERE part = $part
+                GROUP BY text_sha256
         )
         SELECT k.text_sha256, t.text, t.document, k.targets, k.ambiguous, k.revisions
         FROM kept k JOIN texts t ON t.text_sha256 = k.text_sha256
@@ -165,19 +184,23 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
     """The predictions for every target of a sentence, layer by layer.
 
     Returns:
-        run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory, predicted (names of
-        labels), top and wrong (names), right (whether the most probable label is a gold one), memory_right (whether the memory baseline
-        gives just the gold labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is
-        wrong), revisions, strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
+        run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory,
+        predicted (names of labels), top and wrong (names), right (whether the most probable label is a gold one),
+        memory_right (whether the memory baseline gives just the gold labels), p_gold (of each gold label), p_wrong,
+        p_top, p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions, strongest_mean, seen,
+        unknown_gold, passes (whether the filters keep the target). By task, target and layer.
     """
     answers = db.query(
         f"""
         WITH {_TARGETS}, named AS (SELECT task, map(list(label), list(name)) AS name FROM edge_labels GROUP BY task)
         SELECT f.run_id, f.task, f.target, p.layer, f.text_sha256, max(x.text) OVER () AS text, x.document,
             f.start1, f.end1, f.start2, f.end2,
-            list_transform(f.gold, lambda one: n.name[one]) AS gold, list_transform(f.memory, lambda one: n.name[one]) AS memory,
-            list_transform(p.predicted, lambda one: n.name[one]) AS predicted, n.name[p.top] AS top, n.name[p.wrong] AS wrong,
-            list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right, p.p_gold, p.p_wrong, p.p_top,
+            list_transform(f.gold, lambda one: n.name[one]) AS gold, list_transform(f.memory, lambda one: n.name[one])
+                AS memory,
+            list_transform(p.predicted, lambda one: n.name[one]) AS predicted, n.name[p.top] AS top, n.name[p.wrong] AS
+                wrong,
+            list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right, p.p_gold,
+                p.p_wrong, p.p_top,
             p.p_sum, f.settled, f.revisions, f.strongest_mean, f.seen, f.unknown_gold, f.passes
         FROM filtered f JOIN edge_predictions p ON p.run_id = f.run_id AND p.part = f.part AND p.target = f.target
         JOIN named n ON n.task = f.task

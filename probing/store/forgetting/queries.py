@@ -12,17 +12,25 @@ from probing.store.database import Database
 BACK_COLUMNS = {name: name.replace(",", "").replace(" ", "_") for name in LOST_OUTCOMES}
 _COUNTED = ", ".join(f"count(*) FILTER (f.way = '{way}') AS {column}" for way, column in BACK_COLUMNS.items())
 #: They are stored in 32 bits.
-_LOGP = ", ".join(f"round(s.{name}::DOUBLE, {n}) AS {name}" for name, n in {"base_logp": 6, "logp": 3, "margin": 3}.items())
+_LOGP = ", ".join(
+    f"round(s.{name}::DOUBLE, {n}) AS {name}" for name, n in {"base_logp": 6, "logp": 3, "margin": 3}.items()
+)
 _OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
 
 
 def forgetting_runs(db: Database) -> pd.DataFrame:
-    """All complete runs with the columns of their files and of their provenance, by model and facts, the newest first."""
-    return db.query("SELECT * FROM runs_of_forgetting ORDER BY model, probe_set, k, seeds DESC, created DESC NULLS LAST, run_id")
+    """All complete runs with the columns of their files and of their provenance, by model and facts, the newest
+    first.
+    """
+    return db.query(
+        "SELECT * FROM runs_of_forgetting ORDER BY model, probe_set, k, seeds DESC, created DESC NULLS LAST, run_id"
+    )
 
 
 def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """The columns of ``forgetting_relations``, the relation's label if it is known, and numbers of lost facts (``BACK_COLUMNS``)."""
+    """The columns of ``forgetting_relations``, the relation's label if it is known, and numbers of lost facts
+    (``BACK_COLUMNS``).
+    """
     return db.query(
         f"""WITH labels AS (SELECT relation, min(label) AS label FROM relations GROUP BY relation)
         SELECT s.run_id, s.relation, any_value(l.label) AS label, s.known, s.kept, s.lost, {_COUNTED}
@@ -41,7 +49,8 @@ def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
     """
     assert column in ("way", "reworded"), column
     return db.query(
-        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' GROUP BY ALL ORDER BY ALL",
+        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' GROUP BY"
+        " ALL ORDER BY ALL",
         {"run_ids": list(run_ids)},
     )
 
@@ -64,8 +73,11 @@ def falls(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def facts(db: Database, run_id: str, ways: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> pd.DataFrame:
-    """The lost facts of a run with the columns of ``forgetting_facts`` and their texts, which are empty if they are not stored here.
+def facts(
+    db: Database, run_id: str, ways: Sequence[str] | None = None, relations: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The lost facts of a run with the columns of ``forgetting_facts`` and their texts, which are empty if they are not
+    stored here.
 
     Args:
         db: the database.
@@ -74,7 +86,8 @@ def facts(db: Database, run_id: str, ways: Sequence[str] | None = None, relation
         relations: to keep; None keeps all.
     """
     return db.query(
-        f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING (fact_id)
+        f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING
+            (fact_id)
         WHERE s.run_id = $run_id AND s.asked = $lost AND ($ways IS NULL OR list_contains($ways::VARCHAR[], s.way))
         AND ($relations IS NULL OR list_contains($relations::VARCHAR[], s.relation))
         ORDER BY s.relation, f.subject NULLS LAST, f.object, s.fact_id""",

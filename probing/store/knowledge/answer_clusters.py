@@ -14,7 +14,10 @@ from probing.store.database import Database
 from probing.store.scope import OF_RUNS, of_runs
 
 #: The squared change of a mean without an answer, which is NULL if it is the only one.
-_CHANGE = "power(({v}_t - {v}_c * sum({v}_t) OVER {scope} / sum({v}_c) OVER {scope}) / nullif(sum({v}_c) OVER {scope} - {v}_c, 0), 2)"
+_CHANGE = (
+    "power(({v}_t - {v}_c * sum({v}_t) OVER {scope} / sum({v}_c) OVER {scope}) / nullif(sum({v}_c) OVER {scope} -"
+    " {v}_c, 0), 2)"
+)
 #: Sums of such steps are exact, so the order of threads makes no difference; a change of 1e-6 is still seen.
 _STEP = f"{2.0**44}::DOUBLE"
 _ROUNDED = f"coalesce(sum(floor({{v}}_{{scope}} * {_STEP} + 0.5)) / {_STEP}, 0)"
@@ -49,7 +52,8 @@ def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: 
         more: further columns of the result: name -> condition of the facts that they count.
     """
     by_answer = [
-        f"count({x}) AS {v}_c, coalesce(sum({x}), 0) AS {v}_t, coalesce(sum(({x}) * ({x})), 0) AS {v}_s" for v, x in values.items()
+        f"count({x}) AS {v}_c, coalesce(sum({x}), 0) AS {v}_t, coalesce(sum(({x}) * ({x})), 0) AS {v}_s"
+        for v, x in values.items()
     ]
     by_answer += [f"count(*) FILTER ({condition}) AS {name}" for name, condition in (more or {}).items()]
     changes = [f"{_CHANGE.format(v=v, scope=scope)} AS {v}_{scope}" for v in values for scope in ("within", "overall")]
@@ -107,11 +111,15 @@ def answer_clusters(
         asked = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
         return db.query(f"{columns} FROM answer_clusters {asked}", {"run_ids": list(run_ids)})
     # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
-    counted = _by_layer((k,), OF_RUNS, "JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1" if last_only else "")
+    counted = _by_layer(
+        (k,), OF_RUNS, "JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1" if last_only else ""
+    )
     return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject), of=run_ids)
 
 
 def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:
-    """SQL of what the second of two runs knows more than the first of a fact, and of the same minus the swapped subject, by their ranks."""
+    """SQL of what the second of two runs knows more than the first of a fact, and of the same minus the swapped
+    subject, by their ranks.
+    """
     known = [f"CAST({rank} <= $k AS INTEGER)" for rank in (second, first, second_swapped, first_swapped)]
     return {"more": f"{known[0]} - {known[1]}", "above_more": f"{known[0]} - {known[1]} - {known[2]} + {known[3]}"}

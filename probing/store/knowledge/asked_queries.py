@@ -5,14 +5,22 @@ import pandas as pd
 from probing.store.database import Database
 
 _FROM = "FROM facts f LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set"
-_RELATION = "f.probe_set, f.relation, coalesce(f.template_set, 'default') AS template_set, coalesce(l.label, f.relation) AS label"
+_RELATION = (
+    "f.probe_set, f.relation, coalesce(f.template_set, 'default') AS template_set, coalesce(l.label, f.relation) AS"
+    " label"
+)
 #: LAMA's large sets first, as a sentence may be in several.
 _ORDER = "ORDER BY f.probe_set = 'trex' DESC, f.probe_set, f.relation, template_set"
 
 
 def answers_of(db: Database, prompt: str) -> pd.DataFrame:
-    """The facts that are asked by a sentence: probe_set, relation, template_set, label, object; case makes no difference."""
-    return db.query(f"SELECT {_RELATION}, f.object {_FROM} WHERE lower(f.prompt) = lower($prompt) {_ORDER}, f.object", {"prompt": prompt})
+    """The facts that are asked by a sentence: probe_set, relation, template_set, label, object; case makes no
+    difference.
+    """
+    return db.query(
+        f"SELECT {_RELATION}, f.object {_FROM} WHERE lower(f.prompt) = lower($prompt) {_ORDER}, f.object",
+        {"prompt": prompt},
+    )
 
 
 def templates(db: Database) -> pd.DataFrame:
@@ -24,7 +32,9 @@ def templates(db: Database) -> pd.DataFrame:
 
 
 def commonest_answer(db: Database, probe_set: str, relation: str, template_set: str) -> pd.DataFrame:
-    """A relation's commonest answer among its stored facts: object, hits, n; of two equally common ones the first by label."""
+    """A relation's commonest answer among its stored facts: object, hits, n; of two equally common ones the first by
+    label.
+    """
     return db.query(
         """
         SELECT object, count(*) AS hits, sum(count(*)) OVER () AS n FROM facts

@@ -1,7 +1,9 @@
-"""What is counted of a run's predictions when it is stored: the tables by fact, layer and relation that pages and reports sum.
+"""What is counted of a run's predictions when it is stored: the tables by fact, layer and relation that pages and
+reports sum.
 
-SQL counts; shares and intervals are made in ``probing.core``. ``layers`` of a run counts layer 0, so its last layer is ``layers - 1``;
-inner layers are 1 to ``layers - 2``. All tables by relation, exposure and answer in subject can be filtered by these and summed.
+SQL counts; shares and intervals are made in ``probing.core``. ``layers`` of a run counts layer 0, so its last layer is
+``layers - 1``; inner layers are 1 to ``layers - 2``. All tables by relation, exposure and answer in subject can be
+filtered by these and summed.
 """
 
 from collections.abc import Mapping
@@ -57,7 +59,8 @@ def _exact_sum(share: str) -> str:
     return f"sum(floor({share} * {_PLACES}::DOUBLE + 0.5) / {_PLACES}::DOUBLE)"
 
 
-#: Both additive tables by layer come from one pass over the predictions; ``both`` counts what layer and last layer know.
+#: Both additive tables by layer come from one pass over the predictions; ``both`` counts what layer and last layer
+#: know.
 _BY_LAYER = f"""
 CREATE TEMP TABLE by_layer AS
 SELECT p.run_id, p.layer, k.relation, k.exposure, k.answer_in_subject,
@@ -102,15 +105,17 @@ SELECT run_id, relation, exposure, answer_in_subject, layer, n, hits_1, hits_10,
 FROM by_layer
 """
 
-#: The null of total knowledge: of the facts that the last layer misses with both subjects, those that an inner layer finds with
-#: the own, the swapped, or both. A run without inner layers has no row, a fact without a swapped subject is not counted.
+#: The null of total knowledge: of the facts that the last layer misses with both subjects, those that an inner layer
+#: finds with the own, the swapped, or both. A run without inner layers has no row, a fact without a swapped subject is
+#: not counted.
 _INNER = f"""
 SELECT n.run_id, n.relation, n.exposure, n.answer_in_subject, k,
     count(*) FILTER (missed) AS n,
     count(*) FILTER (missed AND inner_rank <= k) AS own,
     count(*) FILTER (missed AND swapped_inner_rank <= k) AS swapped,
     count(*) FILTER (missed AND inner_rank <= k AND swapped_inner_rank <= k) AS own_and_swapped
-FROM (SELECT *, last_rank > k AND swapped_last_rank > k AS missed FROM known, (SELECT unnest({list(RANKS)})::UTINYINT AS k)) n
+FROM (SELECT *, last_rank > k AND swapped_last_rank > k AS missed FROM known, (SELECT unnest({list(RANKS)})::UTINYINT
+    AS k)) n
 WHERE inner_rank IS NOT NULL AND swapped_last_rank IS NOT NULL
 GROUP BY ALL
 """
@@ -131,8 +136,8 @@ SELECT run_id, relation, exposure, answer_in_subject, layer, k,
 FROM pairs
 """
 
-#: ``answers`` is the number of the relation's different answers in the run. The most frequent answer is that of all facts of the run and
-#: relation, whatever is filtered later; of two equally frequent ones the first by label.
+#: ``answers`` is the number of the relation's different answers in the run. The most frequent answer is that of all
+#: facts of the run and relation, whatever is filtered later; of two equally frequent ones the first by label.
 _TOTAL = """
 WITH answers AS (
     SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
@@ -156,8 +161,9 @@ JOIN (SELECT relation, count(*) AS answers FROM answers GROUP BY ALL) d ON d.rel
 GROUP BY ALL
 """
 
-#: The kind of every top token, as ``tests.reference.knowledge.classify`` defines it, from the tables of ``store.knowledge.word_ids``.
-#: A token that the vocabulary lacks is an other word; a row without any top token has no kind.
+#: The kind of every top token, as ``tests.reference.knowledge.classify`` defines it, from the tables of
+#: ``store.knowledge.word_ids``. A token that the vocabulary lacks is an other word; a row without any top token has no
+#: kind.
 _ANSWER_COUNTS = """
 WITH tops AS (
     SELECT p.run_id, k.relation, k.exposure, k.answer_in_subject, p.layer, p.gold_rank = 1 AS is_right,
@@ -200,8 +206,9 @@ def count_facts(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Stored table -> what it counts of a run on facts; a table of which the run has no row is left out.
 
     Args:
-        tables: the run's row and its predictions; facts, vocabularies and exposures, which may be those of other runs, too. If the run was
-            counted before, ``known`` has the exposure of its facts: whoever pulls a run lacks the text that its base was trained on.
+        tables: the run's row and its predictions; facts, vocabularies and exposures, which may be those of other runs,
+            too. If the run was counted before, ``known`` has the exposure of its facts: whoever pulls a run lacks the
+            text that its base was trained on.
     """
     before = tables.get("known", SCHEMAS["known"].empty_table())
     with in_memory(tables, ("runs", "predictions", "facts", "vocabulary", "exposure")) as connection:

@@ -33,9 +33,11 @@ class FactFilter:
         answer_in_subject: whether the answer occurs in the subject.
         layer_rank: (layer, k): rank <= k at that layer.
         versus: id of the base's run that ``part`` compares with.
-        part: ``kept``, ``gained``, ``lost``, ``never`` (``core.knowledge.transitions.PARTS``), or a fate of the lost (``FATES``).
+        part: ``kept``, ``gained``, ``lost``, ``never`` (``core.knowledge.transitions.PARTS``), or a fate of the lost
+            (``FATES``).
         part_k: the rank up to which a fact counts as known for ``part``.
-        back: (id of the run that asked for the lost facts, outcomes): lost facts with one of these (``core.forgetting.ways``).
+        back: (id of the run that asked for the lost facts, outcomes): lost facts with one of these
+            (``core.forgetting.ways``).
     """
 
     text: str = ""

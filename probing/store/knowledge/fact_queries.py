@@ -10,7 +10,8 @@ from probing.store.knowledge.fact_filter import FactFilter
 #: A table on a page loses its search, selection and download when it is very long.
 MAX_ROWS = 5000
 
-#: Name of an order -> SQL. Facts that are known nowhere come last; ties are broken by ``fact``, so that paging is stable.
+#: Name of an order -> SQL. Facts that are known nowhere come last; ties are broken by ``fact``, so that paging is
+#: stable.
 ORDERS = {
     "fact": "",
     "first layer": "k.first_layer ASC NULLS LAST, ",
@@ -33,11 +34,27 @@ _COLUMNS = """
     f.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt, f.answer_in_subject,
     f.pred, k.exposure, k.first_layer, k.last_layer, k.layers_known, k.best_rank, k.last_rank
 """
-_WHOLE_NUMBERS = ("first_layer", "last_layer", "layers_known", "best_rank", "last_rank", "answer_rank", "other_rank", "their_last_rank")
+_WHOLE_NUMBERS = (
+    "first_layer",
+    "last_layer",
+    "layers_known",
+    "best_rank",
+    "last_rank",
+    "answer_rank",
+    "other_rank",
+    "their_last_rank",
+)
 
 
 def search_facts(
-    db: Database, run_id: str, *, order: str = "fact", offset: int = 0, limit: int = 100, other: str | None = None, **filters: Any
+    db: Database,
+    run_id: str,
+    *,
+    order: str = "fact",
+    offset: int = 0,
+    limit: int = 100,
+    other: str | None = None,
+    **filters: Any,
 ) -> pd.DataFrame:
     """Facts of a run that pass the filters, a page of them.
 
@@ -51,8 +68,9 @@ def search_facts(
         **filters: the fields of ``FactFilter``.
 
     Returns:
-        fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure; first_layer and last_layer
-        (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank (at L); with ``other`` their_last_rank.
+        fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure; first_layer and
+        last_layer (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank (at L);
+        with ``other`` their_last_rank.
 
     Raises:
         ValueError: if the order is unknown, or offset or limit out of range.
@@ -62,7 +80,10 @@ def search_facts(
     where, values = FactFilter(**filters).condition()
     theirs, beside = "", ""
     if other:
-        theirs, beside = ", o.last_rank AS their_last_rank", "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id"
+        theirs, beside = (
+            ", o.last_rank AS their_last_rank",
+            "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id",
+        )
         values = {**values, "other": other}
     facts = db.query(
         f"""SELECT {_COLUMNS}{theirs} {_FROM} {beside} WHERE k.run_id = $run_id AND {where}
@@ -84,8 +105,12 @@ def count_facts(db: Database, run_id: str, **filters: Any) -> int:
     return int(counted["n"].iloc[0])
 
 
-def neighbours(db: Database, run_id: str, fact_id: str, *, order: str = "fact", **filters: Any) -> tuple[str | None, str | None]:
-    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if the fact is filtered out."""
+def neighbours(
+    db: Database, run_id: str, fact_id: str, *, order: str = "fact", **filters: Any
+) -> tuple[str | None, str | None]:
+    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if the fact is filtered
+    out.
+    """
     where, values = FactFilter(**filters).condition()
     around = db.query(
         f"""
@@ -108,7 +133,8 @@ def random_fact(db: Database, run_id: str, *, seed: int | str = 0, **filters: An
     """Id of one fact that passes the filters, the same for the same seed; None if there is none."""
     where, values = FactFilter(**filters).condition()
     facts = db.query(
-        f"SELECT f.fact_id {_FROM} WHERE k.run_id = $run_id AND {where} ORDER BY md5(f.fact_id || $seed), f.fact_id LIMIT 1",
+        f"SELECT f.fact_id {_FROM} WHERE k.run_id = $run_id AND {where} ORDER BY md5(f.fact_id || $seed), f.fact_id"
+        " LIMIT 1",
         {"run_id": run_id, "seed": str(seed), **values},
         of=_of(run_id, None, filters),
     )

@@ -14,7 +14,11 @@ from probing.store.scope import KEPT, OF_RUNS, filters, of_runs
 
 
 def against_last(
-    db: Database, run_ids: Sequence[str], k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    run_ids: Sequence[str],
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """Every inner layer 1..L-1 against the last on the same facts, by run and relation.
 
@@ -29,7 +33,8 @@ def against_last(
     """
     return db.query(
         f"""
-        SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS inner_only,
+        SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS
+            inner_only,
             CAST(sum(last_only) AS BIGINT) AS last_only, CAST(sum(neither) AS BIGINT) AS neither
         FROM against_counts {OF_RUNS} AND k = $k
         GROUP BY run_id, relation, layer ORDER BY run_id, relation, layer
@@ -41,9 +46,12 @@ def against_last(
 def answer_types(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Kinds of the top tokens: run_id, layer, kind (of ``core.knowledge.answer_types.KINDS``), n; a kind that does not occur has no row."""
+    """Kinds of the top tokens: run_id, layer, kind (of ``core.knowledge.answer_types.KINDS``), n; a kind that does not
+    occur has no row.
+    """
     return db.query(
-        f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_counts {OF_RUNS} GROUP BY run_id, layer, kind ORDER BY ALL",
+        f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_counts {OF_RUNS} GROUP BY run_id, layer,"
+        " kind ORDER BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -53,7 +61,8 @@ def relation_exposures(
 ) -> pd.DataFrame:
     """Exposure of each relation's facts to the training text: run_id, relation, exposure, n."""
     return db.query(
-        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total_counts {OF_RUNS} GROUP BY ALL ORDER BY ALL",
+        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total_counts {OF_RUNS} GROUP BY ALL ORDER"
+        " BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -75,8 +84,9 @@ def transition_counts(
         exposures, answer_in_subject: filters.
 
     Returns:
-        base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read, and
-        ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both minus the swapped subject).
+        base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read,
+        and ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both minus
+        the swapped subject).
     """
     values = more_values("b.last_rank", "m.last_rank", "b.swapped_last_rank", "m.swapped_last_rank")
     facts = f"""
@@ -95,13 +105,20 @@ def transition_counts(
 
 
 def one_sided(
-    db: Database, first: Sequence[str], second: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    first: Sequence[str],
+    second: Sequence[str],
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Facts that only the first run of each pair was asked: first, second, relation, n; pairs without one have no row."""
+    """Facts that only the first run of each pair was asked: first, second, relation, n; pairs without one have no
+    row.
+    """
     return db.query(
         f"""
         WITH pairs AS (SELECT unnest($first::VARCHAR[]) AS first_id, unnest($second::VARCHAR[]) AS second_id),
-        asked AS (SELECT run_id, fact_id, relation FROM known WHERE run_id IN (SELECT unnest($first::VARCHAR[])) AND {KEPT}),
+        asked AS (SELECT run_id, fact_id, relation FROM known WHERE run_id IN (SELECT unnest($first::VARCHAR[])) AND
+            {KEPT}),
         others AS (SELECT run_id, fact_id FROM known WHERE run_id IN (SELECT unnest($second::VARCHAR[])))
         SELECT p.first_id AS first, p.second_id AS second, a.relation, count(*) AS n
         FROM pairs p JOIN asked a ON a.run_id = p.first_id
@@ -121,7 +138,8 @@ def exit_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every layer 1..L against the last, by run, relation and half of the facts (``tests.reference.knowledge.is_scored``).
+    """Every layer 1..L against the last, by run, relation and half of the facts
+    (``tests.reference.knowledge.is_scored``).
 
     Returns:
         run_id, relation, layer, scored, both, layer_only, last_only, neither, any (facts known at some layer 1..L).
@@ -152,16 +170,19 @@ def seed_unions(
 ) -> pd.DataFrame:
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
-    Such runs have the same model, weights, precision, head and its recipe (except the seed), probe set and template set; of
-    several with one seed the newest counts. Runs without predictions have no union, and are in none. The facts are those of the run itself.
+    Such runs have the same model, weights, precision, head and its recipe (except the seed), probe set and template
+    set; of several with one seed the newest counts. Runs without predictions have no union, and are in none. The facts
+    are those of the run itself.
 
     Returns:
-        run_id, relation, seeds (runs, itself included), n, any_1, any_10, any_100 (facts with that rank in one of them).
+        run_id, relation, seeds (runs, itself included), n, any_1, any_10, any_100 (facts with that rank in one of
+        them).
     """
     return db.query(
         f"""
         WITH made AS (
-            SELECT * REPLACE (regexp_replace(recipe, '"seed":[0-9]+', '') AS recipe) FROM runs_of_facts WHERE NOT counted
+            SELECT * REPLACE (regexp_replace(recipe, '"seed":[0-9]+', '') AS recipe) FROM runs_of_facts WHERE NOT
+                counted
         ), chosen AS (
             SELECT * FROM made WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         ), alike AS (
@@ -179,7 +200,8 @@ def seed_unions(
             SELECT run_id, fact_id, last_rank FROM known
             WHERE run_id IN (SELECT s.run_id FROM alike s JOIN seeds n ON n.own_id = s.own_id WHERE n.seeds > 1)
         ), best AS (
-            SELECT a.run_id, a.relation, a.last_rank AS best_rank FROM asked a JOIN seeds n ON n.own_id = a.run_id WHERE n.seeds = 1
+            SELECT a.run_id, a.relation, a.last_rank AS best_rank FROM asked a JOIN seeds n ON n.own_id = a.run_id
+                WHERE n.seeds = 1
             UNION ALL
             SELECT a.run_id, a.relation, min(o.last_rank) AS best_rank
             FROM asked a JOIN seeds n ON n.own_id = a.run_id AND n.seeds > 1 JOIN alike s ON s.own_id = a.run_id
@@ -209,7 +231,10 @@ def layers_stored(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def weight_drift(db: Database, models: Sequence[str]) -> pd.DataFrame:
-    """How far fine-tuning moved the weights: model, base, layer (0 is the embeddings), drift (relative, 0 or more), parameters."""
+    """How far fine-tuning moved the weights: model, base, layer (0 is the embeddings), drift (relative, 0 or more),
+    parameters.
+    """
     return db.query(
-        "SELECT * FROM weight_drift WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, layer", {"models": list(models)}
+        "SELECT * FROM weight_drift WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, layer",
+        {"models": list(models)},
     )

@@ -41,8 +41,8 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
     """What the runs predicted, layer by layer.
 
     Returns:
-        run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, as a reader writes them,
-        best first; ``#id`` if the vocabulary lacks it), top_logp (list of float); by run and layer.
+        run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, as a
+        reader writes them, best first; ``#id`` if the vocabulary lacks it), top_logp (list of float); by run and layer.
     """
     rows = db.query(
         """
@@ -54,11 +54,13 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
         ), named AS (
             -- Half a character has no text, so its token is shown.
             SELECT s.run_id, s.layer,
-                list(coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || s.id) ORDER BY s.place) AS tokens
+                list(coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || s.id) ORDER
+                    BY s.place) AS tokens
             FROM places s LEFT JOIN vocabulary v ON v.tokenizer = s.tokenizer AND v.id = s.id
             GROUP BY s.run_id, s.layer
         )
-        SELECT rows.run_id, rows.layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids, coalesce(tokens, []) AS tokens, top_logp
+        SELECT rows.run_id, rows.layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids, coalesce(tokens, []) AS
+            tokens, top_logp
         FROM rows LEFT JOIN named ON named.run_id = rows.run_id AND named.layer = rows.layer
         ORDER BY rows.run_id, rows.layer
         """,
@@ -97,9 +99,11 @@ def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
 
 
 def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
-    """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does not.
+    """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does
+    not.
 
-    Of each kind the first by the md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their subject are skipped.
+    Of each kind the first by the md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their
+    subject are skipped.
 
     Args:
         db: the database.
@@ -107,9 +111,10 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         k: the rank up to which a fact counts as known.
 
     Returns:
-        kind (found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``), fact_id, label, subject, object, prompt,
-        own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (with the swapped subject), in the order own, swapped, both.
-        A kind without a fact has no row; a run that does not store swapped ranks has none at all.
+        kind (found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``), fact_id, label,
+        subject, object, prompt, own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (with the swapped
+        subject), in the order own, swapped, both. A kind without a fact has no row; a run that does not store swapped
+        ranks has none at all.
     """
     facts = db.query(
         """
@@ -122,7 +127,8 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         ), chosen AS (
             SELECT kind, arg_min(fact_id, (md5(fact_id), fact_id)) AS fact_id FROM kinds GROUP BY kind
         )
-        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label, any_value(f.subject) AS subject,
+        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label, any_value(f.subject) AS
+            subject,
             any_value(f.object) AS object, any_value(f.prompt) AS prompt,
             list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks,
             any_value(o.prompt) AS swapped_prompt
@@ -143,12 +149,16 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
-    """Facts whose predictions change over the layers in a typical way, of different relations, the best example of each kind first.
+    """Facts whose predictions change over the layers in a typical way, of different relations, the best example of each
+    kind first.
 
-    ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that no guess
-    explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then come those that are
-    right from an inner layer of the upper half on without a break (``late``) or at two layers at least (``lost``), then short
-    sentences, then those that a fine-tuned model lost at its last layer and finds at an inner one, then those of which the model is surest.
+    ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that
+    no guess
+    explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then come those
+        that are
+    right from an inner layer of the upper half on without a break (``late``) or at two layers at least (``lost``), then
+    short sentences, then those that a fine-tuned model lost at its last layer and finds at an inner one, then those of
+    which the model is surest.
 
     Args:
         db: the database.
@@ -162,12 +172,14 @@ def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str
     return db.query(
         f"""
         WITH answers AS ({_ANSWERS}), moved AS (
-            SELECT DISTINCT fact_id FROM known WHERE list_contains($tuned, run_id) AND last_rank > 1 AND layers_known > 0
+            SELECT DISTINCT fact_id FROM known WHERE list_contains($tuned, run_id) AND last_rank > 1 AND layers_known >
+                0
         ), sure AS (
             SELECT k.fact_id, k.relation, f.prompt, k.last_rank = 1 AS kept, k.fact_id IN (FROM moved) AS moves,
                 f.object <> a.object AS uncommon, bool_and(coalesce(p.other_rank > 1, false)) AS of_subject,
                 CASE WHEN k.last_rank = 1
-                    THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1 AND k.layers_known = r.layers - k.first_layer
+                    THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1 AND k.layers_known = r.layers -
+                        k.first_layer
                     ELSE k.layers_known >= 2 END AS clear,
                 max(p.gold_logp) AS gold_logp
             {_BESIDE_MAJORITY}
@@ -196,15 +208,16 @@ def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
     """The majority answer for a fact: the most frequent answer of its relation among the facts of the run.
 
     Returns:
-        object, n (facts of the relation that have it), of (facts of the relation), answers (different ones); no row if the run was
-        not asked the fact.
+        object, n (facts of the relation that have it), of (facts of the relation), answers (different ones); no row if
+        the run was not asked the fact.
     """
     return whole_numbers(
         db.query(
             """
             SELECT f.object, count(*) AS n, CAST(sum(count(*)) OVER () AS BIGINT) AS of, count(*) OVER () AS answers
             FROM known k JOIN facts f ON f.fact_id = k.fact_id
-            WHERE k.run_id = $run_id AND k.relation = (SELECT relation FROM known WHERE run_id = $run_id AND fact_id = $fact_id)
+            WHERE k.run_id = $run_id AND k.relation = (SELECT relation FROM known WHERE run_id = $run_id AND fact_id =
+                $fact_id)
             GROUP BY f.object ORDER BY count(*) DESC, f.object LIMIT 1
             """,
             {"run_id": run_id, "fact_id": fact_id},

@@ -31,8 +31,8 @@ def paired_layers(
         exposures, answer_in_subject: filters, read from the second run; None keeps all.
 
     Returns:
-        layer, n, both, first_only, second_only, neither, and ``columns_of`` the values more (the second's minus the first's) and
-        above_more (of both minus the swapped subject); no row if the runs share no fact.
+        layer, n, both, first_only, second_only, neither, and ``columns_of`` the values more (the second's minus the
+        first's) and above_more (of both minus the swapped subject); no row if the runs share no fact.
     """
     values = more_values("a.gold_rank", "b.gold_rank", "a.other_rank", "b.other_rank")
     facts = f"""
@@ -67,13 +67,14 @@ def paired_majority(
 ) -> tuple[int, int]:
     """How many facts two runs share, and how many of them have the most frequent answer of their relation.
 
-    The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table ``total_counts``.
-    With ``known`` only the facts count that have at most this rank at the first run's last layer.
+    The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table
+    ``total_counts``. With ``known`` only the facts count that have at most this rank at the first run's last layer.
     """
     counted = db.query(
         f"""
         WITH answers AS (
-            SELECT k.relation AS asked, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
+            SELECT k.relation AS asked, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC,
+                f.object) AS place
             FROM known k JOIN facts f ON f.fact_id = k.fact_id WHERE k.run_id = $second GROUP BY k.relation, f.object
         )
         SELECT count(*) AS n, count(*) FILTER (f.object = m.object) AS hits
@@ -104,9 +105,10 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
         parts: of ``core.knowledge.transitions.PARTS``, those that are listed.
 
     Returns:
-        part, fate (of ``FATES``; empty if the fact is not lost), fact_id, relation, subject, object, prompt; base_rank and rank of the
-        right answer, base_probability and probability of it; base_answer and answer, the best token as a reader writes it (``#id`` if the
-        vocabulary lacks it), base_answer_probability and answer_probability. By part, relation, subject and object.
+        part, fate (of ``FATES``; empty if the fact is not lost), fact_id, relation, subject, object, prompt; base_rank
+        and rank of the right answer, base_probability and probability of it; base_answer and answer, the best token as
+        a reader writes it (``#id`` if the vocabulary lacks it), base_answer_probability and answer_probability. By
+        part, relation, subject and object.
     """
     return db.query(
         f"""
@@ -118,14 +120,16 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
         ), best AS (
             SELECT p.run_id, p.fact_id, exp(p.gold_logp) AS probability, exp(p.top_logp[1]) AS answer_probability,
                 -- Half a character has no text, so its token is shown.
-                coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || p.top_ids[1]) AS answer
+                coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || p.top_ids[1]) AS
+                    answer
             FROM predictions p
             JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1
             LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
             WHERE p.run_id IN ($first, $second)
         )
         SELECT s.part, s.fate, f.fact_id, f.relation, f.subject, f.object, f.prompt, s.base_rank, s.rank,
-            b.probability AS base_probability, m.probability, b.answer AS base_answer, b.answer_probability AS base_answer_probability,
+            b.probability AS base_probability, m.probability, b.answer AS base_answer, b.answer_probability AS
+                base_answer_probability,
             m.answer, m.answer_probability
         FROM shared s
         JOIN facts f ON f.fact_id = s.fact_id
@@ -142,10 +146,11 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
 def answers_no_longer_first(
     db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """First answers of a base at its last layer that its fine-tuned model does not give there, and where that gives them inside.
+    """First answers of a base at its last layer that its fine-tuned model does not give there, and where that gives
+    them inside.
 
-    Right answers, and wrong ones that are right for another fact of the relation, whatever is filtered. No row if the two models have
-    different vocabularies.
+    Right answers, and wrong ones that are right for another fact of the relation, whatever is filtered. No row if the
+    two models have different vocabularies.
 
     Args:
         db: the database.
@@ -153,19 +158,21 @@ def answers_no_longer_first(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        relation, answer (the token's id), right, confidence (the base's probability); still_inside: whether the fine-tuned model gives it
-        first at an inner layer 1..L-1 at which the base does, too; inside: whether at any.
+        relation, answer (the token's id), right, confidence (the base's probability); still_inside: whether the
+        fine-tuned model gives it first at an inner layer 1..L-1 at which the base does, too; inside: whether at any.
     """
     return db.query(
         f"""
         WITH pair AS (
             SELECT b.tokenizer, b.layers - 1 AS base_last, m.layers - 1 AS last
-            FROM fact_runs b JOIN fact_runs m ON m.tokenizer = b.tokenizer WHERE b.run_id = $first AND m.run_id = $second
+            FROM fact_runs b JOIN fact_runs m ON m.tokenizer = b.tokenizer WHERE b.run_id = $first AND m.run_id =
+                $second
         ), kinds AS (
             SELECT DISTINCT k.relation, v.id FROM pair p
             JOIN known k ON k.run_id = $second
             JOIN facts f ON f.fact_id = k.fact_id
-            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word AND {_PLAIN.format("v.text")} = {_PLAIN.format("f.object")}
+            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word AND {_PLAIN.format("v.text")} =
+                {_PLAIN.format("f.object")}
         ), said AS (
             SELECT b.fact_id, k.relation, b.top_ids[1] AS answer, b.gold_rank = 1 AS "right", b.top_logp[1] AS logp
             FROM pair p
@@ -180,8 +187,10 @@ def answers_no_longer_first(
         FROM said s
         CROSS JOIN pair p
         LEFT JOIN predictions m
-            ON m.run_id = $second AND m.fact_id = s.fact_id AND m.layer BETWEEN 1 AND p.last - 1 AND m.top_ids[1] = s.answer
-        LEFT JOIN predictions b ON b.run_id = $first AND b.fact_id = s.fact_id AND b.layer = m.layer AND b.layer < p.base_last
+            ON m.run_id = $second AND m.fact_id = s.fact_id AND m.layer BETWEEN 1 AND p.last - 1 AND m.top_ids[1] =
+                s.answer
+        LEFT JOIN predictions b ON b.run_id = $first AND b.fact_id = s.fact_id AND b.layer = m.layer AND b.layer <
+            p.base_last
         GROUP BY s.fact_id, s.relation, s.answer, s."right", s.logp ORDER BY s.relation, s.fact_id
         """,
         {"first": first, "second": second, **filters(exposures, answer_in_subject)},

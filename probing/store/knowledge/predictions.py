@@ -1,4 +1,6 @@
-"""How a run's numbers are stored, one row per layer and fact, in full or compact; and how they are read for a notebook."""
+"""How a run's numbers are stored, one row per layer and fact, in full or compact; and how they are read for a
+notebook.
+"""
 
 from collections.abc import Sequence
 
@@ -16,7 +18,9 @@ EXACT_RANKS = 100
 
 
 def stored_logp(values: np.ndarray, compact: bool) -> np.ndarray:
-    """Log-probabilities as stored: in steps of 1/256 nat (at most 0.2 per cent of the probability), or to ``COMPACT_BITS``."""
+    """Log-probabilities as stored: in steps of 1/256 nat (at most 0.2 per cent of the probability), or to
+    ``COMPACT_BITS``.
+    """
     flat = values.reshape(-1)
     if not compact:
         return (np.round(flat * np.float32(256)) / np.float32(256)).astype(np.float32)
@@ -29,10 +33,14 @@ def stored_rank(values: np.ndarray, compact: bool) -> np.ndarray:
     if not compact:
         return values
     step = 10.0 ** (np.floor(np.log10(np.maximum(values, 1))) - 1)
-    return np.where(values > EXACT_RANKS, np.maximum(np.round(values / step) * step, EXACT_RANKS + 1), values).astype(np.uint32)
+    return np.where(values > EXACT_RANKS, np.maximum(np.round(values / step) * step, EXACT_RANKS + 1), values).astype(
+        np.uint32
+    )
 
 
-def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np.ndarray], layers: Sequence[int], compact: bool) -> dict:
+def prediction_columns(
+    run_id: str, facts: Sequence[Fact], columns: dict[str, np.ndarray], layers: Sequence[int], compact: bool
+) -> dict:
     """The columns of ``predictions``.
 
     Args:
@@ -48,7 +56,9 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
     n, k = len(facts), columns["top_ids"].shape[2]
 
     def lists(values: np.ndarray) -> pa.ListArray:
-        return pa.ListArray.from_arrays(pa.array(np.arange(0, len(layers) * n * k + 1, k, dtype=np.int32)), pa.array(values))
+        return pa.ListArray.from_arrays(
+            pa.array(np.arange(0, len(layers) * n * k + 1, k, dtype=np.int32)), pa.array(values)
+        )
 
     other = columns["other_rank"].reshape(-1)
     return {
@@ -68,18 +78,20 @@ def answers_of_runs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """The predictions of runs on own facts.
 
     Returns:
-        One row per fact and layer, run by run, by relation, subject and object: ``fact_id, probe_set, relation, subject, object, prompt,
-        layer, rank`` (of the right answer in the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation),
-        ``swapped_rank`` (with the swapped subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token``
-        and ``top_probability``.
+        One row per fact and layer, run by run, by relation, subject and object: ``fact_id, probe_set, relation,
+        subject, object, prompt, layer, rank`` (of the right answer in the whole vocabulary, from 1), ``answer_rank``
+        (among the answers of its relation), ``swapped_rank`` (with the swapped subject; empty if there is none),
+        ``probability`` (of the right answer, in [0, 1]), ``top_token`` and ``top_probability``.
     """
     return db.query(
         """
         SELECT f.fact_id, f.probe_set, f.relation, f.subject, f.object, f.prompt, CAST(p.layer AS BIGINT) AS layer,
-            CAST(p.gold_rank AS BIGINT) AS rank, CAST(p.answer_rank AS BIGINT) AS answer_rank, p.other_rank AS swapped_rank,
+            CAST(p.gold_rank AS BIGINT) AS rank, CAST(p.answer_rank AS BIGINT) AS answer_rank, p.other_rank AS
+                swapped_rank,
             exp(p.gold_logp::DOUBLE) AS probability,
             -- Half a character has no text, so its token is shown.
-            coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, 'unused ' || p.top_ids[1]) AS top_token,
+            coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, 'unused ' || p.top_ids[1]) AS
+                top_token,
             exp(p.top_logp[1]::DOUBLE) AS top_probability
         FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id JOIN facts f ON f.fact_id = p.fact_id
         LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]

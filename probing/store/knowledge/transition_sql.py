@@ -1,4 +1,6 @@
-"""Parts and fates as conditions: the SQL of ``core.knowledge.transitions``, the same for counting and for listing facts."""
+"""Parts and fates as conditions: the SQL of ``core.knowledge.transitions``, the same for counting and for listing
+facts.
+"""
 
 from probing.core.knowledge.transitions import NEAR
 
@@ -9,8 +11,8 @@ _THERE = f"({_INNER} & b.known_layers & ~(1::UBIGINT << (r.layers - 1)::UBIGINT)
 _LOST = "b.last_rank <= $part_k AND m.last_rank > $part_k"
 _ELSEWHERE = f"{_LOST} AND {_INNER} = 0"
 
-#: Part or fate -> condition on ``known`` of the base's run (b) and of the fine-tuned model's (m) for the same fact, and on
-#: ``fact_runs`` of the base's run (r).
+#: Part or fate -> condition on ``known`` of the base's run (b) and of the fine-tuned model's (m) for the same fact, and
+#: on ``fact_runs`` of the base's run (r).
 PART_CONDITIONS = {
     "kept": "b.last_rank <= $part_k AND m.last_rank <= $part_k",
     "gained": "b.last_rank > $part_k AND m.last_rank <= $part_k",

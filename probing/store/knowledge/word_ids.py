@@ -14,10 +14,12 @@ _SPACE = 1 << 32
 
 
 def load_words(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the temporary tables that ``counting`` joins to find kinds of answers, from ``vocabulary`` and the run's facts.
+    """Makes the temporary tables that ``counting`` joins to find kinds of answers, from ``vocabulary`` and the run's
+    facts.
 
-    ``pieces`` (tokenizer, id, word: a number, NULL if a token is no whole word, shape), ``word_places`` (fact_id, and where the
-    word sets of its subject, relation and prompt start), ``word_table`` (place: start of a set + number of a word in it).
+    ``pieces`` (tokenizer, id, word: a number, NULL if a token is no whole word, shape), ``word_places`` (fact_id, and
+    where the word sets of its subject, relation and prompt start), ``word_table`` (place: start of a set + number of a
+    word in it).
     """
     numbers = _pieces(connection)
     places: dict[tuple, int] = defaultdict(lambda: _SPACE * len(places))
@@ -37,7 +39,11 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
         for name, value in zip(starts, (fact_id, of_subject, of_relation, of_prompt), strict=True):
             starts[name].append(value)
     kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64()]
-    _create(connection, "word_places", pa.table([pa.array(v, kind) for v, kind in zip(starts.values(), kinds, strict=True)], list(starts)))
+    _create(
+        connection,
+        "word_places",
+        pa.table([pa.array(v, kind) for v, kind in zip(starts.values(), kinds, strict=True)], list(starts)),
+    )
     _create(connection, "word_table", pa.table({"place": np.fromiter(found, np.int64, len(found))}))
 
 
@@ -45,12 +51,18 @@ def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Makes ``pieces``; returns word -> number."""
     numbers: dict[str, int] = {}
     rows = []
-    for tokenizer, number, text, starts_word in connection.execute("SELECT tokenizer, id, text, starts_word FROM vocabulary").fetchall():
+    for tokenizer, number, text, starts_word in connection.execute(
+        "SELECT tokenizer, id, text, starts_word FROM vocabulary"
+    ).fetchall():
         word, shape = _word_and_shape(text, starts_word)
         rows.append((tokenizer, number, None if word is None else numbers.setdefault(word, len(numbers)), shape))
     names, kinds = ("tokenizer", "id", "word", "shape"), (pa.string(), pa.uint32(), pa.int64(), pa.string())
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    _create(connection, "pieces", pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], list(names)))
+    _create(
+        connection,
+        "pieces",
+        pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], list(names)),
+    )
     return numbers
 
 

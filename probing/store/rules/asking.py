@@ -14,22 +14,29 @@ from probing.core.errors import StoreError
 from probing.store.database import THREADS
 from probing.store.schema import KEYS, SCHEMAS
 
-#: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration as JSON.
+#: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration
+#: as JSON.
 ASKED = "asked_runs"
 #: The number of a row; the first of several with one key counts.
 _ORDER = "_row"
 #: The largest table: its repeated rows are counted, and rules ask it without the best tokens.
 LIGHT = "predictions"
 _JSON = "TRY_CAST(coalesce(nullif(json, ''), '{}') AS JSON)"
-#: JSON of reason -> number as its sum, and of part -> reason -> number as a part's sum; null if it is none, or a number is below 0.
+#: JSON of reason -> number as its sum, and of part -> reason -> number as a part's sum; null if it is none, or a number
+#: is below 0.
 _FUNCTIONS = (
     "are_numbers(list) AS list IS NOT NULL AND len(list_filter(list, lambda x: x IS NULL OR x < 0)) = 0",
     f"by_reason(json) AS map_values(TRY_CAST({_JSON} AS MAP(VARCHAR, BIGINT)))",
     "sum_of_reasons(json) AS CASE WHEN are_numbers(by_reason(json)) THEN coalesce(list_sum(by_reason(json)), 0) END",
     f"by_part(json) AS TRY_CAST({_JSON} AS MAP(VARCHAR, MAP(VARCHAR, BIGINT)))",
-    "sums_are_parts(json) AS by_part(json) IS NOT NULL AND len(list_filter(map_values(by_part(json)), "
-    "lambda part: part IS NULL OR NOT are_numbers(map_values(part)))) = 0",
-    "sum_of_part(json, part) AS CASE WHEN sums_are_parts(json) THEN coalesce(list_sum(map_values(by_part(json)[part])), 0) END",
+    (
+        "sums_are_parts(json) AS by_part(json) IS NOT NULL AND len(list_filter(map_values(by_part(json)), "
+        "lambda part: part IS NULL OR NOT are_numbers(map_values(part)))) = 0"
+    ),
+    (
+        "sum_of_part(json, part) AS CASE WHEN sums_are_parts(json) THEN"
+        " coalesce(list_sum(map_values(by_part(json)[part])), 0) END"
+    ),
 )
 
 
@@ -52,8 +59,8 @@ def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Map
     Args:
         connection: with the tables that the rules name, and ``ASKED``.
         rules: to ask.
-        scans: name -> SQL of a small table that several rules share, so that a large table is scanned once. It is made when the first rule
-            names it; it may name scans before it.
+        scans: name -> SQL of a small table that several rules share, so that a large table is scanned once. It is made
+            when the first rule names it; it may name scans before it.
     """
     made: list[str] = []
 
@@ -84,7 +91,9 @@ def asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Makes ``ASKED`` of the rows that some SQL gives, and the functions that read JSON for rules."""
     for function in _FUNCTIONS:
         connection.execute(f"CREATE OR REPLACE TEMP MACRO {function}")
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {ASKED} AS SELECT *, TRY_CAST(config AS JSON) AS conf FROM ({sql})")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW {ASKED} AS SELECT *, TRY_CAST(config AS JSON) AS conf FROM ({sql})"
+    )
 
 
 @cache
@@ -93,7 +102,9 @@ def _instance() -> duckdb.DuckDBPyConnection:
 
     It takes 20 milliseconds to make, and a connection to it takes a hundredth of one.
     """
-    return duckdb.connect(config={"enable_external_access": "false", "python_enable_replacements": "false", "threads": THREADS})
+    return duckdb.connect(
+        config={"enable_external_access": "false", "python_enable_replacements": "false", "threads": THREADS}
+    )
 
 
 @contextmanager
@@ -121,7 +132,9 @@ def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterato
         try:
             yield connection
         except duckdb.OutOfMemoryException as error:
-            raise StoreError(f"checking these runs takes more memory than there is: {str(error).splitlines()[0]}") from error
+            raise StoreError(
+                f"checking these runs takes more memory than there is: {str(error).splitlines()[0]}"
+            ) from error
 
 
 def light(table: str, rows: pa.Table) -> pa.Table:
@@ -136,7 +149,8 @@ def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:
         tables: those whose rows belong to a run.
     """
     counts = Rule(
-        f"SELECT run_id AS id, left_out FROM {ASKED} WHERE sum_of_reasons(left_out) IS NULL AND NOT sums_are_parts(left_out)",
+        f"SELECT run_id AS id, left_out FROM {ASKED} WHERE sum_of_reasons(left_out) IS NULL AND NOT"
+        " sums_are_parts(left_out)",
         "left_out is not JSON of reason -> count: {left_out!r}",
     )
     strays = (

@@ -9,7 +9,8 @@ _FROM_0 = tuple(name for name, measure in MEASURES.items() if measure.layer0)
 SCANS: dict[str, str] = {}
 RULES = (
     Rule(
-        f"SELECT run_id AS id FROM {ASKED} ANTI JOIN change_values USING (run_id) ANTI JOIN perplexity USING (run_id)", "it has no values"
+        f"SELECT run_id AS id FROM {ASKED} ANTI JOIN change_values USING (run_id) ANTI JOIN perplexity USING (run_id)",
+        "it has no values",
     ),
     Rule(
         f"SELECT run_id AS id, blocks FROM {ASKED} ANTI JOIN perplexity USING (run_id) WHERE blocks > 0",
@@ -23,7 +24,8 @@ RULES = (
     # At layer 0 all vectors of first tokens are the same, and some measures are undefined there.
     Rule(
         f"""SELECT * FROM (
-            SELECT run_id AS id, measure, coalesce(list(layer ORDER BY layer) FILTER (head = {ALL_HEADS}), [])::BIGINT[] AS found,
+            SELECT run_id AS id, measure, coalesce(list(layer ORDER BY layer) FILTER (head = {ALL_HEADS}),
+                [])::BIGINT[] AS found,
                 range(if(measure IN {_FROM_0}, 0, 1), max(r.layers)::BIGINT) AS wanted
             FROM change_values JOIN {ASKED} r USING (run_id) GROUP BY run_id, measure
             ) WHERE found <> wanted AND found <> list_filter(wanted, lambda x: x > 0)""",
@@ -40,12 +42,14 @@ RULES = (
         "its perplexities are of other masked pieces than the run's other perplexities",
     ),
     Rule(
-        f"""SELECT p.run_id AS id, p.replaced, p.n, len(p.by_block) AS n_sums, r.blocks FROM perplexity p JOIN {ASKED} r USING (run_id)
+        f"""SELECT p.run_id AS id, p.replaced, p.n, len(p.by_block) AS n_sums, r.blocks FROM perplexity p JOIN {ASKED}
+            r USING (run_id)
             WHERE len(p.by_block) <> r.blocks OR len(p.masked_by_block) <> r.blocks""",
         "the perplexity with {replaced} {n} replaced is of {n_sums:,} blocks, the run of {blocks:,}",
     ),
     Rule(
-        f"""SELECT run_id AS id, replaced, list(n ORDER BY n)::BIGINT[] AS found, range(1, any_value(r.layers)::BIGINT) AS wanted
+        f"""SELECT run_id AS id, replaced, list(n ORDER BY n)::BIGINT[] AS found, range(1, any_value(r.layers)::BIGINT)
+            AS wanted
             FROM perplexity JOIN {ASKED} r USING (run_id) WHERE replaced <> 'none' AND NOT embeddings
             GROUP BY ALL HAVING found <> wanted""",
         "its perplexities with {replaced} layers replaced are of {found}, expected {wanted}",

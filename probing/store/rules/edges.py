@@ -15,16 +15,23 @@ SCANS = {
         for name in _OF_LAYERS
     ),
     # Predictions are joined with targets after they are grouped: there are a dozen layers of each.
-    "answered_targets": f"""
+    "answered_targets": (
+        f"""
         SELECT r.run_id, r.task, p.part, p.target, count(*) AS n, min(p.layer) AS first, max(p.layer) AS last,
-            min(len(p.p_gold)) AS fewest, max(len(p.p_gold)) AS most, max(greatest(p.top, p.wrong, list_max(p.predicted))) AS label
-        FROM edge_predictions p JOIN {ASKED} r ON r.run_id = p.run_id GROUP BY ALL""",
-    "answered_parts": f"""
-        SELECT r.run_id, p.part, count(*) AS targets, sum(p.n)::BIGINT AS n, min(p.target) FILTER (t.target IS NULL) AS stray,
+            min(len(p.p_gold)) AS fewest, max(len(p.p_gold)) AS most, max(greatest(p.top, p.wrong,
+                list_max(p.predicted))) AS label
+        FROM edge_predictions p JOIN {ASKED} r ON r.run_id = p.run_id GROUP BY ALL"""
+    ),
+    "answered_parts": (
+        f"""
+        SELECT r.run_id, p.part, count(*) AS targets, sum(p.n)::BIGINT AS n, min(p.target) FILTER (t.target IS NULL) AS
+            stray,
             count(*) FILTER (p.n <> p.last - p.first + 1 OR p.last <> r.layers - 1 OR p.n <> len({_WANTED})) AS uneven,
             count(*) FILTER (p.fewest <> len(t.gold) OR p.most <> len(t.gold)) AS other_gold,
             max(greatest(p.label, list_max(t.gold), list_max(t.memory))) AS label
-        FROM answered_targets p JOIN {ASKED} r ON r.run_id = p.run_id LEFT JOIN edge_targets t ON {_TARGET} GROUP BY r.run_id, p.part""",
+        FROM answered_targets p JOIN {ASKED} r ON r.run_id = p.run_id LEFT JOIN edge_targets t ON {_TARGET} GROUP BY
+            r.run_id, p.part"""
+    ),
 }
 
 RULES = (
@@ -35,7 +42,8 @@ RULES = (
     ),
     Rule(
         f"""SELECT id, name, found, wanted FROM (
-            SELECT r.run_id AS id, n.name, coalesce(f.found, []) AS found, {_WANTED} AS wanted, coalesce(f.uneven, false) AS uneven
+            SELECT r.run_id AS id, n.name, coalesce(f.found, []) AS found, {_WANTED} AS wanted, coalesce(f.uneven,
+                false) AS uneven
             FROM {ASKED} r, (SELECT unnest({list(_OF_LAYERS)}) AS name) n
             LEFT JOIN found_layers f ON f.run_id = r.run_id AND f.name = n.name WHERE r.codes OR n.name <> 'edge_codes'
             ) WHERE found <> wanted OR uneven AND name <> 'edge_mix'""",
@@ -49,7 +57,8 @@ RULES = (
         "scores of {part} are of {least:,} to {most:,} targets, expected one number",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, a.part, a.n, a.targets, len({_WANTED}) AS layers FROM answered_parts a JOIN {ASKED} r USING (run_id)
+        f"""SELECT r.run_id AS id, a.part, a.n, a.targets, len({_WANTED}) AS layers FROM answered_parts a JOIN {ASKED}
+            r USING (run_id)
             WHERE a.uneven > 0""",
         "{n:,} predictions of {part}, expected {targets:,} targets x {layers} layers",
     ),
@@ -70,7 +79,8 @@ RULES = (
         "a score, target or answer has the label number {label}, its task has {n} labels",
     ),
     Rule(
-        f"SELECT run_id AS id, layer FROM edge_codes JOIN {ASKED} USING (run_id) GROUP BY ALL HAVING max(portion) + 1 <> count(*)",
+        f"SELECT run_id AS id, layer FROM edge_codes JOIN {ASKED} USING (run_id) GROUP BY ALL HAVING max(portion) + 1"
+        " <> count(*)",
         "the code of layer {layer} lacks a portion",
     ),
     Rule(

@@ -37,19 +37,24 @@ _TRIED = ", ".join(
 SCANS: dict[str, str] = {}
 RULES = (
     Rule(f"SELECT run_id AS id, kept, lost, known FROM {ASKED} WHERE kept + lost <> known", _COUNTS),
-    Rule(f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts", "{known:,} of {facts:,} facts are known"),
+    Rule(
+        f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts", "{known:,} of {facts:,} facts are known"
+    ),
     Rule(
         f"SELECT run_id AS id FROM {ASKED} WHERE coalesce(base, '') IN ('', model)",
         "it names no base that the facts could have been lost from",
     ),
     Rule(
-        f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c JOIN {ASKED} USING (run_id)
+        f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c JOIN {ASKED} USING
+            (run_id)
             WHERE c.kept + c.lost <> c.known""",
         f"{{relation}}: {_COUNTS}",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost), 0)::BIGINT AS gone
-            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR gone <> r.lost""",
+        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost),
+            0)::BIGINT AS gone
+            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR
+                gone <> r.lost""",
         "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}",
     ),
     Rule(
@@ -60,7 +65,8 @@ RULES = (
         "{relation}: {n:,} rows of lost facts, expected {lost:,}",
     ),
     Rule(
-        f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f JOIN {ASKED} USING (run_id)
+        f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f JOIN {ASKED} USING
+            (run_id)
             WHERE f.asked = '{LOST}' AND f.way IS DISTINCT FROM wanted""",
         "the fact {fact_id} has the outcome {way}, by its other columns it is {wanted}",
     ),
@@ -75,7 +81,8 @@ RULES = (
             LEFT JOIN (SELECT run_id, asked, count(*) AS n FROM forgetting_facts GROUP BY ALL) f
             ON f.run_id = r.run_id AND f.asked = g.asked
             LEFT JOIN forgetting_shares s
-            ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol AND s.asked = g.asked
+            ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol AND s.asked =
+                g.asked
             WHERE found <> wanted AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
             AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
         "{way}, level {level}, {protocol}, {asked}: a share of {found:,} answers, expected {wanted:,}",

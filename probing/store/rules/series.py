@@ -18,20 +18,23 @@ RULES = (
         "it has {states} states, and its configuration {n}, or layers that the model does not have",
     ),
     Rule(
-        """SELECT run_id AS id, any_value(r.steps) AS wanted, coalesce(list(s.step ORDER BY s.step) FILTER (s.asked), [])::BIGINT[] AS found
+        """SELECT run_id AS id, any_value(r.steps) AS wanted, coalesce(list(s.step ORDER BY s.step) FILTER (s.asked),
+            [])::BIGINT[] AS found
             FROM series_asked r LEFT JOIN series_steps s USING (run_id) GROUP BY run_id HAVING found <> wanted""",
         "its steps say that the states {found} were asked, expected {wanted}",
     ),
     Rule(
         f"""SELECT r.run_id AS id, any_value(len(r.steps) * len(r.at_layers) * {len(KNOWN_UP_TO)}) AS wanted,
-                count(k.run_id) FILTER (list_contains(r.steps, k.step) AND list_contains(r.at_layers, k.layer)) AS found,
+                count(k.run_id) FILTER (list_contains(r.steps, k.step) AND list_contains(r.at_layers, k.layer)) AS
+                    found,
                 count(k.run_id) AS n
-            FROM series_asked r LEFT JOIN series_known k USING (run_id) GROUP BY r.run_id HAVING found <> wanted OR n <> wanted""",
+            FROM series_asked r LEFT JOIN series_known k USING (run_id) GROUP BY r.run_id HAVING found <> wanted OR n
+                <> wanted""",
         "{found} of {n} counts are of its states and layers, expected {wanted}",
     ),
     Rule(
-        "SELECT k.run_id AS id, k.step, k.layer, k.asked, r.facts FROM series_known k JOIN series_asked r USING (run_id) "
-        "WHERE k.asked <> r.facts",
+        "SELECT k.run_id AS id, k.step, k.layer, k.asked, r.facts FROM series_known k JOIN series_asked r USING"
+        " (run_id) WHERE k.asked <> r.facts",
         "step {step}, layer {layer}: {asked:,} facts were asked, the run says {facts:,}",
     ),
     Rule(
@@ -39,7 +42,8 @@ RULES = (
             JOIN series_counts b ON (b.run_id, b.layer, b.relation, b.k) = (c.run_id, c.layer, c.relation, c.k)
             JOIN (SELECT run_id, steps[1] AS first FROM series_asked) r ON r.run_id = c.run_id AND b.step = r.first
             JOIN {ASKED} a ON a.run_id = c.run_id
-            WHERE c.known <> c.kept + c.returned + c.gained OR b.known <> c.kept + c.returned + c.lost OR c.before_paired <> b.own""",
+            WHERE c.known <> c.kept + c.returned + c.gained OR b.known <> c.kept + c.returned + c.lost OR
+                c.before_paired <> b.own""",
         "step {step}, layer {layer}, {relation}: kept, lost, returned and gained facts do not add up to the known ones",
     ),
     Rule(

@@ -1,4 +1,6 @@
-"""Stored results of sentence-level probing: runs, counts, and predictions for single sentences. Every number is a count or a sum."""
+"""Stored results of sentence-level probing: runs, counts, and predictions for single sentences. Every number is a count
+or a sum.
+"""
 
 from collections.abc import Sequence
 
@@ -9,7 +11,8 @@ from probing.store.database import Database
 
 
 def sentence_runs(db: Database) -> pd.DataFrame:
-    """All complete runs with the columns of their files and of their provenance, by model, task and protocol, the newest first.
+    """All complete runs with the columns of their files and of their provenance, by model, task and protocol, the
+    newest first.
 
     ``answered`` states whether predictions for single sentences are stored.
     """
@@ -35,10 +38,13 @@ def pairs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
-    """The test sentences of a task in the order of predictions: place, example, label (its number), gold (its name), text, pair."""
+    """The test sentences of a task in the order of predictions: place, example, label (its number), gold (its name),
+    text, pair.
+    """
     return db.query(
         """
-        SELECT e.place, e.example, e.label, t.labels[e.label + 1] AS gold, coalesce(e.text, '') AS text, coalesce(e.pair, '') AS pair
+        SELECT e.place, e.example, e.label, t.labels[e.label + 1] AS gold, coalesce(e.text, '') AS text,
+            coalesce(e.pair, '') AS pair
         FROM sentence_examples e JOIN sentence_tasks t ON t.task = e.task AND t.protocol = e.protocol
         WHERE e.task = $task AND e.protocol = $protocol ORDER BY e.place
         """,
@@ -47,7 +53,9 @@ def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
 
 
 def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame:
-    """What a run's own probe on all training sentences predicts for each test sentence that it can take: place, said (the label's name)."""
+    """What a run's own probe on all training sentences predicts for each test sentence that it can take: place, said
+    (the label's name).
+    """
     return db.query(
         """
         WITH given AS (
@@ -63,19 +71,23 @@ def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame
 
 
 def right_sentences(db: Database, run_ids: Sequence[str], readings: Sequence[str]) -> pd.DataFrame:
-    """Which test sentences the probes of some runs and readings on all training sentences have right, if their predictions are stored.
+    """Which test sentences the probes of some runs and readings on all training sentences have right, if their
+    predictions are stored.
 
     Returns:
-        run_id, pooling, layer, reading, portion, right (a list of booleans; empty for a sentence that the model cannot take).
+        run_id, pooling, layer, reading, portion, right (a list of booleans; empty for a sentence that the model cannot
+        take).
     """
     return db.query(
         f"""
         WITH gold AS (
             SELECT r.run_id, list(e.label ORDER BY e.place) AS labels
-            FROM sentence_runs r JOIN sentence_examples e ON e.task = r.task AND e.protocol = r.protocol GROUP BY r.run_id
+            FROM sentence_runs r JOIN sentence_examples e ON e.task = r.task AND e.protocol = r.protocol GROUP BY
+                r.run_id
         )
         SELECT s.run_id, s.pooling, s.layer, s.reading, s.portion,
-            list_transform(list_zip(s.predicted, g.labels), lambda x: CASE WHEN x[1] = {LEFT_OUT} THEN NULL ELSE x[1] = x[2] END) AS right
+            list_transform(list_zip(s.predicted, g.labels), lambda x: CASE WHEN x[1] = {LEFT_OUT} THEN NULL ELSE x[1] =
+                x[2] END) AS right
         FROM sentence_predictions s JOIN gold g ON g.run_id = s.run_id
         {_OF_RUNS} AND s.portion = 1 AND s.reading IN (SELECT unnest($readings::VARCHAR[])) ORDER BY ALL
         """,

@@ -1,4 +1,6 @@
-"""The models, runs and probe sets on this machine: how much space each takes, and their deletion. What ships is not touched."""
+"""The models, runs and probe sets on this machine: how much space each takes, and their deletion. What ships is not
+touched.
+"""
 
 import shutil
 from collections import defaultdict
@@ -69,7 +71,8 @@ def delete(what: str, name: str, sure: Callable[[Kept], bool]) -> Kept | None:
         raise StoreError(f"no {what} {name!r} below {cache_folder()} or in the hub's cache; there are: {names}")
     if one.delete is None:
         raise StoreError(
-            f"the {what} {name} is in a file that holds other runs, too; delete that file in {runs_folder()} if you want neither"
+            f"the {what} {name} is in a file that holds other runs, too; delete that file in {runs_folder()} if you"
+            " want neither"
         )
     if not sure(one):
         return None
@@ -97,13 +100,21 @@ def _run(row: dict, path: Path) -> Kept:
     """A run; its files are those that have its id in their names."""
     run_id = row["run_id"]
     files = sorted(runs_folder().rglob(f"*-{run_id}.parquet"))
-    said = f"{row['model']}" + (f" on {row['probe_set']}" if row.get("probe_set") else "") + (f", {row['head']}" if row.get("head") else "")
+    said = (
+        f"{row['model']}"
+        + (f" on {row['probe_set']}" if row.get("probe_set") else "")
+        + (f", {row['head']}" if row.get("head") else "")
+    )
     return Kept(RUN, run_id, said, _size(files), partial(_delete_files, files) if path in files else None)
 
 
 def _probe_sets() -> list[Kept]:
     """Probe sets with their runs; the facts themselves, too, if no other set is in their file."""
-    runs, whole, files = defaultdict[str, set[str]](set), defaultdict[str, bool](lambda: True), defaultdict[str, set[Path]](set)
+    runs, whole, files = (
+        defaultdict[str, set[str]](set),
+        defaultdict[str, bool](lambda: True),
+        defaultdict[str, set[Path]](set),
+    )
     for row, path in _rows():
         if name := row.get("probe_set"):
             run_files = set(runs_folder().rglob(f"*-{row['run_id']}.parquet"))
@@ -132,7 +143,9 @@ def _models() -> list[Kept]:
     for path in sorted(folder.rglob("config.json")) if folder.is_dir() else ():
         model = path.parent
         size = _size(one for one in model.iterdir() if one.is_file())
-        found.append(Kept(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model)))
+        found.append(
+            Kept(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model))
+        )
     from huggingface_hub.errors import CacheNotFound
 
     try:
@@ -140,7 +153,15 @@ def _models() -> list[Kept]:
     except CacheNotFound:
         repositories = []
     for one in repositories:
-        found.append(Kept(MODEL, one.repo_id, "downloaded from the hub", one.size_on_disk, partial(_delete_repository, one.repo_id)))
+        found.append(
+            Kept(
+                MODEL,
+                one.repo_id,
+                "downloaded from the hub",
+                one.size_on_disk,
+                partial(_delete_repository, one.repo_id),
+            )
+        )
     return found
 
 
@@ -170,5 +191,10 @@ def _delete_folder(folder: Path) -> None:
 
 def _delete_repository(hub_id: str) -> None:
     found = scan_cache_dir()
-    commits = [one.commit_hash for repo in found.repos if (repo.repo_type, repo.repo_id) == ("model", hub_id) for one in repo.revisions]
+    commits = [
+        one.commit_hash
+        for repo in found.repos
+        if (repo.repo_type, repo.repo_id) == ("model", hub_id)
+        for one in repo.revisions
+    ]
     found.delete_revisions(*commits).execute()

@@ -1,7 +1,7 @@
 """The tables of what fine-tuning changed: attention, perplexity and similarity of states, layer by layer.
 
-A *run* measures one model. A fine-tuned model and its base are measured on the same sentences and blocks; a base alone. ``variant`` and
-``tuned_seed`` are as in ``sentence_runs``.
+A *run* measures one model. A fine-tuned model and its base are measured on the same sentences and blocks; a base alone.
+``variant`` and ``tuned_seed`` are as in ``sentence_runs``.
 """
 
 import pyarrow as pa
@@ -44,7 +44,10 @@ TABLES = (
             col.RUN_ID,
             col.text("measure", "what is measured", tuple(MEASURES)),
             col.LAYER,
-            col.small("head", "attention head, from 0; 255 for the mean over a layer's heads, and for measures that are not of heads"),
+            col.small(
+                "head",
+                "attention head, from 0; 255 for the mean over a layer's heads, and for measures that are not of heads",
+            ),
             col.real("value", "the value", -1e6, 1e6),
             col.real("low", "lower end of the interval", -1e6, 1e6).or_empty(),
             col.real("high", "upper end of the interval", -1e6, 1e6).or_empty(),

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 #: Maximum of a count, far above every data set's; sums over a file's rows then fit into 64 bits.
 MOST = 1_000_000_000
-#: Maximum rows of a shared file: twenty times those of the largest task, a hundred times those of the largest vocabulary.
+#: Maximum rows of a shared file: twenty times those of the largest task, a hundred times those of the largest
+#: vocabulary.
 MOST_ROWS = 5_000_000
 SQL_TYPES = {
     pa.string(): "VARCHAR",
@@ -111,10 +112,11 @@ class Table:
         withheld: the columns that are shared only if the licence of a task's data allows it.
         free: the columns in which two files of the same rows may differ.
         ascending: columns, separated by blanks, of which in every row none is above the next.
-        unions: four columns, separated by blanks: the first two without the third, which counts what both count, are at most the fourth.
+        unions: four columns, separated by blanks: the first two without the third, which counts what both count, are at
+            most the fourth.
         aligned: two columns, separated by a blank, whose lists have equal lengths in every row.
-        version: that its files are written with, raised when a column is added, removed or changes its meaning. A file of an earlier
-            version is refused by name.
+        version: that its files are written with, raised when a column is added, removed or changes its meaning. A file
+            of an earlier version is refused by name.
         most_rows: maximum rows of a shared file.
         longest: maximum mean length of the lists of a shared file.
         many: whether it has too many rows, such as single predictions, to compare copies of a run row by row.

@@ -1,13 +1,14 @@
 """The tables of edge probing.
 
-A *run* is a series of probes of one task on one encoder: for a kind ``cumulative`` or ``at`` one probe for each layer 0..L, for ``full``
-one for the mix of all layers, stored as layer L. Columns named ``layer`` are that l. Counts are additive: whatever a page shows of a run
-is arithmetic on ``edge_scores``, ``edge_mix``, ``edge_codes`` and ``edge_predictions``.
+A *run* is a series of probes of one task on one encoder: for a kind ``cumulative`` or ``at`` one probe for each layer
+0..L, for ``full`` one for the mix of all layers, stored as layer L. Columns named ``layer`` are that l. Counts are
+additive: whatever a page shows of a run is arithmetic on ``edge_scores``, ``edge_mix``, ``edge_codes`` and
+``edge_predictions``.
 
-Gold labels that training does not have, and that F1 would count, are counted as missed, under one further label, the last, which has
-no training target in ``edge_labels`` (n = 0); without such gold labels it does not exist.
-A run with control labels has scores and no predictions, as no stored target has its labels. Rows of ``edge_mix`` above a probe's layer
-may exist, with weight 0, or not.
+Gold labels that training does not have, and that F1 would count, are counted as missed, under one further label, the
+last, which has no training target in ``edge_labels`` (n = 0); without such gold labels it does not exist. A run with
+control labels has scores and no predictions, as no stored target has its labels. Rows of ``edge_mix`` above a probe's
+layer may exist, with weight 0, or not.
 """
 
 from probing.core.edges import encoders, target
@@ -34,7 +35,8 @@ TABLES = (
         "One part of a task's data: train, dev, test, and own.",
         "task part",
         (
-            _TASK, _PART,
+            _TASK,
+            _PART,
             col.text("title", "name of the task for readers"),
             col.text("source", "the data sets"),
             col.text("sha256", "of the part's records"),
@@ -45,7 +47,9 @@ TABLES = (
             col.count("targets", "number of targets"),
             col.count("labels", "number of gold labels"),
             col.count("unseen_labels", "gold labels, with repeats, that training does not have"),
-            col.real("ceiling", "micro F1 of the best answers that equal inputs allow; empty if no label counts", 0, 1).or_empty(),
+            col.real(
+                "ceiling", "micro F1 of the best answers that equal inputs allow; empty if no label counts", 0, 1
+            ).or_empty(),
             col.text("dropped", "JSON of what was dropped: reason -> number"),
         ),
         per="task",
@@ -55,7 +59,8 @@ TABLES = (
         "One label of a task.",
         "task label",
         (
-            _TASK, _LABEL,
+            _TASK,
+            _LABEL,
             col.text("name", "the label"),
             col.flag("counts", "whether F1 counts it"),
             col.count("n", "training targets that have it"),
@@ -68,7 +73,8 @@ TABLES = (
         "One sentence of the stored targets.",
         "task part sentence",
         (
-            _TASK, _PART,
+            _TASK,
+            _PART,
             col.count("sentence", "number of the sentence"),
             col.text("text_sha256", "sha256 of its text"),
             col.text("text", "its words, separated by blanks; empty if the licence forbids it").or_empty(),
@@ -81,7 +87,8 @@ TABLES = (
         "One target of which predictions are stored; spans are half-open, in words.",
         "task part target",
         (
-            _TASK, _PART,
+            _TASK,
+            _PART,
             col.count("target", "number of the target"),
             col.count("sentence", "number of its sentence"),
             col.count("start1", "first word of its span"),
@@ -100,9 +107,16 @@ TABLES = (
         "Counts of a baseline for one label.",
         "task part baseline seen label",
         (
-            _TASK, _SCORED,
-            col.text("baseline", "memory, majority, or of targets with several labels memory-each", ("memory", "majority", "memory-each")),
-            _SEEN, _LABEL, *_COUNTS,
+            _TASK,
+            _SCORED,
+            col.text(
+                "baseline",
+                "memory, majority, or of targets with several labels memory-each",
+                ("memory", "majority", "memory-each"),
+            ),
+            _SEEN,
+            _LABEL,
+            *_COUNTS,
         ),
         per="task",
     ),
@@ -111,11 +125,13 @@ TABLES = (
         "One run of edge probing.",
         "run_id",
         (
-            *col.RUN, _TASK,
+            *col.RUN,
+            _TASK,
             col.text("kind", "kind of its probes", encoders.KINDS),
             col.text("encoder", "the trained model, or one with random weights", encoders.ENCODERS),
             col.text("labels", "gold labels, or those of the control task", encoders.LABELS),
-            col.SEED, col.LAYERS,
+            col.SEED,
+            col.LAYERS,
             col.count("width", "size of a hidden state", 1),
             col.flag("codes", "whether the online code was computed"),
             col.LEFT_OUT,
@@ -136,7 +152,8 @@ TABLES = (
         "The share of one layer in the mix of a probe.",
         "run_id layer of_layer",
         (
-            col.RUN_ID, col.LAYER,
+            col.RUN_ID,
+            col.LAYER,
             col.small("of_layer", "the layer that is mixed"),
             col.real("weight", "its weight", 0, 1),
             col.real("gamma", "scale of the mix"),
@@ -149,7 +166,8 @@ TABLES = (
         "The online code of one portion of the training data.",
         "run_id layer portion",
         (
-            col.RUN_ID, col.LAYER,
+            col.RUN_ID,
+            col.LAYER,
             col.small("portion", "number of the portion, from 0"),
             col.count("targets", "targets in it"),
             col.real("bits", "code length of its labels", 0),
@@ -162,7 +180,8 @@ TABLES = (
         "The training of one probe.",
         "run_id layer",
         (
-            col.RUN_ID, col.LAYER,
+            col.RUN_ID,
+            col.LAYER,
             col.count("steps", "steps that were taken"),
             col.count("best_step", "the step that was kept"),
             col.real("best", "its F1 on dev, which also stopped it", 0, 1),
@@ -176,14 +195,17 @@ TABLES = (
         "One target at one layer; normalised p is ``p / p_sum``.",
         "run_id part target layer",
         (
-            col.RUN_ID, _PART,
+            col.RUN_ID,
+            _PART,
             col.count("target", "number of the target"),
             col.LAYER,
             col.several(col.count("predicted", "numbers of the labels with p >= 0.5")),
             col.count("top", "the most probable label"),
             col.small("p_top", f"its p {_STEPS}"),
             col.several(col.count("p_gold", f"p of each gold label {_STEPS}", 0, 255)),
-            col.count("wrong", "the wrong label with the greatest mean of normalised p over all layers, one for all layers"),
+            col.count(
+                "wrong", "the wrong label with the greatest mean of normalised p over all layers, one for all layers"
+            ),
             col.small("p_wrong", f"its p {_STEPS}"),
             col.count("p_sum", f"sum over all labels {_STEPS}"),
         ),
@@ -195,7 +217,11 @@ TABLES = (
         "Counts of one sentence at one layer, of the labels that F1 counts; of runs whose predictions are stored.",
         "run_id part sentence seen layer",
         (
-            col.RUN_ID, _PART, col.count("sentence", "number of the sentence"), _SEEN, col.LAYER,
+            col.RUN_ID,
+            _PART,
+            col.count("sentence", "number of the sentence"),
+            _SEEN,
+            col.LAYER,
             col.count("tp", "gold labels that were predicted"),
             col.count("fp", "other labels that were predicted"),
             col.count("fn", "gold labels that were not predicted"),
@@ -209,12 +235,16 @@ TABLES = (
         "How the answers for one target change from layer to layer, as ``core.edges.traces`` defines.",
         "run_id part target",
         (
-            col.RUN_ID, _PART, col.count("target", "number of the target"),
-            col.small("settled", "the layer from which the most probable label stays right; empty if the last layer is wrong").or_empty(),
+            col.RUN_ID,
+            _PART,
+            col.count("target", "number of the target"),
+            col.small(
+                "settled", "the layer from which the most probable label stays right; empty if the last layer is wrong"
+            ).or_empty(),
             col.small("revisions", "how often the most probable label changes"),
             col.real("strongest_mean", "the greatest mean of normalised p over the layers", 0, 1),
         ),
         per="run_id",
         many=True,
     ),
-)  # fmt: skip
+)

@@ -1,7 +1,7 @@
 """The tables of facts that fine-tuning lost, and of the ways by which they come back.
 
-A *run* asks one fine-tuned model for all facts of a probe set that its base knows and it does not. What was asked, with the ways and the
-yardsticks, is defined in ``docs/forgetting.md``. The facts' texts are in ``facts``.
+A *run* asks one fine-tuned model for all facts of a probe set that its base knows and it does not. What was asked, with
+the ways and the yardsticks, is defined in ``docs/forgetting.md``. The facts' texts are in ``facts``.
 """
 
 import math
@@ -33,7 +33,9 @@ TABLES = (
             *col.RUN,
             col.text("probe_set", "the set that the facts are from"),
             col.text("template_set", "the set that the prompts are from"),
-            col.text("other_templates", "the set of the other wording in which lost facts were asked once more").or_empty(),
+            col.text(
+                "other_templates", "the set of the other wording in which lost facts were asked once more"
+            ).or_empty(),
             col.small("k", "a fact is known with rank <= k", 1),
             col.SEED,
             col.small("seeds", "seeds of the parts and the order of relearning", 1),
@@ -75,9 +77,13 @@ TABLES = (
             _RELATION,
             col.count("answer", "token id of the answer that is looked for"),
             col.text("way", "what became of a lost fact", LOST_OUTCOMES).or_empty(),
-            col.small("layer", "the highest layer below the last at which the head reads the answer; empty if there is none").or_empty(),
+            col.small(
+                "layer", "the highest layer below the last at which the head reads the answer; empty if there is none"
+            ).or_empty(),
             col.flag("fitted", "whether the fitted head reads it"),
-            col.small("layers_back", "the fewest last layers of the base that bring it back; empty if half of all do not", 1).or_empty(),
+            col.small(
+                "layers_back", "the fewest last layers of the base that bring it back; empty if half of all do not", 1
+            ).or_empty(),
             col.text("after_5", "relearned by answer, 5 steps: a digit for every seed, 1 if the answer is back"),
             col.text("after_15", "the same after 15 steps, which is what counts"),
             col.text("after_45", "the same after 45 steps"),
@@ -96,7 +102,8 @@ TABLES = (
     ),
     col.Table(
         "forgetting_shares",
-        "Share of some answers that come back by one way, with its 95 % interval (pairs of relation and answer, and seeds).",
+        "Share of some answers that come back by one way, with its 95 % interval (pairs of relation and answer, and"
+        " seeds).",
         "run_id way level protocol asked",
         (
             col.RUN_ID,
@@ -114,7 +121,8 @@ TABLES = (
     ),
     col.Table(
         "forgetting_excesses",
-        "Share of lost facts that come back by one way, and that of a yardstick, with the 95 % interval of the difference.",
+        "Share of lost facts that come back by one way, and that of a yardstick, with the 95 % interval of the"
+        " difference.",
         "run_id way level protocol yardstick",
         (
             col.RUN_ID,

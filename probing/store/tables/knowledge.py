@@ -61,11 +61,17 @@ TABLES = (
         "One fact at one layer. Files of earlier versions are ordered by layer, and no reader relies on the order.",
         "run_id fact_id layer",
         (
-            col.RUN_ID, _FACT, col.LAYER,
+            col.RUN_ID,
+            _FACT,
+            col.LAYER,
             _rank("gold_rank", "rank of the right answer in the whole vocabulary, from 1; ties take the worst place"),
             _rank("answer_rank", "rank of the right answer among the answers that occur in its relation, from 1"),
-            _rank("other_rank", "rank of that answer with the swapped subject (``lenders``); empty if there is none").or_empty(),
-            col.Column("gold_logp", pa.float32(), "natural logarithm of the right answer's probability", low=-math.inf, high=0),
+            _rank(
+                "other_rank", "rank of that answer with the swapped subject (``lenders``); empty if there is none"
+            ).or_empty(),
+            col.Column(
+                "gold_logp", pa.float32(), "natural logarithm of the right answer's probability", low=-math.inf, high=0
+            ),
             col.several(col.count("top_ids", "numbers of the best tokens in ``vocabulary``, best first")),
             col.several(col.real("top_logp", "natural logarithms of their probabilities", high=0), pa.float32()),
         ),
@@ -80,15 +86,25 @@ TABLES = (
         "One fact of a run: at which of the layers 1..L it is known, that is, has rank 1.",
         "run_id fact_id",
         (
-            col.RUN_ID, _FACT, *_OF_COUNTS[1:],
+            col.RUN_ID,
+            _FACT,
+            *_OF_COUNTS[1:],
             col.small("first_layer", "first layer that knows it; empty if none does", 1).or_empty(),
             col.small("last_layer", "last layer that knows it").or_empty(),
             col.small("layers_known", "how many layers know it"),
-            col.Column("known_layers", pa.uint64(), "bit l is set if layer l knows it, the embeddings included", low=0, high=math.inf),
+            col.Column(
+                "known_layers",
+                pa.uint64(),
+                "bit l is set if layer l knows it, the embeddings included",
+                low=0,
+                high=math.inf,
+            ),
             _rank("best_rank", "best rank of the layers 1..L"),
             _rank("last_rank", "rank at the last layer"),
             _rank("inner_rank", "best rank of the layers between; empty if there are none").or_empty(),
-            _rank("swapped_last_rank", "rank at the last layer with the swapped subject; empty if there is none").or_empty(),
+            _rank(
+                "swapped_last_rank", "rank at the last layer with the swapped subject; empty if there is none"
+            ).or_empty(),
             _rank("swapped_inner_rank", "best such rank of the layers between").or_empty(),
         ),
         per="run_id",
@@ -100,7 +116,8 @@ TABLES = (
         "One fact with its prompt.",
         "fact_id",
         (
-            _FACT, _PROBE_SET,
+            _FACT,
+            _PROBE_SET,
             col.text("relation", "its relation"),
             col.text("subject", "its subject"),
             col.text("object", "the right answer"),
@@ -119,12 +136,15 @@ TABLES = (
         "One relation of a probe set.",
         "probe_set relation",
         (
-            col.text("relation", "id of the relation"), _PROBE_SET,
+            col.text("relation", "id of the relation"),
+            _PROBE_SET,
             col.text("label", "its name").or_empty(),
             col.text("cardinality", "1-1, N-1 or N-M").or_empty(),
         ),
     ),
-    col.Table("runs", "One run on facts.", "run_id", _RUN, per="run_id", sort="model probe_set head template_set seed run_id"),
+    col.Table(
+        "runs", "One run on facts.", "run_id", _RUN, per="run_id", sort="model probe_set head template_set seed run_id"
+    ),
     col.Table(
         "lenders",
         "The swapped subject of one fact of a run.",
@@ -136,9 +156,17 @@ TABLES = (
         "swapped_counts",
         "Of the facts of a layer that have a swapped subject, how many are known.",
         f"{_OF_COUNTS_KEY} layer",
-        (*_OF_COUNTS, col.LAYER, _N, *_known(("own", "swapped", "both"), "facts of rank <= {k} with the subject: {name}")),
+        (
+            *_OF_COUNTS,
+            col.LAYER,
+            _N,
+            *_known(("own", "swapped", "both"), "facts of rank <= {k} with the subject: {name}"),
+        ),
         per="run_id",
-        ascending=(*_up("own", "swapped", "both"), *(f"both_{k} {side}_{k}" for k in RANKS for side in ("own", "swapped"))),
+        ascending=(
+            *_up("own", "swapped", "both"),
+            *(f"both_{k} {side}_{k}" for k in RANKS for side in ("own", "swapped")),
+        ),
         unions=tuple(f"own_{k} swapped_{k} both_{k} n" for k in RANKS),
     ),
     col.Table(
@@ -146,7 +174,9 @@ TABLES = (
         "Of the facts that the last layer misses with both subjects, how many inner layers find.",
         f"{_OF_COUNTS_KEY} k",
         (
-            *_OF_COUNTS, _K, _N,
+            *_OF_COUNTS,
+            _K,
+            _N,
             col.count("own", "found with the own subject"),
             col.count("swapped", "found with the swapped one"),
             col.count("own_and_swapped", "found with both"),
@@ -160,7 +190,9 @@ TABLES = (
         "What is known at one layer.",
         f"{_OF_COUNTS_KEY} layer",
         (
-            *_OF_COUNTS, col.LAYER, _N,
+            *_OF_COUNTS,
+            col.LAYER,
+            _N,
             *_known(("hits",), "facts of rank <= {k}"),
             col.real("sum_reciprocal_rank", "sum of 1 / rank", 0, col.MOST),
             col.real("sum_squared_reciprocal_rank", "sum of its square", 0, col.MOST),
@@ -170,7 +202,9 @@ TABLES = (
         per="run_id",
         # 1/r^2 is at most 1/r, and 1 at rank 1.
         ascending=(
-            *_up("hits"), "hits_1 sum_squared_reciprocal_rank sum_reciprocal_rank n", "answer_hits_1 sum_answer_reciprocal_rank n",
+            *_up("hits"),
+            "hits_1 sum_squared_reciprocal_rank sum_reciprocal_rank n",
+            "answer_hits_1 sum_answer_reciprocal_rank n",
         ),
     ),
     col.Table(
@@ -178,7 +212,8 @@ TABLES = (
         "What is known at the last layer and at any of the layers 1..L.",
         _OF_COUNTS_KEY,
         (
-            *_OF_COUNTS, _N,
+            *_OF_COUNTS,
+            _N,
             *_known(("last", "any"), "facts of rank <= {k} at the layer: {name}"),
             col.count("majority_hits", "facts whose answer is the relation's most frequent one"),
             col.count("answers", "number of different answers"),
@@ -191,7 +226,9 @@ TABLES = (
         "What an inner layer and the last one know.",
         f"{_OF_COUNTS_KEY} layer k",
         (
-            *_OF_COUNTS, col.LAYER, _K,
+            *_OF_COUNTS,
+            col.LAYER,
+            _K,
             col.count("both", "facts that both know"),
             col.count("inner_only", "facts that the inner layer alone knows"),
             col.count("last_only", "facts that the last layer alone knows"),
@@ -203,7 +240,12 @@ TABLES = (
         "answer_counts",
         "What kinds of tokens a layer puts first.",
         f"{_OF_COUNTS_KEY} layer kind",
-        (*_OF_COUNTS, col.LAYER, col.text("kind", "kind of the best token", tuple(KIND_LABELS)), col.count("n", "number of facts", 1)),
+        (
+            *_OF_COUNTS,
+            col.LAYER,
+            col.text("kind", "kind of the best token", tuple(KIND_LABELS)),
+            col.count("n", "number of facts", 1),
+        ),
         per="run_id",
     ),
     col.Table(
@@ -211,9 +253,14 @@ TABLES = (
         "How far the right answers of a relation move the share of known facts, at one layer.",
         "run_id layer relation",
         (
-            col.RUN_ID, col.LAYER, col.text("relation", "relation of the facts"),
+            col.RUN_ID,
+            col.LAYER,
+            col.text("relation", "relation of the facts"),
             *(
-                col.real(f"{value}_{k}_{name}", f"of {says} with rank <= {k}: {name}, as ``core.stats.answer_clusters`` defines it")
+                col.real(
+                    f"{value}_{k}_{name}",
+                    f"of {says} with rank <= {k}: {name}, as ``core.stats.answer_clusters`` defines it",
+                )
                 for value, says in (("hits", "facts known"), ("above", "the same minus the swapped subject,"))
                 for k in RANKS
                 for name in ClusterSums._fields
@@ -247,8 +294,16 @@ TABLES = (
         "How far fine-tuning moved one layer's weights.",
         "model layer",
         (
-            col.MODEL, col.BASE, col.LAYER,
-            col.Column("drift", pa.float32(), "Frobenius norm of the change over that of the base's layer", low=0, high=math.inf),
+            col.MODEL,
+            col.BASE,
+            col.LAYER,
+            col.Column(
+                "drift",
+                pa.float32(),
+                "Frobenius norm of the change over that of the base's layer",
+                low=0,
+                high=math.inf,
+            ),
             col.Column("parameters", pa.uint32(), "number of weights of the layer"),
         ),
         per="model",
@@ -258,7 +313,10 @@ TABLES = (
         "Validation losses of one trained head.",
         "model head seed recipe layer",
         (
-            col.MODEL, col.text("head", "kind of decoding heads"), col.SEED, col.LAYER,
+            col.MODEL,
+            col.text("head", "kind of decoding heads"),
+            col.SEED,
+            col.LAYER,
             col.real("lens_loss", "by the logit lens; empty if the head began at random").or_empty(),
             col.real("start_loss", "at the start of the training"),
             col.real("loss", "at its best point"),
@@ -274,7 +332,9 @@ TABLES = (
         "What a fine-tuned model reaches on its own task.",
         "model metric chance_name",
         (
-            col.MODEL, col.BASE, col.OBJECTIVE,
+            col.MODEL,
+            col.BASE,
+            col.OBJECTIVE,
             col.text("metric", "what is measured, as ``python -m probing terms`` defines it"),
             col.real("value", "0 to 1, a correlation -1 to 1", -1, 1),
             col.real("chance", "the value of what ``chance_name`` names, if it is known", 0, 1).or_empty(),
@@ -283,4 +343,4 @@ TABLES = (
         ),
         per="model",
     ),
-)  # fmt: skip
+)

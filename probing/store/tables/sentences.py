@@ -1,13 +1,14 @@
 """The tables of sentence-level probing.
 
-A *run* is all probes of one model on one task by one protocol: for every pooling, layer 0..L and reading one probe, or one for each
-``portion`` of the training sentences (1: all of them, 4: a quarter; the learning curve). The reading ``frozen`` is of
-fine-tuned models only. Numbers on pages are arithmetic on ``sentence_scores`` and ``sentence_pairs``, both additive counts;
-``sentence_predictions`` may be left out, of a whole run or of some kinds of probes (pooling, reading, portion). If they are stored,
-both are recomputed from them.
+A *run* is all probes of one model on one task by one protocol: for every pooling, layer 0..L and reading one probe, or
+one for each ``portion`` of the training sentences (1: all of them, 4: a quarter; the learning curve). The reading
+``frozen`` is of fine-tuned models only. Numbers on pages are arithmetic on ``sentence_scores`` and ``sentence_pairs``,
+both additive counts; ``sentence_predictions`` may be left out, of a whole run or of some kinds of probes (pooling,
+reading, portion). If they are stored, both are recomputed from them.
 
-Fine-tuned models that differ by the seed of their fine-tuning alone have the same ``variant``: the first 12 digits of the sha256 of the
-recipe without its seed (empty for a model without a recipe). The one with the smallest seed represents them; the others give the spread.
+Fine-tuned models that differ by the seed of their fine-tuning alone have the same ``variant``: the first 12 digits of
+the sha256 of the recipe without its seed (empty for a model without a recipe). The one with the smallest seed
+represents them; the others give the spread.
 """
 
 import pyarrow as pa
@@ -15,7 +16,10 @@ import pyarrow as pa
 from probing.core.sentences.example import POOLINGS, PROTOCOLS, READINGS
 from probing.store.tables import columns as col
 
-_TASK, _PROTOCOL = col.text("task", "name of the task"), col.text("protocol", "how its sentences became parts", PROTOCOLS)
+_TASK, _PROTOCOL = (
+    col.text("task", "name of the task"),
+    col.text("protocol", "how its sentences became parts", PROTOCOLS),
+)
 #: Runs of earlier versions have two further readings; nothing asks for them any more.
 _READINGS = (*READINGS, "rescaled", "aligned")
 _CELL = (
@@ -45,7 +49,10 @@ TABLES = (
             col.count("n_dev", "dev sentences"),
             col.count("n_test", "test sentences"),
             col.count("majority_right", "test sentences that have the commonest training label"),
-            col.count("surface_right", "test sentences that a probe on length, first letter's case, final mark and words has right"),
+            col.count(
+                "surface_right",
+                "test sentences that a probe on length, first letter's case, final mark and words has right",
+            ),
             col.text("dropped", "JSON of what was dropped: reason -> number"),
             col.text("sha256", "of the data"),
         ),
@@ -127,7 +134,11 @@ TABLES = (
         _CELL_KEY,
         (
             *_CELL,
-            col.Column("predicted", pa.list_(pa.uint8()), "label numbers; 255 for a sentence that the model or its base cannot take"),
+            col.Column(
+                "predicted",
+                pa.list_(pa.uint8()),
+                "label numbers; 255 for a sentence that the model or its base cannot take",
+            ),
         ),
         per="run_id",
         many=True,

@@ -1,7 +1,8 @@
 """The tables of series: the states of one training, asked for the same facts at every layer.
 
-The first state is the model before the training. Of the facts that it knows, each is *kept* (known at every state since), *lost* (not known
-now) or *returned* (known now, but not at every state since); a fact that it does not know is *gained* if it is known now.
+The first state is the model before the training. Of the facts that it knows, each is *kept* (known at every state
+since), *lost* (not known now) or *returned* (known now, but not at every state since); a fact that it does not know is
+*gained* if it is known now.
 """
 
 import pyarrow as pa
@@ -68,7 +69,13 @@ TABLES = (
             col.count("before_swapped", "as ``swapped``, of the facts known before the training"),
         ),
         per="run_id",
-        ascending=("own paired asked", "own known asked", "swapped paired", "before_own before_paired", "before_swapped before_paired"),
+        ascending=(
+            "own paired asked",
+            "own known asked",
+            "swapped paired",
+            "before_own before_paired",
+            "before_swapped before_paired",
+        ),
     ),
     col.Table(
         "series_facts",
@@ -80,8 +87,8 @@ TABLES = (
             col.several(
                 col.small(
                     "buckets",
-                    f"bucket of the rank at every state and layer, the layers of a state together; bucket n ends at the n-th of the ranks "
-                    f"{', '.join(map(str, ENDS))}, counted from 0",
+                    "bucket of the rank at every state and layer, the layers of a state together; bucket n ends at the"
+                    f" n-th of the ranks {', '.join(map(str, ENDS))}, counted from 0",
                     0,
                     len(ENDS),
                 )

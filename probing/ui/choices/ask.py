@@ -6,7 +6,8 @@ from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.core.perturb import rules
 from probing.ui.frame.selection import declared, noted, one_of
 
-#: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
+#: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
+#: minimal pairs.
 VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
 SCALES = ("rank", "probability", "entropy")
 TOPS = (3, 5, 10)
@@ -39,7 +40,8 @@ SPAN_EXAMPLES = {
 NO_SPAN = "-"
 #: Value of ``live_models`` for no second model.
 ALONE = "-"
-#: Value of ``prompt`` for the first sentence of Home, and of ``watch`` for the words of the example; an emptied field holds ``""``.
+#: Value of ``prompt`` for the first sentence of Home, and of ``watch`` for the words of the example; an emptied field
+#: holds ``""``.
 OF_EXAMPLE = ","
 
 
@@ -53,16 +55,21 @@ class AskSelection:
         live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps, and
             ``gap``, from 1, is the one that is shown.
         cell: the layer and the token, from 0, whose best tokens are listed, as ``8-3``; ``""`` for none.
-        live_models: the models that are asked with ``live_model``; if empty, its base or a model that was fine-tuned from it.
+        live_models: the models that are asked with ``live_model``; if empty, its base or a model that was fine-tuned
+            from it.
         perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
-        replaced, live_base: which layers of a fine-tuned model are replaced by its base's, and the base if it is not recorded.
-        words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the example.
+        replaced, live_base: which layers of a fine-tuned model are replaced by its base's, and the base if it is not
+            recorded.
+        words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the
+            example.
         base_probes: whether fine-tuned models are read by the probes of their bases.
         whole, second: a whole sentence, and a second one after it.
-        attending, attention_head: the token whose attention is shown, from 0; the head, from 1, or 0 for the mean of all.
+        attending, attention_head: the token whose attention is shown, from 0; the head, from 1, or 0 for the mean of
+            all.
         swapped: the word that changes places with the next one, from 1; 0: none.
         likelier, unlikelier: the user's own minimal pair: two sentences, or a sentence with a gap and two words.
-        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own; None: the first right one.
+        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own; None: the first
+            right one.
     """
 
     ask_view: str = one_of(VIEWS)

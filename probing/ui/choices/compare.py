@@ -19,7 +19,8 @@ TABS = {
 }
 #: All lost facts, however they come back.
 ALL_LOST = "lost"
-#: What a change of sentence probes is measured against: the base's probe of the same pooling, or the base's mean-pooled one.
+#: What a change of sentence probes is measured against: the base's probe of the same pooling, or the base's mean-pooled
+#: one.
 CHANGES = ("first", "mean", "base-mean")
 #: Sentences that changed: all, or one direction only.
 WAYS = ("both", "wrong", "right")
@@ -33,7 +34,8 @@ class CompareSelection:
     Attributes:
         tuned, versus_model: the two models that are compared.
         compare_tab: the tab that is open.
-        lost_way, lost_relation: the lost facts that are listed, by how they come back and by relation; an empty way lists none.
+        lost_way, lost_relation: the lost facts that are listed, by how they come back and by relation; an empty way
+            lists none.
         lost_fact: id of the lost fact whose story is told.
         pair_minus: the yardstick that is subtracted from both curves.
         lost_training: the training that is shown state by state.

@@ -7,7 +7,13 @@ from probing.core.sentences.example import POOLINGS, PROTOCOLS
 from probing.ui.frame.selection import declared, noted, one_of
 
 #: Tabs below the picture, by their names in links -> labels.
-TABS = {"scores": "Scores", "order": "Order", "sentence": "Word by word", "whole": "Whole sentences", "own": "Your own file"}
+TABS = {
+    "scores": "Scores",
+    "order": "Order",
+    "sentence": "Word by word",
+    "whole": "Whole sentences",
+    "own": "Your own file",
+}
 #: Parts of a task's data that have scores.
 PARTS = ("dev", "test")
 #: What is drawn layer by layer below the scores.

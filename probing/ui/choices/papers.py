@@ -23,7 +23,8 @@ class PapersSelection:
     Attributes:
         paper: the paper that is shown.
         papers_subject: the base or encoder that is compared with it; ``""`` for the first.
-        papers_head: the heads that its facts are read with, for papers on facts; ``""`` for those that most of its models have.
+        papers_head: the heads that its facts are read with, for papers on facts; ``""`` for those that most of its
+            models have.
         papers_tab: the tab that is open.
         figure: number of the paper's figure that is drawn; ``""`` for the first.
         panel: the panel of it; ``""`` for the first.

@@ -42,7 +42,11 @@ MEASURES = {
         "Change in accuracy of the model's own sentence probes on the first token; mean over tasks and upper layers.",
     ),
     "probes_mean": ("probes, mean of tokens, points", "points", "The same on the mean of all tokens."),
-    "facts_lost": ("facts lost", "percent", "Share of the facts that the base knows at the last layer and the model does not."),
+    "facts_lost": (
+        "facts lost",
+        "percent",
+        "Share of the facts that the base knows at the last layer and the model does not.",
+    ),
     "perplexity": ("perplexity", "%.0f", METRICS["masked_perplexity"].definition),
     "emd": ("attention moved, tokens", "%.2f", METRICS["attention_movers_distance"].definition),
     "entropy_change": ("entropy change, nats", "%+.2f", METRICS["entropy_change"].definition),
@@ -51,22 +55,23 @@ MEASURES = {
 }
 _CAPTION = "Beyond 100 %: gained. Grey: only counts are stored. Click for facts."
 _HOW = (
-    "Every fine-tuned model against its own base, with the same head on the same facts; every fact counts once. The end of the last bar"
-    " is what the model knows now. Of models that store only counts, kept and gained cannot be told apart. The control was trained on "
-    "the base's own text, without a task. Marks: ✓ learned its task, ◐ only partly, ✗ not at all, ? cannot be told; scores and "
-    "baselines are in the table, and net losses of other seeds and of shuffled labels, which are the same task trained again. Losses of"
-    " a model that did not learn its task say nothing about the task."
+    "Every fine-tuned model against its own base, with the same head on the same facts; every fact counts once. The end"
+    " of the last bar is what the model knows now. Of models that store only counts, kept and gained cannot be told"
+    " apart. The control was trained on the base's own text, without a task. Marks: ✓ learned its task, ◐ only partly,"
+    " ✗ not at all, ? cannot be told; scores and baselines are in the table, and net losses of other seeds and of"
+    " shuffled labels, which are the same task trained again. Losses of a model that did not learn its task say nothing"
+    " about the task."
 )
 _POINTS = "Open: the control, or a net loss of counts only."
 _POINTS_HOW = (
-    "Change of weights: relative to the norm of the base's, mean over the layers. Facts: lost at the last layer. The other losses are "
-    "means over the layers. With so few models this is a hint, not evidence; a layer's states depend on all weights below it, so a "
-    "layer can lose something although its own weights did not move."
+    "Change of weights: relative to the norm of the base's, mean over the layers. Facts: lost at the last layer. The"
+    " other losses are means over the layers. With so few models this is a hint, not evidence; a layer's states depend"
+    " on all weights below it, so a layer can lose something although its own weights did not move."
 )
 _TABLE = "Net loss: base minus model, in points."
 _CORRELATIONS = (
-    "Spearman's rank correlation over fine-tuned models, without the control and other seeds; q is corrected for all pairs. Models "
-    "share tasks and data, so read these as hints."
+    "Spearman's rank correlation over fine-tuned models, without the control and other seeds; q is corrected for all"
+    " pairs. Models share tasks and data, so read these as hints."
 )
 
 
@@ -80,7 +85,9 @@ def draw(view: View, base: str, tuned: str) -> None:
     st.header("What did each model keep?")
     head, probe_set = _facts(view)
     k = view.chosen.k
-    runs = view.runs[(view.runs["head"] == head) & (view.runs["probe_set"] == probe_set)] if len(view.runs) else view.runs
+    runs = (
+        view.runs[(view.runs["head"] == head) & (view.runs["probe_set"] == probe_set)] if len(view.runs) else view.runs
+    )
     together = pairs(runs) if len(runs) else pd.DataFrame()
     layers = view.read(by_layer, FactRuns(head, probe_set, k) if head else None, OURS)
     if together.empty and layers.empty:
@@ -88,7 +95,9 @@ def draw(view: View, base: str, tuned: str) -> None:
         return
     table = view.report(all_models, together, k)
     ids = tuple(dict.fromkeys((*together["base_run_id"], *together["run_id"])))
-    stamp = view.stamp(f"all models against their bases, {head}, {set_name(probe_set)}, rank ≤ {k}, {view.filter_words()}", ids)
+    stamp = view.stamp(
+        f"all models against their bases, {head}, {set_name(probe_set)}, rank ≤ {k}, {view.filter_words()}", ids
+    )
     shown = table[~table["model"].isin(view.results_only)].reset_index(drop=True)
     labels = {model: view.label(model) for model in view.all_colours}
     bases = dict(zip(table["model"], table["base"], strict=True))
@@ -110,11 +119,18 @@ def draw(view: View, base: str, tuned: str) -> None:
     _table(view, table, measured, stamp)
     found = correlations(measured)
     if len(found):
-        blocks.folded("Which measures go together?", partial(_together, found, stamp), key="models.correlations", icon="scatter_plot")
+        blocks.folded(
+            "Which measures go together?",
+            partial(_together, found, stamp),
+            key="models.correlations",
+            icon="scatter_plot",
+        )
 
 
 def _facts(view: View) -> tuple[str, str]:
-    """The head and the probe set of the page, if fine-tuned models have both, else the first that they have; empty if there are none."""
+    """The head and the probe set of the page, if fine-tuned models have both, else the first that they have; empty if
+    there are none.
+    """
     there = pairs(view.runs) if len(view.runs) else pd.DataFrame(columns=["head", "probe_set"])
     if there.empty:
         return "", ""
@@ -162,14 +178,18 @@ def _table(view: View, table: pd.DataFrame, measured: pd.DataFrame, stamp: Stamp
     more = [name for name in MEASURES if name != "facts_lost" and measured[name].notna().any()]
     whole = table.merge(measured[["model", "role", *more, "base_perplexity"]], on="model", how="outer")
     mine = whole[~whole["model"].isin(view.results_only)].reset_index(drop=True)
-    mine = mine.assign(_order=mine["kept_share"].fillna(mine["now_share"])).sort_values("_order", ascending=False, ignore_index=True)
+    mine = mine.assign(_order=mine["kept_share"].fillna(mine["now_share"])).sort_values(
+        "_order", ascending=False, ignore_index=True
+    )
     number = st.column_config.NumberColumn
     top = pd.DataFrame(
         {
             "model": mine["model"].map(view.label),
             "task": mine["model"].map(lambda one: in_words(view.verdicts[one]) if one in view.verdicts else ""),
             **{name: mine[name] for name in ("kept", "lost", "gained")},
-            "McNemar's p": mine["p_value"].map(lambda p: "" if pd.isna(p) else "< 0.0001" if p < 0.0001 else f"{p:.2g}"),
+            "McNemar's p": (
+                mine["p_value"].map(lambda p: "" if pd.isna(p) else "< 0.0001" if p < 0.0001 else f"{p:.2g}")
+            ),
             "net": mine["net_lost"],
             "above": mine["net_lost_above"],
             "seeds": [_range(row) for row in mine.to_dict("records")],
@@ -194,7 +214,10 @@ def _table(view: View, table: pd.DataFrame, measured: pd.DataFrame, stamp: Stamp
             "shuffled": number("shuffled labels", format="points"),
             "score": number("task score", format="%.3f"),
             "baseline": number("its baseline", format="%.3f"),
-            **{name: number(MEASURES[name][0], format=MEASURES[name][1], help=escape(MEASURES[name][2])) for name in more},
+            **{
+                name: number(MEASURES[name][0], format=MEASURES[name][1], help=escape(MEASURES[name][2]))
+                for name in more
+            },
         },
     )
     st.caption(_TABLE)
@@ -214,7 +237,9 @@ def _together(pairs_of_measures: pd.DataFrame, stamp: Stamp) -> None:
     number = st.column_config.NumberColumn
     blocks.table_with_download(
         pairs_of_measures,
-        shown=pairs_of_measures.assign(first=pairs_of_measures["first"].map(words), second=pairs_of_measures["second"].map(words)),
+        shown=pairs_of_measures.assign(
+            first=pairs_of_measures["first"].map(words), second=pairs_of_measures["second"].map(words)
+        ),
         stamp=stamp,
         name="fine-tuning-correlations",
         column_config={**{name: number(name, format="%.2f") for name in ("rho", "p", "q")}, "n": number("models")},

@@ -40,32 +40,34 @@ MEASURES = {
 }
 _CAPTION = "Grey: the control, trained on the base's own text."
 _HOW = (
-    "Training changes a model even if it learns nothing, so the control and other seeds stand beside it; grey points changed no more "
-    "than the control did. Bands are 95 % intervals; whiskers reach over several seeds. Attention: the entropy of the first token's "
-    "attention, and how far its attention moved, in tokens (earth mover's distance). Perplexity at layer l: with the base's layers l to"
-    " the last, 1 to l, or l alone put back; the dotted line is the model as it is. Similarity: CKA of sentence vectors, and the cosine"
-    " of the same token's states; 1 is unchanged. Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge "
-    "probes. Sentences: accuracy of the model's own probes minus that of its base's."
+    "Training changes a model even if it learns nothing, so the control and other seeds stand beside it; grey points"
+    " changed no more than the control did. Bands are 95 % intervals; whiskers reach over several seeds. Attention: the"
+    " entropy of the first token's attention, and how far its attention moved, in tokens (earth mover's distance)."
+    " Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone put back; the dotted line is the"
+    " model as it is. Similarity: CKA of sentence vectors, and the cosine of the same token's states; 1 is unchanged."
+    " Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge probes. Sentences: accuracy of"
+    " the model's own probes minus that of its base's."
 )
 _KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
 _CHANGE = "Points; blue: read better than in the base, orange: worse."
 _CLICKED = f"{_CHANGE} Click for sentences."
 _CHANGE_HOW = (
-    "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change counts if McNemar's "
-    "exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the model) and it is greater than the "
-    "control's there, than the control's spread over layers, and than that of its seeds. In brackets: of one seed only, and seeds of "
-    "another model differ by as much. “First token against the base's mean” is Figure 4 of Mosbach et al. (2020): the base's own first "
-    "token is often below its mean, which is no effect of fine-tuning; stars there: q ≤ 0.05. Data has intervals, p, and the range over"
-    " seeds."
+    "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change"
+    " counts if McNemar's exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the"
+    " model) and it is greater than the control's there, than the control's spread over layers, and than that of its"
+    " seeds. In brackets: of one seed only, and seeds of another model differ by as much. “First token against the"
+    " base's mean” is Figure 4 of Mosbach et al. (2020): the base's own first token is often below its mean, which is"
+    " no effect of fine-tuning; stars there: q ≤ 0.05. Data has intervals, p, and the range over seeds."
 )
 _FATES = "Numbers are layers; the control shows what any training moves."
 _FATES_HOW = (
-    "Each cell is a task, a vector and a layer at which the base's probe beats the commonest answer. Its fate is the first that holds. As "
-    "before: the base's probe, unchanged. Same layer, new reader: a new probe of the same layer, linear or a small neural network. Other "
-    "layer or token: the probe of the mean of all tokens, or that of the layer that is best on the development part. Not found: every one "
-    "of these is worse than the base's was, though another kind of probe may read the property as well. Undecided: no probe holds, and "
-    "the test sentences are too few to say that all have lost it. A probe holds if it beats the commonest answer and is, over the whole of "
-    f"Newcombe's interval, worse by less than {-100 * BOUND:.0f} points. Data has the accuracies of every cell."
+    "Each cell is a task, a vector and a layer at which the base's probe beats the commonest answer. Its fate is the"
+    " first that holds. As before: the base's probe, unchanged. Same layer, new reader: a new probe of the same layer,"
+    " linear or a small neural network. Other layer or token: the probe of the mean of all tokens, or that of the"
+    " layer that is best on the development part. Not found: every one of these is worse than the base's was, though"
+    " another kind of probe may read the property as well. Undecided: no probe holds, and the test sentences are too"
+    " few to say that all have lost it. A probe holds if it beats the commonest answer and is, over the whole of"
+    f" Newcombe's interval, worse by less than {-100 * BOUND:.0f} points. Data has the accuracies of every cell."
 )
 
 
@@ -97,8 +99,12 @@ def draw(view: View, base: str, tuned: str) -> None:
     st.header("What else changed?")
     shown = Shown(Reading(view).report, tuned, None, view)
     if tuned not in set(shown.tuned["model"]):
-        words = filled("{model} is not stored as a fine-tuned model, so it has no base to compare with.", model=view.name(tuned))
-        blocks.missing(words if tuned else "No fine-tuned model is stored yet.", f"{_MEASURE} {tuned or 'nesia-mini-rank-msmarco'}")
+        words = filled(
+            "{model} is not stored as a fine-tuned model, so it has no base to compare with.", model=view.name(tuned)
+        )
+        blocks.missing(
+            words if tuned else "No fine-tuned model is stored yet.", f"{_MEASURE} {tuned or 'nesia-mini-rank-msmarco'}"
+        )
         return
     _measurements(shown)
     table = in_panel_order(shown.read(changes, models=(tuned,), protocol=shown.protocol), (tuned,), tuple(shown.titles))
@@ -115,7 +121,11 @@ def draw(view: View, base: str, tuned: str) -> None:
     if single:
         turned.draw(shown, table)
     untold = told.empty and shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
-    if lacking := [words for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single)) if is_so]:
+    if lacking := [
+        words
+        for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single))
+        if is_so
+    ]:
         words = filled("Not stored for {model}: {what}.", model=view.name(tuned), what=joined(", ", lacking))
         blocks.missing(words, f"{_TRAIN} {tuned}")
 
@@ -163,18 +173,28 @@ def _measurements(shown: Shown) -> None:
 
 def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
     """Tasks by layers; a click chooses the cell whose sentences are listed, if single ones are stored."""
-    kind = selection.bound(st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__)
+    kind = selection.bound(
+        st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__
+    )
     model, base = (shown.view.label(one) for one in (shown.model, shown.base))
     blocks.figure(
         drawing(change_map, table, kind=kind, titles=shown.titles, model=model, base=base),
         table=table,
         stamp=shown.stamp(f"change of sentence probes, {_KINDS[kind]}"),
         name="sentence-change",
-        call=plot("sentences", "changes", model=shown.model, pooling=kind, protocol=shown.protocol) if kind in POOLING_NAMES else "",
+        call=(
+            plot("sentences", "changes", model=shown.model, pooling=kind, protocol=shown.protocol)
+            if kind in POOLING_NAMES
+            else ""
+        ),
         caption=_CLICKED if single else _CHANGE,
         how=_CHANGE_HOW,
         alt=f"Change of sentence probes of {model} by task and layer",
-        on_point=(lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2]))) if single else None,
+        on_point=(
+            (lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2])))
+            if single
+            else None
+        ),
     )
 
 
@@ -182,7 +202,9 @@ def _fates(shown: Shown, told: pd.DataFrame) -> None:
     """Where each property is read: task by task, and of the control all tasks together."""
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     control = (
-        shown.read(where_gone_shares, models=(shown.control,), protocol=shown.protocol, by=("pooling",)) if shown.control else shares[:0]
+        shown.read(where_gone_shares, models=(shown.control,), protocol=shown.protocol, by=("pooling",))
+        if shown.control
+        else shares[:0]
     )
     blocks.figure(
         drawing(

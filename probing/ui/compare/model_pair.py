@@ -36,8 +36,8 @@ class Pair:
         probe_set: the facts that both were asked.
         runs: the run of each, rows of ``runs``; None if they were not asked the same facts in the same way.
         checks: what is alike in the two runs, and what is not.
-        recovery: the run that asked for the facts that were lost, a row of ``reports.forgetting.runs.stored_runs``; no row if there is none
-            for these models, facts and k.
+        recovery: the run that asked for the facts that were lost, a row of ``reports.forgetting.runs.stored_runs``; no
+            row if there is none for these models, facts and k.
     """
 
     view: View
@@ -75,7 +75,9 @@ class Pair:
 
 
 def choose(view: View) -> Pair | None:
-    """Draws the choice of the two models and of their facts; without a fine-tuned model, shows the command that makes one."""
+    """Draws the choice of the two models and of their facts; without a fine-tuned model, shows the command that makes
+    one.
+    """
     bases, recoveries = _bases(view), view.read(stored_runs)
     tuned = [model for model in view.all_colours if bases.get(model)]
     if not tuned:
@@ -84,7 +86,9 @@ def choose(view: View) -> Pair | None:
     if len(models) < 2:
         return None
     own, chosen = selection.of(CompareSelection), selection.current()
-    blocks.say_ignored([name for name in (own.tuned, own.versus_model) if name and name not in (*models, *bases.values())])
+    blocks.say_ignored(
+        [name for name in (own.tuned, own.versus_model) if name and name not in (*models, *bases.values())]
+    )
     followed = chosen.model if chosen.model in tuned else ""
     clearest = view.clearest.model if view.clearest else ""
     first = next(name for name in (followed, clearest, *view.telling_first(tuned), models[1]) if name in models)
@@ -94,20 +98,38 @@ def choose(view: View) -> Pair | None:
     base = own.versus_model if own.versus_model in others else others[0]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pair"):
         selection.bound(
-            st.selectbox, "Model", "tuned", view.page, value=model, options=models, format_func=view.label, help=mark_key(view, models),
-            resets={"versus_model": "", **NO_LIST}, width=220,
-        )  # fmt: skip
+            st.selectbox,
+            "Model",
+            "tuned",
+            view.page,
+            value=model,
+            options=models,
+            format_func=view.label,
+            help=mark_key(view, models),
+            resets={"versus_model": "", **NO_LIST},
+            width=220,
+        )
         with filters.bar(view, more=("k", "exposures", "in_subject"), own=_RARE) as rare, rare:
             selection.bound(
-                st.selectbox, _RARE["versus_model"], "versus_model", view.page, value=base, options=others, resets=NO_LIST,
+                st.selectbox,
+                _RARE["versus_model"],
+                "versus_model",
+                view.page,
+                value=base,
+                options=others,
+                resets=NO_LIST,
                 format_func=lambda name: f"{view.label(name)} (its base)" if name == its_base else view.label(name),
-            )  # fmt: skip
+            )
             return _of_facts(view, base, model, recoveries)
 
 
 def _bases(view: View) -> dict[str, str]:
     """Fine-tuned model -> its base, of models with results of any kind."""
-    found = dict(view.runs.loc[view.runs["base"].fillna("") != "", ["model", "base"]].itertuples(index=False)) if len(view.runs) else {}
+    found = (
+        dict(view.runs.loc[view.runs["base"].fillna("") != "", ["model", "base"]].itertuples(index=False))
+        if len(view.runs)
+        else {}
+    )
     if view.models is not None:
         found |= {row.model: row.base for row in view.models.itertuples() if row.base}
     return view.read(tuned_models).set_index("model")["base"].to_dict() | found
@@ -123,25 +145,44 @@ def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pa
         common = of_model.merge(against[["head", "probe_set"]], on=["head", "probe_set"])
     if common.empty:
         recovered = recoveries[recoveries["k"] == k]
-        recovered = recovered[recovered["probe_set"] == (chosen.probe_set or next(iter(recovered["probe_set"]), ""))].head(1)
+        recovered = recovered[
+            recovered["probe_set"] == (chosen.probe_set or next(iter(recovered["probe_set"]), ""))
+        ].head(1)
         return Pair(view, base, model, next(iter(recovered["probe_set"]), ""), None, (), recovered)
     whole = set(of_model.loc[~of_model["counted"].astype(bool), "head"])
     heads = sorted(common["head"].unique(), key=lambda name: (name not in whole, head_order(name)))
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
-    selection.bound(st.selectbox, _RARE["head"], "head", view.page, value=head, options=heads, format_func=head_name, resets=NO_LIST)
     selection.bound(
-        st.selectbox, _RARE["probe_set"], "probe_set", view.page, value=probe_set, options=sets, format_func=set_name, resets=NO_LIST
+        st.selectbox, _RARE["head"], "head", view.page, value=head, options=heads, format_func=head_name, resets=NO_LIST
     )
-    first, second = (table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, of_model))
+    selection.bound(
+        st.selectbox,
+        _RARE["probe_set"],
+        "probe_set",
+        view.page,
+        value=probe_set,
+        options=sets,
+        format_func=set_name,
+        resets=NO_LIST,
+    )
+    first, second = (
+        table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, of_model)
+    )
     checks = view.read(stored_comparability, first["run_id"], second["run_id"])
     here = replace(view, chosen=replace(view.chosen, model=model, head=head, probe_set=probe_set))
     # Lost facts were asked through the head of the base, all of them.
     asked = not view.filtered and head == (LOGIT_LENS if LOGIT_LENS in heads else heads[0])
     recovered = recoveries[(recoveries["probe_set"] == probe_set) & (recoveries["k"] == k)].head(1 if asked else 0)
     return Pair(
-        here, base, model, probe_set, (first, second), tuple(replace(one, words=view.labelled(one.words)) for one in checks), recovered
+        here,
+        base,
+        model,
+        probe_set,
+        (first, second),
+        tuple(replace(one, words=view.labelled(one.words)) for one in checks),
+        recovered,
     )
 
 

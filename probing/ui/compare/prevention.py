@@ -13,20 +13,24 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
-_CAPTION = "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short trainings."
+_CAPTION = (
+    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short"
+    " trainings."
+)
 _CONTROLLED = f"{_CAPTION} Dashed: the control."
 _HOW = (
-    "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with somebody else's"
-    " name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's own, mixed into every step; the "
-    "weights of base and fine-tuned model are averaged after the training. Grey: another recipe has as much of both. Dashed: what the "
-    "control keeps, which has no score on this task. Recipes are compared in a short training on few facts; the long training that was "
-    "followed state by state was asked more facts, and its score is that of the development part. Data has the seeds, and the numbers "
-    "of facts."
+    "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with"
+    " somebody else's name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's"
+    " own, mixed into every step; the weights of base and fine-tuned model are averaged after the training. Grey:"
+    " another recipe has as much of both. Dashed: what the control keeps, which has no score on this task. Recipes are"
+    " compared in a short training on few facts; the long training that was followed state by state was asked more"
+    " facts, and its score is that of the development part. Data has the seeds, and the numbers of facts."
 )
 
 
 def draw(view: View, base: str, tuned: str) -> None:
-    """The tab, for the task of the fine-tuned model if its recipes are stored, else for another one, which the menu names.
+    """The tab, for the task of the fine-tuned model if its recipes are stored, else for another one, which the menu
+    names.
 
     Args:
         view: the page.
@@ -42,7 +46,9 @@ def draw(view: View, base: str, tuned: str) -> None:
         blocks.missing("No recipes of one fine-tuning are stored that could be compared.", PREVENT_COMMAND)
         return
     objectives = dict(zip(runs["model"], runs["objective"], strict=True))
-    first = next((one for one, (_, objective, _) in named.items() if objective == objectives.get(tuned)), next(iter(named)))
+    first = next(
+        (one for one, (_, objective, _) in named.items() if objective == objectives.get(tuned)), next(iter(named))
+    )
     wish = selection.of(CompareSelection).protected
     # A link names base and objective, and the probe set only if the task has several.
     wished = next((one for one in named if one == wish or one.rpartition(" ")[0] == wish), "")
@@ -66,7 +72,9 @@ def draw(view: View, base: str, tuned: str) -> None:
     blocks.figure(
         drawing(prevention_points, shown),
         table=shown,
-        stamp=view.stamp(f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)),
+        stamp=view.stamp(
+            f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)
+        ),
         name="prevention",
         caption=_CONTROLLED if shown["control"].any() else _CAPTION,
         how=_HOW,

@@ -50,11 +50,15 @@ def fetch_command(task: str, source: str) -> str:
 
 
 def _fetched(task: str, protocol: str) -> dict[str, str]:
-    """Name -> words of the test sentences of a task whose data sets were fetched; none if they were not, or cannot be read."""
+    """Name -> words of the test sentences of a task whose data sets were fetched; none if they were not, or cannot be
+    read.
+    """
     if task not in SENTENCE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"
-    return _texts(task, protocol, str(downloads), files_state(downloads / name for name in SENTENCE_TASKS[task].data_sets))
+    return _texts(
+        task, protocol, str(downloads), files_state(downloads / name for name in SENTENCE_TASKS[task].data_sets)
+    )
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")

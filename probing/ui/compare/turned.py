@@ -52,7 +52,9 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
 
 
 def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
-    """The cell of the link, the map or the menus, else the one that changed most (ties: the first token's); and the way."""
+    """The cell of the link, the map or the menus, else the one that changed most (ties: the first token's); and the
+    way.
+    """
     own, page = selection.of(CompareSelection), shown.view.page
     ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
     ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")
@@ -68,14 +70,33 @@ def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         resets = {"gone_pooling": "", "gone_layer": None}
         selection.bound(
-            st.selectbox, "Property", "gone_task", page, value=task, options=tasks, format_func=shown.titles.__getitem__, resets=resets
+            st.selectbox,
+            "Property",
+            "gone_task",
+            page,
+            value=task,
+            options=tasks,
+            format_func=shown.titles.__getitem__,
+            resets=resets,
         )
         selection.bound(
-            st.selectbox, "Read from", "gone_pooling", page, value=pooling, options=poolings, format_func=POOLING_NAMES.__getitem__
+            st.selectbox,
+            "Read from",
+            "gone_pooling",
+            page,
+            value=pooling,
+            options=poolings,
+            format_func=POOLING_NAMES.__getitem__,
         )
         selection.bound(st.selectbox, "Layer", "gone_layer", page, value=layer, options=layers)
         way = selection.bound(
-            st.segmented_control, "Sentences", "turned_way", page, options=list(WAYS), required=True, format_func=_WAYS.__getitem__
+            st.segmented_control,
+            "Sentences",
+            "turned_way",
+            page,
+            options=list(WAYS),
+            required=True,
+            format_func=_WAYS.__getitem__,
         )
     return str(task), str(pooling), layer, way
 

@@ -24,19 +24,19 @@ _MOST = 200
 _CAPTION = "Never lost and known again: together the facts that are still known."
 _CONTROLLED = f"{_CAPTION} Dashed: the control, trained on the base's own text."
 _HOW = (
-    "Read at the last layer with the head of the base. Never lost: known at every state so far; known again: lost at an earlier one (data: "
-    "kept and returned); gained: not known before; each in per cent of the facts known before. The axis of steps is that of the square "
-    "root, because most is lost at the start. The vertical line: by this step half of the facts were lost at least once. Below: the task "
-    "score that was logged, and the training loss. Data has what is known beyond a blind guess, too. Without a control "
-    "nothing here shows what any further training would do."
+    "Read at the last layer with the head of the base. Never lost: known at every state so far; known again: lost at an"
+    " earlier one (data: kept and returned); gained: not known before; each in per cent of the facts known before. The"
+    " axis of steps is that of the square root, because most is lost at the start. The vertical line: by this step half"
+    " of the facts were lost at least once. Below: the task score that was logged, and the training loss. Data has what"
+    " is known beyond a blind guess, too. Without a control nothing here shows what any further training would do."
 )
 _LAYERS = "Of the facts that a layer knew before the training."
 _RELATIONS = "Of the facts of a relation that were known before the training."
 _FACT = "Rank 1: the layer's first word."
 _MAP_HOW = (
-    "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a step; the stronger "
-    "the shade, the more. A layer is read with the base's head of that layer. Facts whose answer is never among the first ten at the last "
-    "layer cannot be followed through all layers: their ranks are not stored."
+    "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a"
+    " step; the stronger the shade, the more. A layer is read with the base's head of that layer. Facts whose answer is"
+    " never among the first ten at the last layer cannot be followed through all layers: their ranks are not stored."
 )
 
 
@@ -59,7 +59,9 @@ def draw(view: View, base: str, tuned: str) -> None:
     of_set = followed[(followed["probe_set"] == probe_set) & (followed["base"] == run["base"])]
     controls = of_set.loc[(of_set["objective"] == CONTROL) & (of_set["model"] != run["model"]), "model"]
     both = (run["model"], *controls.head(1))
-    stamp = view.stamp(f"{view.label(run['model'])} state by state, {set_name(probe_set)}, rank ≤ {k}", tuple(of_set["run_id"]))
+    stamp = view.stamp(
+        f"{view.label(run['model'])} state by state, {set_name(probe_set)}, rank ≤ {k}", tuple(of_set["run_id"])
+    )
     table = _of(run, view.read(series.steps, both, (probe_set,), k))
     events = _of(run, view.read(series.events, both[:1], (probe_set,), k))
     blocks.figure(
@@ -86,11 +88,15 @@ def draw(view: View, base: str, tuned: str) -> None:
     with right:
         st.header("One fact")
         _one_fact(view, run, stamp)
-    blocks.folded("Relation by relation", partial(_map, view, run, stamp, "relation"), key="when.relations", icon="category")
+    blocks.folded(
+        "Relation by relation", partial(_map, view, run, stamp, "relation"), key="when.relations", icon="category"
+    )
 
 
 def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
-    """The chosen training with its set of facts; a control comes last, because its line is in the figures of the others."""
+    """The chosen training with its set of facts; a control comes last, because its line is in the figures of the
+    others.
+    """
     order = followed.assign(
         _other=followed["model"] != tuned,
         _control=followed["objective"] == CONTROL,
@@ -109,7 +115,9 @@ def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
             view.page,
             value=name,
             options=list(named),
-            format_func=lambda one: f"{view.label(followed.at[named[one], 'model'])}, {set_name(followed.at[named[one], 'probe_set'])}",
+            format_func=lambda one: (
+                f"{view.label(followed.at[named[one], 'model'])}, {set_name(followed.at[named[one], 'probe_set'])}"
+            ),
             width=360,
         )
     return followed.loc[named[name]]
@@ -153,7 +161,11 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
         return
     ordered = facts.sort_values(["events", "lost_step", "fact_id"], ascending=[False, True, True])
     wish = selection.of(CompareSelection).followed_fact
-    listed = pd.concat([ordered[ordered["fact_id"] == wish], ordered.head(_MOST)]).drop_duplicates("fact_id").set_index("fact_id")
+    listed = (
+        pd.concat([ordered[ordered["fact_id"] == wish], ordered.head(_MOST)])
+        .drop_duplicates("fact_id")
+        .set_index("fact_id")
+    )
     words = {
         row.Index: f"{row.subject} – {row.object} ({row.relation})" if isinstance(row.subject, str) else row.Index
         for row in listed.itertuples()

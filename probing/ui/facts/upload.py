@@ -31,11 +31,20 @@ SAMPLE = (
 def show(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
     st.caption(
-        filled("A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.", most=MAX_FACTS)
+        filled(
+            "A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.",
+            most=MAX_FACTS,
+        )
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
-            "Sample file", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:"
+            "Sample file",
+            SAMPLE,
+            "own-facts.csv",
+            "text/csv",
+            key="own.sample",
+            on_click="ignore",
+            icon=":material/download:",
         )
         navigation.link("own_model", "What did my model forget of them?", own_tab="new")
     file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
@@ -111,7 +120,9 @@ def _say_command(model: live_models.Choice, head: str) -> None:
     words = "Only the first {most} are asked here. This command asks all of them:"
     st.info(filled(words, most=MAX_FACTS), icon=":material/info:")
     base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
-    blocks.command_line(f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}")
+    blocks.command_line(
+        f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}"
+    )
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
@@ -119,12 +130,13 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
 
     Args:
         facts: the facts, in file order.
-        model: the model to ask; the user has pressed a button to ask it, so it is downloaded if it is not on this machine.
+        model: the model to ask; the user has pressed a button to ask it, so it is downloaded if it is not on this
+            machine.
         head: kind of heads.
 
     Returns:
-        ``subject, relation, object, prompt``, one column ``layer 0`` to ``layer L`` of ranks (missing if the fact cannot
-        be asked), and ``note`` with the reason.
+        ``subject, relation, object, prompt``, one column ``layer 0`` to ``layer L`` of ranks (missing if the fact
+        cannot be asked), and ``note`` with the reason.
 
     Raises:
         ModelError, HeadError: if the model cannot be loaded.
@@ -136,7 +148,9 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
     model = replace(model, here=True)
     rows = []
     for number, (fact, answer) in enumerate(zip(facts, found, strict=True)):
-        bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
+        bar.progress(
+            (number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts))
+        )
         row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS} | {"note": ""}
         if isinstance(answer, str):
             row["note"] = answer
@@ -158,7 +172,8 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
         somewhere = int((table.loc[asked, layers[1:]].min(axis=1) == 1).sum())
         st.markdown(
             filled(
-                "Of {facts} **{right:,}** are right at the last layer, **{somewhere:,}** at some layer. Ranks of the right word:",
+                "Of {facts} **{right:,}** are right at the last layer, **{somewhere:,}** at some layer. Ranks of the"
+                " right word:",
                 facts=count(int(asked.sum()), "fact"),
                 right=right,
                 somewhere=somewhere,

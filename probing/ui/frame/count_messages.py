@@ -32,7 +32,11 @@ def probe_command(run: Mapping[str, Any] | Any) -> str:
 
 def heads_command(run: Mapping[str, Any] | Any) -> str:
     """The command that trains a run's heads, if their kind is stored in files, and probes the model through them."""
-    train = f"python -m probing train-heads --model {run['model']} --head {run['head']} && " if run["head"] in STORED else ""
+    train = (
+        f"python -m probing train-heads --model {run['model']} --head {run['head']} && "
+        if run["head"] in STORED
+        else ""
+    )
     return train + probe_command(run)
 
 
@@ -42,7 +46,8 @@ def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
     for run in found:
         st.info(
             filled(
-                "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This command probes it:",
+                "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This"
+                " command probes it:",
                 model=view.name(run["model"]),
                 head=head_name(run["head"]),
                 facts=set_name(run["probe_set"]),

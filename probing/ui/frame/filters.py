@@ -41,8 +41,8 @@ def bar(
         key: of the bar, if a page has several.
 
     Yields:
-        The place behind that button, for options of the page's own: ``with place: ...``. What is chosen there stands in the bar
-        as chips, which remove it.
+        The place behind that button, for options of the page's own: ``with place: ...``. What is chosen there stands in
+        the bar as chips, which remove it.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=key):
         for name in fields:
@@ -63,7 +63,10 @@ def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = N
     value, default = selection.value_of(view.page, name), selection.default_of(view.page, name)
     if value == default:
         return
-    shown = [(names or {}).get(str(one)) or _word(view, name, one) for one in (value if isinstance(value, tuple) else [value])]
+    shown = [
+        (names or {}).get(str(one)) or _word(view, name, one)
+        for one in (value if isinstance(value, tuple) else [value])
+    ]
     remove = partial(selection.update, **{name: default})
     st.button(
         filled("{label}: {words}", label=label, words=listing(shown)),
@@ -102,7 +105,9 @@ def _models(view: View, name: str) -> None:
 def _several(view: View, name: str, column: str, order: Callable[[str], Any], **more: Any) -> None:
     options = sorted(view.runs[column].unique(), key=order)
     if len(options) > 1:
-        selection.bound(st.multiselect, _LABELS[name], name, view.page, value=getattr(view.chosen, name), options=options, **more)
+        selection.bound(
+            st.multiselect, _LABELS[name], name, view.page, value=getattr(view.chosen, name), options=options, **more
+        )
 
 
 def _one(view: View, name: str) -> None:
@@ -131,7 +136,9 @@ def _one(view: View, name: str) -> None:
         )
 
 
-def _segments(view: View, name: str, options: Sequence[Any], words: Callable[[Any], str] = str, help: Markdown = NO_HELP) -> None:
+def _segments(
+    view: View, name: str, options: Sequence[Any], words: Callable[[Any], str] = str, help: Markdown = NO_HELP
+) -> None:
     selection.bound(
         st.segmented_control,
         _LABELS[name],
@@ -156,8 +163,10 @@ def _exposures(view: View, name: str) -> None:
         view.page,
         options=list(selection.EXPOSURES),
         placeholder="all",
-        help="Stated: in so many words. Evidence: subject and answer in one sentence. In part: the fact's own evidence names it in another "
-        "form. Unseen and held out: not in the text.",
+        help=(
+            "Stated: in so many words. Evidence: subject and answer in one sentence. In part: the fact's own evidence"
+            " names it in another form. Unseen and held out: not in the text."
+        ),
     )
 
 

@@ -32,7 +32,10 @@ T = TypeVar("T")
 #: Maximum number of gaps that a page fills one after another: BERT-base takes about ten seconds for them.
 MAX_FILLED = 32
 #: Why the user must choose a base.
-WITHOUT_HEAD = "{name} was saved without a masked-LM head, so it is read through the head of the model that it was fine-tuned from."
+WITHOUT_HEAD = (
+    "{name} was saved without a masked-LM head, so it is read through the head of the model that it was fine-tuned"
+    " from."
+)
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ def choices() -> dict[str, Choice]:
     """The models of the menu, by name.
 
     These are the registry's models, folders below ``cache/models``, the models that ``PROBING_MODELS`` names (see
-    ``core.own_model.folders``), the folders that ``finetune`` recorded as the base of one of these, and the models of own runs on this
-    machine. No page or link can load any other model. Models on this machine come first.
+    ``core.own_model.folders``), the folders that ``finetune`` recorded as the base of one of these, and the models of
+    own runs on this machine. No page or link can load any other model. Models on this machine come first.
     """
     entries = {entry.name: entry for entry in read_registry().models}
     shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
@@ -82,7 +85,9 @@ def choices() -> dict[str, Choice]:
         if (folder / "config.json").is_file()
     ]
     local += _of_own_runs()
-    there = {choice.name for choice in (*shipped, *local)} | {name for name, entry in entries.items() if _in_hub_cache(entry)}
+    there = {choice.name for choice in (*shipped, *local)} | {
+        name for name, entry in entries.items() if _in_hub_cache(entry)
+    }
     elsewhere = "unavailable offline" if offline() else "not on this machine"
     hub = [
         Choice(name, name, "hub" if here else elsewhere, here)
@@ -132,7 +137,9 @@ def _in_hub_cache(entry: ModelEntry) -> bool:
 
 
 def lacks_head(choice: Choice) -> bool:
-    """Whether a model was saved without a masked-LM head and has no recorded base, as with models fine-tuned elsewhere."""
+    """Whether a model was saved without a masked-LM head and has no recorded base, as with models fine-tuned
+    elsewhere.
+    """
     if described(choice) or base_of(choice):
         return False
     files = ModelFiles(Path(choice.location))
@@ -152,11 +159,15 @@ def pick(name: str, offered: dict[str, Choice]) -> str:
 
 def missing_shipped(model: str) -> bool:
     """Whether a shipped model's files are missing."""
-    return any(entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models)
+    return any(
+        entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models
+    )
 
 
 def base_of(choice: Choice) -> str:
-    """Name of the model that this one was fine-tuned from, according to the user, the registry or its folder; ``""`` if unknown."""
+    """Name of the model that this one was fine-tuned from, according to the user, the registry or its folder; ``""`` if
+    unknown.
+    """
     if choice.base:
         return choice.base
     entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
@@ -186,19 +197,22 @@ def model_cache() -> ModelCache:
 
 
 def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
-    """A model with a head for every layer, kept in memory within ``KEPT_BYTES``; all kinds of heads of a model share one encoder.
+    """A model with a head for every layer, kept in memory within ``KEPT_BYTES``; all kinds of heads of a model share
+    one encoder.
 
     Args:
         choice: the model.
         head: one of ``HEADS``.
-        fetch: whether the user has asked to download it. Otherwise only files on this machine are loaded, so that a link alone never
-            makes the server contact the hub.
+        fetch: whether the user has asked to download it. Otherwise only files on this machine are loaded, so that a
+            link alone never makes the server contact the hub.
 
     Raises:
         ModelError, HeadError: if the model or its heads are missing, or do not fit together.
     """
     if not (choice.here or fetch):
-        raise ModelError(f"{choice.name} is not on this machine; to download it, choose it on the page Ask and press the button")
+        raise ModelError(
+            f"{choice.name} is not on this machine; to download it, choose it on the page Ask and press the button"
+        )
     from probing.models.heads.files import heads_folder
     from probing.models.knowledge.ask import load_live, open_live
     from probing.models.sources.model_location import without_the_hub
@@ -289,7 +303,10 @@ def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]"
         PromptError: if there are more than ``MAX_FILLED``, or the sentence cannot be asked.
     """
     if (found := gaps(choice, question)) > MAX_FILLED:
-        raise PromptError(f"the sentence has {found:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a time")
+        raise PromptError(
+            f"the sentence has {found:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a"
+            " time"
+        )
     with _newest_only():
         return _fill(choice, question)
 
@@ -323,7 +340,8 @@ def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "
 
 
 def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
-    """The result of ``ask`` for loaded models, run in the device's queue; a newer request of the user ends this run of the page.
+    """The result of ``ask`` for loaded models, run in the device's queue; a newer request of the user ends this run of
+    the page.
 
     Args:
         choice: the model.
@@ -349,7 +367,8 @@ def gaps(choice: Choice, question: Question) -> int:
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The question's words that are one token of the model at its gap, and those that are not; if it names no gap, at every gap.
+    """The question's words that are one token of the model at its gap, and those that are not; if it names no gap, at
+    every gap.
 
     Raises:
         PromptError: if the sentence cannot be asked there.

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 from probing.ui.frame.value_store import KeptByBytes, Sized
 
-#: Bytes of weights kept in memory. The shipped family with all its heads needs less than half of them, BERT-base with ``full`` heads
-#: nearly all.
+#: Bytes of weights kept in memory. The shipped family with all its heads needs less than half of them, BERT-base with
+#: ``full`` heads nearly all.
 KEPT_BYTES = 2 << 30
 
 
@@ -34,8 +34,8 @@ class ModelCache(KeptByBytes[V]):
     def get(self, key: tuple, make: Callable[[], V]) -> V:
         """The model of that key, loaded if necessary.
 
-        Models are loaded one at a time, to save memory and because transformers requires it, and only once for several users. A request
-        for a model that is already loaded does not wait.
+        Models are loaded one at a time, to save memory and because transformers requires it, and only once for several
+        users. A request for a model that is already loaded does not wait.
         """
         if (found := self.find(key)) is not None:
             return found
@@ -46,7 +46,8 @@ class ModelCache(KeptByBytes[V]):
             others = len(self.kept)
             made = self.keep(key, make())
             if len(self.kept) <= others:
-                # A model that was dropped can hold itself in memory by a cycle, until Python happens to look for garbage.
+                # A model that was dropped can hold itself in memory by a cycle, until Python happens to look for
+                # garbage.
                 gc.collect()
             return made
 

@@ -45,7 +45,8 @@ class View:
         chosen: the choice of runs and facts, with defaults filled in and without names that are not in the store.
         database: the open database; None if there is none and the page does not need one.
         runs: the primary runs, one per model, head and probe set.
-        models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are known.
+        models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are
+            known.
     """
 
     page: str
@@ -101,12 +102,16 @@ class View:
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the registry."""
+        """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the
+        registry.
+        """
         return verdicts_by_model(self.learned)
 
     @cached_property
     def clearest(self) -> front.Lost | None:
-        """The fine-tuned model with the clearest finding, which every page shows first; None if no single facts of one are stored."""
+        """The fine-tuned model with the clearest finding, which every page shows first; None if no single facts of one
+        are stored.
+        """
         return next(iter(self.clear_ones), None)
 
     @cached_property
@@ -115,12 +120,15 @@ class View:
         if self.database is None or self.runs.empty:
             return []
         lost = self.read(front.lost_by_fine_tuning, self.runs, self.chosen.heads[0], self.chosen.probe_sets[0])
-        return front.clear_ones(lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned"))
+        return front.clear_ones(
+            lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned")
+        )
 
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.
 
-        First come those that learned their task and whose single results are stored: what such a model lost was lost to a task.
+        First come those that learned their task and whose single results are stored: what such a model lost was lost to
+        a task.
 
         Args:
             models: to sort.
@@ -135,7 +143,9 @@ class View:
         return self.names.get(model, model)
 
     def label(self, model: str) -> str:
-        """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its task."""
+        """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its
+        task.
+        """
         return marked(self.name(model), self.verdicts.get(model))
 
     def labelled(self, words: str) -> str:
@@ -158,7 +168,9 @@ class View:
         assert self.database is not None
         return page_reads.read(function, self.database, *args, **kwargs)
 
-    def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
+    def report(
+        self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
+    ) -> pd.DataFrame:
         """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject".
 
         Baselines from too few facts are empty; see ``shown_baselines``.
@@ -185,7 +197,8 @@ class View:
 
 
 def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
-    """Draws title, navigation and sidebar; if results are needed and missing, shows the command that makes them and stops.
+    """Draws title, navigation and sidebar; if results are needed and missing, shows the command that makes them and
+    stops.
 
     Args:
         page: a key of ``selection.PAGE_FIELDS``.
@@ -194,7 +207,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         needs_results: False for pages that also work with an empty store.
     """
     VISITS.note()
-    st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+    st.set_page_config(
+        page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
+    )
     st.html(Path(__file__).with_name("page.css"))
     ignored = selection.enter(page)
     navigation.follow()
@@ -221,7 +236,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     view = View(page, chosen, opened, runs, stored)
     selection.write_back(page, **followed(selection.current(), chosen))
     _say_unread(ignored)
-    blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
+    blocks.say_ignored(
+        [value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values]
+    )
     return view
 
 
@@ -265,5 +282,7 @@ def _say_unread(ignored: selection.Ignored) -> None:
 def run_of(view: View) -> pd.Series:
     """The single run that the page shows."""
     runs, chosen = view.runs, view.chosen
-    chosen_runs = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+    chosen_runs = runs[
+        (runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)
+    ]
     return chosen_runs.iloc[0]

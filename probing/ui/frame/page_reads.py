@@ -1,8 +1,8 @@
 """Stored results for pages: opened when a file has changed, and every read is cached by the state of the files.
 
 A read calls a function of ``probing.store`` or ``probing.reports`` whose first argument is the database:
-``read(count_facts, database, run_id)`` returns ``count_facts(database, run_id)``. The cache key consists of the function's name, the
-state of the files and all other arguments.
+``read(count_facts, database, run_id)`` returns ``count_facts(database, run_id)``. The cache key consists of the
+function's name, the state of the files and all other arguments.
 """
 
 import atexit
@@ -67,7 +67,9 @@ def read(function: Callable[Concatenate[Database, P], T], database: Database, *a
     return _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
 
 
-def counted(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
+def counted(
+    function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs
+) -> T:
     """Like ``read``, with a spinner for slow functions."""
     return _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
 
@@ -75,7 +77,8 @@ def counted(function: Callable[Concatenate[Database, P], T], database: Database,
 def _name(function: Callable) -> str:
     if "<" in function.__qualname__:
         raise TypeError(
-            f"got {function.__qualname__}, expected a function at the top level of a module: only its name is part of the cache key"
+            f"got {function.__qualname__}, expected a function at the top level of a module: only its name is part of"
+            " the cache key"
         )
     return f"{function.__module__}.{function.__qualname__}"
 

@@ -111,8 +111,11 @@ class Offer(NamedTuple):
                 placeholder="all",
             )
 
-    def taken(self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()) -> tuple[tuple[str, ...], dict]:
-        """The chosen models and tasks; names that are not offered, and models that are too many, are ignored with a message.
+    def taken(
+        self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
+    ) -> tuple[tuple[str, ...], dict]:
+        """The chosen models and tasks; names that are not offered, and models that are too many, are ignored with a
+        message.
 
         Args:
             view: the page.
@@ -123,6 +126,9 @@ class Offer(NamedTuple):
         stored = [model for model in models if model in self.models]
         if too_many := stored[self.most :]:
             names = listing([view.name(model) for model in too_many])
-            st.info(filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names), icon=":material/info:")
+            st.info(
+                filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names),
+                icon=":material/info:",
+            )
         kept = {task: title for task, title in self.tasks.items() if task in tasks}
         return tuple(stored[: self.most] or self.usual), kept or self.tasks

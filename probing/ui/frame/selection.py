@@ -1,11 +1,12 @@
 """The user's selection: frozen values, kept in the session and mirrored in the page's link.
 
-All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares its own small selection in its
+All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares its own small selection in
+    its
 folder. The default of a field sets its type in a link; its metadata restrict its values.
 
-Streamlit's widgets forget their values when the page changes, so the selection is the only state: a widget gets its value before it is
-drawn and returns a change through a callback. The link is read when a page is entered and when the user goes back. It is written
-whenever the selection differs from it, so that a copied link opens the same view.
+Streamlit's widgets forget their values when the page changes, so the selection is the only state: a widget gets its
+value before it is drawn and returns a change through a callback. The link is read when a page is entered and when the
+user goes back. It is written whenever the selection differs from it, so that a copied link opens the same view.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,9 +42,9 @@ def noted(default: Any, **notes: Any) -> Any:
 
     Args:
         default: its default.
-        notes: ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` lists the allowed
-            items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()`` means a default; ``kept`` is true if
-            a link that opens the page without filters leaves the field unchanged.
+        notes: ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each``
+            lists the allowed items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()``
+            means a default; ``kept`` is true if a link that opens the page without filters leaves the field unchanged.
     """
     return field(default=default, metadata=notes)
 
@@ -57,7 +58,8 @@ class RunChoice(RunNames):
         average: over relations (``macro``) or over facts (``micro``).
         k: the rank up to which a fact counts as known.
         exposures: exposures kept; none means all.
-        in_subject: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps only these, ``any`` keeps all.
+        in_subject: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps only these, ``any`` keeps
+            all.
         model, head, probe_set: the run of the pages that show a single one.
         live_model: the model that is asked live, also for the user's own facts.
     """
@@ -113,9 +115,15 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
 
     def declare(own: type[T]) -> type[T]:
         names = [one.name for one in fields(own)]  # type: ignore[arg-type]
-        taken = {*_SHARED, *(one.name for other in _OWN.values() for one in fields(other) if other.__qualname__ != own.__qualname__)}
+        taken = {
+            *_SHARED,
+            *(one.name for other in _OWN.values() for one in fields(other) if other.__qualname__ != own.__qualname__),
+        }
         if clash := taken & set(names):
-            raise TypeError(f"{own.__name__} repeats the fields {sorted(clash)} of another selection; a link could not distinguish them")
+            raise TypeError(
+                f"{own.__name__} repeats the fields {sorted(clash)} of another selection; a link could not distinguish"
+                " them"
+            )
         _OWN[page], PAGE_FIELDS[page] = own, (*shared, *names)
         return own
 
@@ -131,7 +139,11 @@ def _fields_of(page: str) -> dict[str, Field]:
 def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, str]:
     """The names in a link that are no fields of its page, each with the most similar name that is one, or ``""``."""
     known = sorted(PAGE_FIELDS[page])
-    return {name: next(iter(get_close_matches(name, known, 1)), "") for name in query if name not in known and name not in _STREAMLITS}
+    return {
+        name: next(iter(get_close_matches(name, known, 1)), "")
+        for name in query
+        if name not in known and name not in _STREAMLITS
+    }
 
 
 def _parse(one: Field, values: Sequence[str]) -> Any:
@@ -159,7 +171,9 @@ def _parse(one: Field, values: Sequence[str]) -> Any:
     return value
 
 
-def from_query(query: Mapping[str, Sequence[str]], page: str, shared: RunChoice | None = None) -> tuple[RunChoice, Any, list[str]]:
+def from_query(
+    query: Mapping[str, Sequence[str]], page: str, shared: RunChoice | None = None
+) -> tuple[RunChoice, Any, list[str]]:
     """Parses the link to a page.
 
     Args:

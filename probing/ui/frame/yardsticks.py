@@ -16,15 +16,20 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 #: Mode of a figure -> its label.
 MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
 NO_MAJORITY = (
-    "The commonest answer is a single word, so it can be subtracted only from first places: choose rank 1, or right among the relation's "
-    "answers. The figure shows the values."
+    "The commonest answer is a single word, so it can be subtracted only from first places: choose rank 1, or right"
+    " among the relation's answers. The figure shows the values."
 )
-NOT_OF_METRIC = "Blind guesses are measured only for right answers (P@k): choose that curve. The figure shows the values."
+NOT_OF_METRIC = (
+    "Blind guesses are measured only for right answers (P@k): choose that curve. The figure shows the values."
+)
 NOT_STORED = (
-    "No blind guess is stored for these facts, so the figure shows the values. Questions without a name and runs stored as compact results "
-    "have none: choose other facts, or probe the model again without compact results."
+    "No blind guess is stored for these facts, so the figure shows the values. Questions without a name and runs stored"
+    " as compact results have none: choose other facts, or probe the model again without compact results."
 )
-TOO_FEW = f"A commonest answer needs at least {MIN_FACTS} facts, so the figure shows the values. Choose other facts, or loosen the filters."
+TOO_FEW = (
+    f"A commonest answer needs at least {MIN_FACTS} facts, so the figure shows the values. Choose other facts, or"
+    " loosen the filters."
+)
 assert tuple(MODES) == tuple(ZEROS)
 
 
@@ -34,8 +39,8 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     Args:
         view: the page.
         field: its field of the page's selection.
-        undefined: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown, the choice is
-            disabled and its help text states the reason.
+        undefined: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown,
+            the choice is disabled and its help text states the reason.
     """
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
@@ -75,7 +80,8 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
 
 
 def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
-    """States, for each of the user's own sets with fewer than ``SMALL_SET`` facts, what can be said at its size; before any curve.
+    """States, for each of the user's own sets with fewer than ``SMALL_SET`` facts, what can be said at its size; before
+    any curve.
 
     Args:
         points: ``n`` (facts), and ``probe_set`` if they are of several sets.

@@ -55,7 +55,12 @@ class Shown(ShownRuns):
     def call(self, what: str, **more: object) -> str:
         """The call of the Python API that draws a figure of these models and tasks; ``more`` replaces its arguments."""
         own = self.own
-        chosen: dict[str, Any] = {"model": list(self.models), "task": list(self.tasks), "part": own.edge_part, "unseen": own.unseen}
+        chosen: dict[str, Any] = {
+            "model": list(self.models),
+            "task": list(self.tasks),
+            "part": own.edge_part,
+            "unseen": own.unseen,
+        }
         return plot("edges", what, **chosen | more)
 
     def stamp(self, what: str) -> Stamp:
@@ -84,7 +89,9 @@ def open_results(view: View) -> Shown | None:
     if runs.empty:
         return None
     own = selection.of(GrammarSelection)
-    titles: dict[str, str] = dict(view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
+    titles: dict[str, str] = dict(
+        view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None)
+    )
     models = [model for model in view.all_colours if model in set(runs["model"])]
     tasks = {task: title for task, title in titles.items() if task in set(runs["task"])}
     offer = Offer(models, usual_models(runs, models), tasks, MAX_MODELS)

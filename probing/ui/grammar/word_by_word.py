@@ -1,4 +1,6 @@
-"""One sentence word by word: each of its spans through the layers (Figure 3 of Tenney et al. 2019), and how to find a sentence."""
+"""One sentence word by word: each of its spans through the layers (Figure 3 of Tenney et al. 2019), and how to find a
+sentence.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,12 +54,13 @@ _HEADINGS = {
 _CAPTION = "Blue, upwards: the right label. Orange, downwards: the strongest wrong one."
 _CAPTION_SETTLED = f"{_CAPTION} Dotted: right from here on."
 _HOW = (
-    "A probe labels a span of words, or a pair of spans, from the layers 0 to l. A bar is a label's probability as a share of the sum "
-    "over all labels, because probes score labels independently; the wrong label is the one with the greatest mean over all layers. "
-    "Drawn first are the panels whose most probable label changes most often; the data have all. Memory: the commonest training label "
-    "of the same words, or the commonest label of all. A label depends on context if no label has a mean share above 0.7 over the "
-    "layers (the paper's rule). Our own sentences were written for this page and labelled like the data sets: they show what probes "
-    "do, but are too few for scores. The dev part also decided when training stopped; the test part did not."
+    "A probe labels a span of words, or a pair of spans, from the layers 0 to l. A bar is a label's probability as a"
+    " share of the sum over all labels, because probes score labels independently; the wrong label is the one with the"
+    " greatest mean over all layers. Drawn first are the panels whose most probable label changes most often; the data"
+    " have all. Memory: the commonest training label of the same words, or the commonest label of all. A label depends"
+    " on context if no label has a mean share above 0.7 over the layers (the paper's rule). Our own sentences were"
+    " written for this page and labelled like the data sets: they show what probes do, but are too few for scores. The"
+    " dev part also decided when training stopped; the test part did not."
 )
 
 
@@ -115,7 +118,9 @@ class Traced:
     def stamp(self, what: str) -> Stamp:
         """Filters and fingerprint of a figure."""
         said = [f"{name} {value}" for name, value in self.filters().items() if value and value != "any"]
-        return self.view.stamp(", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *said]), self.run_ids)
+        return self.view.stamp(
+            ", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *said]), self.run_ids
+        )
 
 
 def draw(view: View) -> None:
@@ -131,10 +136,12 @@ def draw(view: View) -> None:
 
 
 def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """One run per model and task whose answers can be read layer by layer: of the trained encoder, with cumulative probes on the
-    task's labels. Of several, the lowest seed is taken, then the widest probe."""
+    """One run per model and task whose answers can be read layer by layer: of the trained encoder, with cumulative
+    probes on the task's labels. Of several, the lowest seed is taken, then the widest probe."""
     kept = runs[(runs["kind"] == CUMULATIVE) & (runs["encoder"] == TRAINED) & (runs["labels"] == TASK) & runs["traced"]]
-    chosen = kept.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(["model", "task"])
+    chosen = kept.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(
+        ["model", "task"]
+    )
     return chosen.sort_index()
 
 
@@ -148,7 +155,9 @@ def _open(view: View) -> Traced | None:
     model = own.edge_model if own.edge_model in models else models[0]
     model_runs = runs[runs["model"] == model]
     stored = view.read(traced_parts)
-    parts = [part for part in TRACE_PARTS if part in set(stored.loc[stored["run_id"].isin(model_runs["run_id"]), "part"])]
+    parts = [
+        part for part in TRACE_PARTS if part in set(stored.loc[stored["run_id"].isin(model_runs["run_id"]), "part"])
+    ]
     part = own.trace_part if own.trace_part in parts else parts[0]
     model_runs = model_runs[model_runs["run_id"].isin(stored.loc[stored["part"] == part, "run_id"])]
     titles = view.read(edge_tasks).drop_duplicates("task").set_index("task")["title"]
@@ -157,11 +166,28 @@ def _open(view: View) -> Traced | None:
     bound = partial(selection.bound, page=view.page)
     with filters.bar(view, own=_FILTERS, words={**tasks, **_KINDS}, key="sentence-filters") as place:
         if len(models) > 1:
-            bound(st.selectbox, "Model", "edge_model", value=model, options=models, format_func=view.label, width=200,
-                  help=mark_key(view, models), resets={"trace_page": 1})  # fmt: skip
+            bound(
+                st.selectbox,
+                "Model",
+                "edge_model",
+                value=model,
+                options=models,
+                format_func=view.label,
+                width=200,
+                help=mark_key(view, models),
+                resets={"trace_page": 1},
+            )
         if len(parts) > 1:
-            bound(st.segmented_control, "Sentences", "trace_part", value=part, options=parts, required=True, resets=_RESTART,
-                  format_func=PART_NAMES.__getitem__)  # fmt: skip
+            bound(
+                st.segmented_control,
+                "Sentences",
+                "trace_part",
+                value=part,
+                options=parts,
+                required=True,
+                resets=_RESTART,
+                format_func=PART_NAMES.__getitem__,
+            )
         with place:
             _filters(traced)
     asked = ((own.edge_model, view.all_colours), (own.trace_part, parts), (own.trace_task, tasks))
@@ -178,11 +204,29 @@ def _filters(traced: Traced) -> None:
     if labels:
         label = traced.filters()["label"] or ""
         bound(
-            st.selectbox, _FILTERS["trace_label"], "trace_label", value=label, options=["", *labels], format_func=lambda one: one or "any"
+            st.selectbox,
+            _FILTERS["trace_label"],
+            "trace_label",
+            value=label,
+            options=["", *labels],
+            format_func=lambda one: one or "any",
         )
-    bound(st.selectbox, _FILTERS["settled"], "settled", options=[None, *range(last + 1)], placeholder="any",
-          format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer))  # fmt: skip
-    bound(st.segmented_control, _FILTERS["trace_kind"], "trace_kind", options=list(KINDS), required=True, format_func=_KINDS.__getitem__)
+    bound(
+        st.selectbox,
+        _FILTERS["settled"],
+        "settled",
+        options=[None, *range(last + 1)],
+        placeholder="any",
+        format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
+    )
+    bound(
+        st.segmented_control,
+        _FILTERS["trace_kind"],
+        "trace_kind",
+        options=list(KINDS),
+        required=True,
+        format_func=_KINDS.__getitem__,
+    )
     if len(titles) > 1:
         st.caption("Sentences where a later task settles before an earlier one, on a shared word")
         for name in ("later_first", "earlier_last"):
@@ -202,7 +246,9 @@ def _listing(traced: Traced) -> str:
     pages = -(-total // ROWS)
     page = min(max(own.trace_page, 1), pages)
     offset = (page - 1) * ROWS
-    table = traced.view.read(sentences, traced.run_ids, traced.part, order=own.trace_order, offset=offset, limit=ROWS, **wanted)
+    table = traced.view.read(
+        sentences, traced.run_ids, traced.part, order=own.trace_order, offset=offset, limit=ROWS, **wanted
+    )
     table = with_words(traced.view, traced.part, table)
     keys = list(table["text_sha256"])
     _head(traced, total, page, pages)
@@ -226,8 +272,16 @@ def _head(traced: Traced, total: int, page: int, pages: int) -> None:
     """The number of sentences, their order, and the buttons to other pages of the list."""
     st.header(filled("{sentences} to choose from", sentences=count(total, "sentence")), anchor="sentences")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        selection.bound(st.selectbox, "Order", "trace_order", traced.view.page, options=list(ORDERS), format_func=_ORDERS.__getitem__,
-                        resets=_RESTART, width=260)  # fmt: skip
+        selection.bound(
+            st.selectbox,
+            "Order",
+            "trace_order",
+            traced.view.page,
+            options=list(ORDERS),
+            format_func=_ORDERS.__getitem__,
+            resets=_RESTART,
+            width=260,
+        )
         for label, icon, other in (("Back", "chevron_left", page - 1), ("More", "chevron_right", page + 1)):
             if pages > 1:
                 st.button(
@@ -254,7 +308,10 @@ def _sentence(traced: Traced, sentence: str) -> None:
     """The sentence, and one panel per label of its spans."""
     rows = traced.view.read(traces, traced.run_ids, traced.part, sentence, **traced.filters())
     if rows.empty:
-        st.info("This model has no stored answers to the link's sentence on this part of the data.", icon=":material/link_off:")
+        st.info(
+            "This model has no stored answers to the link's sentence on this part of the data.",
+            icon=":material/link_off:",
+        )
         return
     rows = in_tasks(traced, with_words(traced.view, traced.part, rows))
     first = rows.iloc[0].to_dict()
@@ -267,9 +324,13 @@ def _sentence(traced: Traced, sentence: str) -> None:
     panels = panels_of(traced, kept)
     with st.container(horizontal=True, gap="medium"):
         if passing < len(targets):
-            selection.bound(st.toggle, Markdown("Also labels that the filters leave out"), "every_target", traced.view.page)
+            selection.bound(
+                st.toggle, Markdown("Also labels that the filters leave out"), "every_target", traced.view.page
+            )
         if panels["panel"].nunique() > FIRST:
-            selection.bound(st.toggle, Markdown("More labels than those that change most"), "other_panels", traced.view.page)
+            selection.bound(
+                st.toggle, Markdown("More labels than those that change most"), "other_panels", traced.view.page
+            )
     drawn = most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)
     blocks.figure(
         drawing(trace_bars, drawn),
@@ -285,7 +346,9 @@ def _sentence(traced: Traced, sentence: str) -> None:
 def in_tasks(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows in the order of tasks, and of targets in the sentence."""
     places = rows.assign(_task=rows["task"].map(list(traced.tasks).index))
-    return places.sort_values(["_task", "start1", "end1", "target", "layer"]).drop(columns="_task").reset_index(drop=True)
+    return (
+        places.sort_values(["_task", "start1", "end1", "target", "layer"]).drop(columns="_task").reset_index(drop=True)
+    )
 
 
 def title_of_target(tasks: Mapping[str, str], row: Mapping[str, Any]) -> str:
@@ -304,7 +367,9 @@ def _span(start: int, end: int, words: list[str] | None) -> str:
 
 
 def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the figure: one per target, right label and layer; a target without a right label has one per layer."""
+    """The rows of the figure: one per target, right label and layer; a target without a right label has one per
+    layer.
+    """
     found = []
     for row in rows.to_dict("records"):
         total = row["p_sum"] or 1
@@ -336,6 +401,8 @@ def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_revised(panels: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most so many panels, in their order: those whose most probable label changes most often; ties go to the first."""
+    """At most so many panels, in their order: those whose most probable label changes most often; ties go to the
+    first.
+    """
     each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
     return panels[panels["panel"].isin(each["panel"].head(most))]

@@ -48,7 +48,11 @@ def say_missing(view: View, part: str, table: pd.DataFrame, named: Markdown) -> 
     if not table["text"].isna().any():
         return
     command = fetch_command(view, part, table)
-    words = filled("{command} fetches the words", command=code(command)) if command else Markdown("no registered data set has the words")
+    words = (
+        filled("{command} fetches the words", command=code(command))
+        if command
+        else Markdown("no registered data set has the words")
+    )
     st.caption(filled("{named}; {words}.", named=named, words=words))
 
 
@@ -60,7 +64,9 @@ def _lacking(view: View, part: str, table: pd.DataFrame) -> dict[str, set[str]]:
 
 
 def _fetched(task: str) -> dict[str, str]:
-    """sha256 -> text of the sentences of a task whose data sets were fetched; none if they were not, or cannot be read."""
+    """sha256 -> text of the sentences of a task whose data sets were fetched; none if they were not, or cannot be
+    read.
+    """
     if task not in EDGE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"
@@ -76,4 +82,6 @@ def _texts(task: str, downloads: str, state: State) -> dict[str, str]:
         _, data = read_task(task, Path(downloads))
     except (EdgeDataError, OSError):
         return {}
-    return {record.sha256: record.text for name, part in data.parts().items() if name != "train" for record in part.records}
+    return {
+        record.sha256: record.text for name, part in data.parts().items() if name != "train" for record in part.records
+    }

@@ -23,8 +23,9 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, escape, filled
 
 RESTORED_HOW = (
-    "For n from 0 to all, n layers of the fine-tuned model are replaced by those of its base, and the sentence is asked again. The "
-    "embeddings and the head stay those of the fine-tuned model. Data: the n at which a followed word is first again."
+    "For n from 0 to all, n layers of the fine-tuned model are replaced by those of its base, and the sentence is asked"
+    " again. The embeddings and the head stay those of the fine-tuned model. Data: the n at which a followed word is"
+    " first again."
 )
 
 
@@ -37,11 +38,16 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
     first = next(iter(answers.values()))
     changed = _change(view, how, first)
     if changed.text is None:
-        st.info(filled("This sentence cannot be changed in this way: {words}.", words=changed.words), icon=":material/block:")
+        st.info(
+            filled("This sentence cannot be changed in this way: {words}.", words=changed.words),
+            icon=":material/block:",
+        )
         return {}
     st.markdown(filled("> {text}", text=changed.text))
     st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
-    found = models.of_each({choice: replace(one, prompt=changed.text, mask=None) for choice, one in asked.items()}, _again)
+    found = models.of_each(
+        {choice: replace(one, prompt=changed.text, mask=None) for choice, one in asked.items()}, _again
+    )
     if found:
         word = next((one.layers[-1].watched[0].token for one in found.values() if one.layers[-1].watched), "")
         pictures.grids(view, list(found.values()), word, name="live-changed", how="", note=rules.PERTURBATIONS[how])
@@ -49,7 +55,8 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
 
 
 def _again(choice: Choice, question: Question) -> Answer:
-    """The answer to the changed sentence: a gap that now starts it may need another token for a followed word, or have none.
+    """The answer to the changed sentence: a gap that now starts it may need another token for a followed word, or have
+    none.
 
     Raises:
         PromptError: if the sentence cannot be asked.
@@ -70,7 +77,9 @@ def _change(view: View, how: str, first: Answer) -> Changed:
         right = [last.tokens[0].token, *(word.token for word in last.watched[:1])]
         offered = rules.wrong_answers([token.token for token in last.tokens], right)
         prime = own.prime or (offered[0] if offered else "")
-        selection.bound(st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60, width=280)
+        selection.bound(
+            st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60, width=280
+        )
         with st.container(horizontal=True):
             for number, word in enumerate(offered):
                 st.button(escape(word), key=f"ask.prime.{number}", on_click=selection.update, kwargs={"prime": word})
@@ -86,12 +95,16 @@ def _change(view: View, how: str, first: Answer) -> Changed:
     if name is None:
         return rules.renamed(prompt, "")
     other = own.other_name or other_entity(name)
-    selection.bound(st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60, width=280)
+    selection.bound(
+        st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60, width=280
+    )
     return rules.renamed(prompt, other, name)
 
 
 def layers_put_back(view: View, asked: Mapping[Choice, Question]) -> None:
-    """Draws the first model that was fine-tuned from another one with more and more layers of that one, if this is chosen."""
+    """Draws the first model that was fine-tuned from another one with more and more layers of that one, if this is
+    chosen.
+    """
     where = selection.of(AskSelection).replaced
     if not where:
         return
@@ -134,7 +147,9 @@ def _unknown_base(view: View, choice: Choice, offered: Mapping[str, Choice]) -> 
 
 
 def _last_word(base: Choice, question: Question) -> str:
-    """What the base says at its last layer, through its head of that kind, or through its pre-trained head if it has none."""
+    """What the base says at its last layer, through its head of that kind, or through its pre-trained head if it has
+    none.
+    """
     try:
         answer = live_models.ask(base, question)
     except HeadError:

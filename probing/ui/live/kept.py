@@ -93,7 +93,9 @@ def span_answers(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, .
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _span_answers(choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], question: SpanQuestion) -> tuple[SpanTrace, ...]:
+def _span_answers(
+    choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], question: SpanQuestion
+) -> tuple[SpanTrace, ...]:
     probes = [_edge_probes(path, changed) for path, changed in stamps]
 
     def answered(_turn: "Turn", live: "LiveModel") -> tuple[SpanTrace, ...]:
@@ -146,7 +148,9 @@ def _weights(*choices: Choice | None) -> tuple[str, ...]:
 
 @st.cache_resource(show_spinner=False)
 def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
-    """Copies of the loaded models that return attention. They share all weights with these models and are dropped with them."""
+    """Copies of the loaded models that return attention. They share all weights with these models and are dropped with
+    them.
+    """
     return WeakKeyDictionary()
 
 

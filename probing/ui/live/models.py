@@ -41,7 +41,9 @@ def first(view: View) -> str:
 
 
 def is_named(view: View, choice: Choice) -> bool:
-    """Whether the user chose a model, so that what it lacks is said; a model that is there by default is left out without a word."""
+    """Whether the user chose a model, so that what it lacks is said; a model that is there by default is left out
+    without a word.
+    """
     return choice.name == first(view) or choice.name in selection.of(AskSelection).live_models
 
 
@@ -78,7 +80,11 @@ def choose(view: View) -> None:
         words = "At most {most} models are asked. Ignored: {names}"
         st.info(filled(words, most=MAX_MODELS, names=listing(left)), icon=":material/link_off:")
     blocks.say_ignored(
-        [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one not in ("", ALONE, *offered)],
+        [
+            one
+            for one in dict.fromkeys((selection.current().live_model, *own.live_models))
+            if one not in ("", ALONE, *offered)
+        ],
         "this menu",
     )
 
@@ -120,12 +126,18 @@ def ready(view: View, choices: Sequence[Choice], head: str = LOGIT_LENS) -> list
 def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | None:
     name = view.name(choice.name)
     if live_models.missing_shipped(choice.location):
-        blocks.missing(filled("The files of {name} are missing.", name=name), "python -m probing pretrain && python -m probing train-heads")
+        blocks.missing(
+            filled("The files of {name} are missing.", name=name),
+            "python -m probing pretrain && python -m probing train-heads",
+        )
         return None
     fetch = st.session_state.pop(f"ask.fetch.{choice.name}", False)
     if not (choice.here or fetch):
         if live_models.offline():
-            words = "{name} is not on this machine, and this server does not use the Hugging Face hub (HF\\_HUB\\_OFFLINE is set)."
+            words = (
+                "{name} is not on this machine, and this server does not use the Hugging Face hub (HF\\_HUB\\_OFFLINE"
+                " is set)."
+            )
             st.info(filled(words, name=name), icon=":material/cloud_off:")
             return None
         st.info(filled("{name} is not on this machine.", name=name), icon=":material/cloud_download:")
@@ -154,7 +166,9 @@ def _fetch(name: str) -> None:
 
 
 def _with_base(view: View, choice: Choice, *, first: bool) -> Choice:
-    """The choice, completed by the base that the user names; only the first model's base can be named and is kept in links."""
+    """The choice, completed by the base that the user names; only the first model's base can be named and is kept in
+    links.
+    """
     st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
     if not first:
         st.caption("To name its base, choose it as the first model.")
@@ -201,7 +215,12 @@ def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
     """Model -> colour: the first base and the first fine-tuned one as in the grids, further ones as on other pages."""
     found: dict[str, str] = {}
     for name in names:
-        free = [theme.TUNED if is_tuned(name) else theme.BASE, view.all_colours.get(name), usual_colour(name), *theme.PALETTE]
+        free = [
+            theme.TUNED if is_tuned(name) else theme.BASE,
+            view.all_colours.get(name),
+            usual_colour(name),
+            *theme.PALETTE,
+        ]
         found[name] = next((colour for colour in free if colour and colour not in found.values()), theme.NEUTRAL)
     return found
 

@@ -24,11 +24,14 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 MODELS = 2
-CAPTION = "Pairs in which the layer gives the better word more probability. Grey: what guessing reaches in 95 of 100 cases."
+CAPTION = (
+    "Pairs in which the layer gives the better word more probability. Grey: what guessing reaches in 95 of 100 cases."
+)
 HOW = (
-    "A pair is two words for one gap, or one gap in two sentences; the better word should be the more probable one. Every layer is read by "
-    "the model's own output layer (logit lens). Dotted: half of the pairs, as by guessing. A model whose line ends in the grey band is not "
-    "better than guessing. Data: every pair with its kind; pairs with words that a model does not know are empty there and count for none."
+    "A pair is two words for one gap, or one gap in two sentences; the better word should be the more probable one."
+    " Every layer is read by the model's own output layer (logit lens). Dotted: half of the pairs, as by guessing. A"
+    " model whose line ends in the grey band is not better than guessing. Data: every pair with its kind; pairs with"
+    " words that a model does not know are empty there and count for none."
 )
 ONE = "Above 0 the better word is more probable. Words of several pieces are at a disadvantage."
 
@@ -59,14 +62,18 @@ def draw(view: View) -> None:
 
 
 def _rows(choices: list[Choice], pairs: list[MinimalPair]) -> pd.DataFrame:
-    return pd.concat([pair_rows(one.name, pairs, scores(one, tuple(pairs)).logp, KINDS) for one in choices], ignore_index=True)
+    return pd.concat(
+        [pair_rows(one.name, pairs, scores(one, tuple(pairs)).logp, KINDS) for one in choices], ignore_index=True
+    )
 
 
 def _all(view: View, choices: list[Choice], table: pd.DataFrame, right: pd.DataFrame) -> None:
     last = right[right["layer"] == right["layer"].max()].iloc[0]
     n = int(last["pairs"])
     words = "{model} has {right} of {n} pairs right at its last layer; guessing reaches up to {most}."
-    blocks.sentence(filled(words, model=view.name(last["model"]), right=int(last["right"]), n=n, most=by_guessing(n)[1]))
+    blocks.sentence(
+        filled(words, model=view.name(last["model"]), right=int(last["right"]), n=n, most=by_guessing(n)[1])
+    )
     colours = models.labelled_colours(view, [one.name for one in choices])
     blocks.figure(
         drawing(right_lines, right.assign(name=right["model"].map(view.label)), colours, n, by_guessing(n)),
@@ -120,10 +127,16 @@ def difference_lines(lines: pd.DataFrame, colours: dict[str, str]) -> go.Figure:
     return figure
 
 
-def _chosen(view: View, choices: list[Choice], shipped: list[MinimalPair], table: pd.DataFrame) -> tuple[int, MinimalPair | None]:
-    """Draws the choice of a pair; returns the number of a shipped pair, or 0 and the user's own pair if it is complete."""
+def _chosen(
+    view: View, choices: list[Choice], shipped: list[MinimalPair], table: pd.DataFrame
+) -> tuple[int, MinimalPair | None]:
+    """Draws the choice of a pair; returns the number of a shipped pair, or 0 and the user's own pair if it is
+    complete.
+    """
     own = selection.of(AskSelection)
-    right = table[(table["model"] == choices[0].name) & (table["layer"] == table["layer"].max()) & (table["right"] == True)]  # noqa: E712
+    right = table[
+        (table["model"] == choices[0].name) & (table["layer"] == table["layer"].max()) & (table["right"] == True)
+    ]  # noqa: E712
     usual = int(right["pair"].iloc[0]) if len(right) else 1
     number = usual if own.minimal_pair is None or own.minimal_pair > len(shipped) else own.minimal_pair
     selection.bound(
@@ -147,7 +160,10 @@ def _chosen(view: View, choices: list[Choice], shipped: list[MinimalPair], table
     if number:
         return number, None
     if not (own.likelier.strip() and own.unlikelier.strip()):
-        st.info("Type two sentences that differ in one place, or a sentence with a gap and two words.", icon=":material/edit:")
+        st.info(
+            "Type two sentences that differ in one place, or a sentence with a gap and two words.",
+            icon=":material/edit:",
+        )
         return 0, None
     try:
         return 0, typed_pair(with_masks(" ".join(own.likelier.split())), " ".join(own.unlikelier.split()))
@@ -158,4 +174,8 @@ def _chosen(view: View, choices: list[Choice], shipped: list[MinimalPair], table
 
 def _named(number: int, pair: MinimalPair) -> str:
     words = pair.good.text if pair.good.sentence != pair.bad.sentence else pair.good.sentence
-    return f"{number}. {words} ({pair.good.word} / {pair.bad.word})" if pair.good.word != pair.bad.word else f"{number}. {words}"
+    return (
+        f"{number}. {words} ({pair.good.word} / {pair.bad.word})"
+        if pair.good.word != pair.bad.word
+        else f"{number}. {words}"
+    )

@@ -67,13 +67,17 @@ def choose(spans: Sequence[Span]) -> None:
 
 
 def replaced(spans: Sequence[Span], number: int, span: Span | None) -> list[Span]:
-    """The spans with the one at that index replaced, or removed if ``span`` is None; a second span may then become the first."""
+    """The spans with the one at that index replaced, or removed if ``span`` is None; a second span may then become the
+    first.
+    """
     given: list[Span | None] = [*spans[:number], span, *spans[number + 1 :]]
     return [one for one in given if one is not None]
 
 
 def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
-    """The span from the first to the last of the chosen words; if a word inside it was removed, the longest remaining part."""
+    """The span from the first to the last of the chosen words; if a word inside it was removed, the longest remaining
+    part.
+    """
     words = sorted(set(chosen))
     if not words:
         return None
@@ -92,7 +96,8 @@ def changed_spans(event: Any, words: int, spans: Sequence[Span]) -> list[Span] |
     """The spans after an event of the component; None if the event is invalid, as any browser can send anything.
 
     Args:
-        event: ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words", "swap"}``.
+        event: ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words",
+            "swap"}``.
         words: number of words of the sentence.
         spans: the chosen spans.
     """

@@ -21,14 +21,17 @@ from probing.ui.widgets.markdown import filled
 MAX_LINES = 12
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 CHANGED = "dot"
-_WORDS = "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
+_WORDS = (
+    "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
+)
 _PUT_BACK = "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model."
 #: What a row is -> the line below the grids.
 CAPTIONS = {"layer": _WORDS, "n": _PUT_BACK}
 HOW = (
-    f"Every layer of the model fills the gap, read by a decoding head; the last layer is on top. {token_grids.SHADES} Rank: the place of "
-    "the first followed word in the layer's list of all words; without a word of yours that is the recorded answer of a stored sentence, "
-    "else what the first model says at the end. A click on a word draws its curve."
+    f"Every layer of the model fills the gap, read by a decoding head; the last layer is on top. {token_grids.SHADES}"
+    " Rank: the place of the first followed word in the layer's list of all words; without a word of yours that is the"
+    " recorded answer of a stored sentence, else what the first model says at the end. A click on a word draws its"
+    " curve."
 )
 
 
@@ -36,7 +39,9 @@ def grid(view: View, answer: Answer, note: str = "") -> Grid:
     """One model's words; the first followed one is the right one, if there is any."""
     watched = {one.layer: one.watched[0] for one in answer.layers if one.watched}
     tokens = tokens_of(answer).assign(
-        framed=[one.layer in watched and token.id == watched[one.layer].id for one in answer.layers for token in one.tokens]
+        framed=[
+            one.layer in watched and token.id == watched[one.layer].id for one in answer.layers for token in one.tokens
+        ]
     )
     tuned = is_tuned(answer.model)
     return Grid(
@@ -96,11 +101,17 @@ def computed(device: str) -> None:
 
 def lines(answers: Mapping[str, Answer], changed: Mapping[str, Answer]) -> pd.DataFrame:
     """Rank, probability and entropy by model, word and layer; ``changed`` says in which of the two sentences."""
-    parts = [lines_of(one).assign(changed=which) for which, got in ((False, answers), (True, changed)) for one in got.values()]
+    parts = [
+        lines_of(one).assign(changed=which)
+        for which, got in ((False, answers), (True, changed))
+        for one in got.values()
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
-def named(view: View, table: pd.DataFrame, *, by_word: bool = True) -> tuple[pd.DataFrame, dict[str, str], dict[str, str]]:
+def named(
+    view: View, table: pd.DataFrame, *, by_word: bool = True
+) -> tuple[pd.DataFrame, dict[str, str], dict[str, str]]:
     """Names, colours and dashes of lines: models in colour, words in dashes, and what is changed dotted.
 
     Args:

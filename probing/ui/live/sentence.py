@@ -45,18 +45,21 @@ OPTIONS = {"live_models": "Compare with", "second": "Second sentence", "swapped"
 MAX_TOKENS = 48
 MAP = "What the chosen token attends to, layer by layer; each column sums to 1, and both models have one scale."
 MAP_HOW = (
-    "Attention says from which tokens a layer takes what it adds to the chosen token; it is not how important a word is. The chosen token "
-    "is bold. A long sentence is drawn up to its 48th token; Data has all."
+    "Attention says from which tokens a layer takes what it adds to the chosen token; it is not how important a word"
+    " is. The chosen token is bold. A long sentence is drawn up to its 48th token; Data has all."
 )
 PANELS_CAPTION = "Dotted: equal attention to all tokens."
 PANELS_HOW = (
-    "Entropy: 0 if one token gets all attention, ln n if all n tokens get the same. Distance: the earth mover's, by how many tokens "
-    "attention has to be moved on average to turn the first model's into the second's. Data also has the total variation."
+    "Entropy: 0 if one token gets all attention, ln n if all n tokens get the same. Distance: the earth mover's, by how"
+    " many tokens attention has to be moved on average to turn the first model's into the second's. Data also has the"
+    " total variation."
 )
 HEADS = "One number per head and layer; a click on a cell chooses its head."
 HEADS_HOW = "Of two models the distance between them, in tokens; of one model the entropy, in nats."
 TWICE = "Mean cosine of a word's states: 1 if they are equal. Dotted: different words (anisotropy), if that is stored."
-TWICE_HOW = "At layer 0 the states of a word differ by their positions only. Different words have a cosine above 0, too."
+TWICE_HOW = (
+    "At layer 0 the states of a word differ by their positions only. Different words have a cosine above 0, too."
+)
 
 
 def draw(view: View) -> None:
@@ -79,13 +82,28 @@ def draw(view: View) -> None:
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, example in enumerate(SENTENCES):
                 changes = {"whole": example, "second": "", "attending": WORD, "swapped": 0}
-                st.button(escape(example), key=f"ask.sentence.{number}", type="tertiary", on_click=selection.update, kwargs=changes)
+                st.button(
+                    escape(example),
+                    key=f"ask.sentence.{number}",
+                    type="tertiary",
+                    on_click=selection.update,
+                    kwargs=changes,
+                )
         with place:
             models.choose_others(view, MODELS)
-            more: dict[str, Any] = {"max_chars": selection.MAX_TEXT, "resets": {"attending": WORD}, "placeholder": "follows the first one"}
+            more: dict[str, Any] = {
+                "max_chars": selection.MAX_TEXT,
+                "resets": {"attending": WORD},
+                "placeholder": "follows the first one",
+            }
             selection.bound(st.text_input, OPTIONS["second"], "second", view.page, **more)
             most = max(len(words) - 1, 0)
-            bounds: dict[str, Any] = {"min_value": 0, "max_value": most, "step": 1, "value": own.swapped if own.swapped <= most else 0}
+            bounds: dict[str, Any] = {
+                "min_value": 0,
+                "max_value": most,
+                "step": 1,
+                "value": own.swapped if own.swapped <= most else 0,
+            }
             selection.bound(st.number_input, OPTIONS["swapped"], "swapped", view.page, **bounds)
     if not text:
         st.info("Type a sentence, or choose an example.", icon=":material/edit:")
@@ -131,7 +149,11 @@ def _attention(view: View, model: Choice, found: "SentenceAttention") -> None:
     ]
     with said:
         blocks.sentence(
-            filled("In the last layer **{token}** looks most at {parts}.", token=found.tokens[token], parts=joined("; ", parts))
+            filled(
+                "In the last layer **{token}** looks most at {parts}.",
+                token=found.tokens[token],
+                parts=joined("; ", parts),
+            )
         )
     which = "mean of all heads" if head is None else f"head {head + 1}"
     stamp = Stamp(f"{', '.join(maps)}, attention of {found.tokens[token]}, {which}, {' '.join(found.tokens)}")
@@ -148,7 +170,9 @@ def _attention(view: View, model: Choice, found: "SentenceAttention") -> None:
                 how=MAP_HOW,
                 alt=f"What {found.tokens[token]} attends to in {view.label(name)}",
             )
-    place = st.expander("Attention by layer and head", icon=":material/ssid_chart:", key="ask.by-layer", on_change="rerun")
+    place = st.expander(
+        "Attention by layer and head", icon=":material/ssid_chart:", key="ask.by-layer", on_change="rerun"
+    )
     if place.open:
         with place:
             _by_layer(view, found, token, head, stamp)
@@ -161,7 +185,12 @@ def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
     head = own.attention_head if own.attention_head <= heads else 0
     offered = {
         "attending": ("Attention of", token, len(found.tokens), lambda place: f"{place + 1}. {found.tokens[place]}"),
-        "attention_head": ("Head", head, heads + 1, ["mean of all heads", *(f"head {n}" for n in range(1, heads + 1))].__getitem__),
+        "attention_head": (
+            "Head",
+            head,
+            heads + 1,
+            ["mean of all heads", *(f"head {n}" for n in range(1, heads + 1))].__getitem__,
+        ),
     }
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, (label, value, n, written) in offered.items():
@@ -199,7 +228,11 @@ def _by_layer(view: View, found: "SentenceAttention", token: int, head: int | No
         by_head, what, unit = found.distance[..., token], "distance between the two models", "tokens"
     else:
         by_head, what, unit = found.own.entropy[..., token], "entropy", "nats"
-    rows = [(layer + 1, number + 1, value) for layer, of_layer in enumerate(by_head) for number, value in enumerate(of_layer)]
+    rows = [
+        (layer + 1, number + 1, value)
+        for layer, of_layer in enumerate(by_head)
+        for number, value in enumerate(of_layer)
+    ]
     blocks.figure(
         drawing(head_map, by_head, what=what, unit=unit, maximum=float(by_head.max()), marked=head),
         table=pd.DataFrame(rows, columns=["layer", "head", f"{what}, {unit}"]),
@@ -215,7 +248,11 @@ def _by_layer(view: View, found: "SentenceAttention", token: int, head: int | No
 def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str) -> None:
     """Draws what the best probe of each property says, one row per property and model."""
     st.header("What probes say")
-    found = {choice.name: table for choice in choices if (table := _verdicts(view, choice, text, pair)) is not None and len(table)}
+    found = {
+        choice.name: table
+        for choice in choices
+        if (table := _verdicts(view, choice, text, pair)) is not None and len(table)
+    }
     if not found:
         return
     changed: dict[str, pd.DataFrame] = {}
@@ -229,20 +266,25 @@ def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str)
     none = pd.DataFrame(columns=["model", "task", "pooling", "layer", "accuracy", "dev_right"])
     stored = view.read(accuracies, tuple(found)) if view.database is not None else none
     shown = best_verdicts(found, changed, stored, view.label)
-    every = [table.assign(sentence=words) for words, tables in ((text, found), (other, changed)) for table in tables.values()]
+    every = [
+        table.assign(sentence=words) for words, tables in ((text, found), (other, changed)) for table in tables.values()
+    ]
     blocks.table_with_download(
         pd.concat(every, ignore_index=True).drop(columns=["number", "classes"]),
         shown=shown.assign(**{"read from": shown["read from"].map(POOLING_NAMES)}),
         stamp=Stamp(f"{', '.join(found)}, {text}"),
         name="live-verdicts",
         column_config={
-            name: st.column_config.NumberColumn(format="percent") for name in ("p", "right in tests", "commonest label", "swapped: p")
+            name: st.column_config.NumberColumn(format="percent")
+            for name in ("p", "right in tests", "commonest label", "swapped: p")
         },
     )
 
 
 def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
-    """The predictions of a model's probes; if it has none that a named model should have, or asking fails, shows a message."""
+    """The predictions of a model's probes; if it has none that a named model should have, or asking fails, shows a
+    message.
+    """
     name, stamps = view.name(choice.name), kept.probes_of(choice)
     if not stamps and not models.is_named(view, choice):
         return None
@@ -258,7 +300,14 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
     left = sorted({read.title for stamp in stamps if (read := kept.read(*stamp)).pairs != bool(pair)})
     if left:
         needs = "a single sentence" if pair else "two sentences"
-        st.caption(filled("Not applied to {name}, for they need {needs}: {titles}.", name=name, needs=needs, titles=listing(left, 8)))
+        st.caption(
+            filled(
+                "Not applied to {name}, for they need {needs}: {titles}.",
+                name=name,
+                needs=needs,
+                titles=listing(left, 8),
+            )
+        )
     return table
 
 

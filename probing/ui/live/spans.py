@@ -26,11 +26,11 @@ from probing.ui.widgets.markdown import escape, filled, listing
 OPTIONS = {"live_models": "Compare with", "base_probes": "Use the base's probes"}
 CAPTION = "A row is a task: which label the layers 0 to l give to the chosen words. Blue: the last layer's label."
 HOW = (
-    "Bars are shares of all labels' probabilities; if words may have several labels, each bar is its own probability. Orange and grey: two "
-    "labels that other layers prefer or, if there are none, the next most probable ones. From the dotted line on, the label stays. "
-    "A probe labels any words that it is given; it does not decide whether they are, say, a name. The examples are those of Figure 3 "
-    "of Tenney et al. (2019): there, “toronto” is a place first, then an organisation. With the "
-    "base's probes one sees what can still be read from a fine-tuned model in the same way."
+    "Bars are shares of all labels' probabilities; if words may have several labels, each bar is its own probability."
+    " Orange and grey: two labels that other layers prefer or, if there are none, the next most probable ones. From the"
+    " dotted line on, the label stays. A probe labels any words that it is given; it does not decide whether they are,"
+    " say, a name. The examples are those of Figure 3 of Tenney et al. (2019): there, “toronto” is a place first, then"
+    " an organisation. With the base's probes one sees what can still be read from a fine-tuned model in the same way."
 )
 
 
@@ -52,7 +52,13 @@ def draw(view: View) -> None:
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, text in enumerate(SPAN_EXAMPLES):
                 changes = {"words": text, "span1": "", "span2": ""}
-                st.button(escape(text), key=f"ask.figure3.{number}", type="tertiary", on_click=selection.update, kwargs=changes)
+                st.button(
+                    escape(text),
+                    key=f"ask.figure3.{number}",
+                    type="tertiary",
+                    on_click=selection.update,
+                    kwargs=changes,
+                )
         with place:
             models.choose_others(view)
             selection.bound(st.toggle, OPTIONS["base_probes"], "base_probes", view.page)
@@ -65,7 +71,9 @@ def draw(view: View) -> None:
         picker.lists(question.words, question.spans)
     reading = [found for choice in models.ready(view, models.chosen(view)) if (found := _readers(view, choice))]
     if not question.spans:
-        st.info("Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:")
+        st.info(
+            "Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:"
+        )
         return
     answers = models.of_each({one.choice: one for one in reading}, lambda _, one: span_answers(one, question))
     _answers(view, question, reading, {model: traces for model, traces in answers.items() if traces})
@@ -103,19 +111,25 @@ def _readers(view: View, choice: Choice) -> Readers | None:
     return None
 
 
-def _answers(view: View, question: SpanQuestion, reading: Sequence[Readers], answers: Mapping[str, Sequence[SpanTrace]]) -> None:
+def _answers(
+    view: View, question: SpanQuestion, reading: Sequence[Readers], answers: Mapping[str, Sequence[SpanTrace]]
+) -> None:
     """Draws one figure per model, next to each other, and the table of all labels."""
     if not answers:
         st.info("No task fits the chosen words.", icon=":material/touch_app:")
         return
     measures = view.read(yardsticks) if view.database is not None else {}
     chosen = " / ".join(question.text(span) for span in question.spans)
-    said = pd.concat([said_rows(question.words, model, traces, measures) for model, traces in answers.items()], ignore_index=True)
+    said = pd.concat(
+        [said_rows(question.words, model, traces, measures) for model, traces in answers.items()], ignore_index=True
+    )
     clear = said[~said["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
     for one in clear.head(1).itertuples():
         words = "“{words}”: **{label}** from layer {layer} on."
         blocks.sentence(filled(words, words=one.words, label=one.label, layer=one.settled))
-    for number, (place, (model, traces)) in enumerate(zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1):
+    for number, (place, (model, traces)) in enumerate(
+        zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1
+    ):
         with place:
             if len(answers) > 1:
                 st.markdown(filled("**{model}**", model=view.label(model)))
@@ -130,11 +144,14 @@ def _answers(view: View, question: SpanQuestion, reading: Sequence[Readers], ans
             )
     blocks.table_with_download(
         said,
-        shown=said.assign(model=said["model"].map(view.label)).rename(columns={"settled": "from layer", "its p": "its share"}),
+        shown=said.assign(model=said["model"].map(view.label)).rename(
+            columns={"settled": "from layer", "its p": "its share"}
+        ),
         stamp=Stamp(f"{', '.join(answers)}, {chosen}, {' '.join(question.words)}"),
         name="live-span-labels",
         column_config={
-            name: st.column_config.NumberColumn(format="percent") for name in ("F1", "looking words up (F1)", "its share", "share")
+            name: st.column_config.NumberColumn(format="percent")
+            for name in ("F1", "looking words up (F1)", "its share", "share")
         },
     )
     _left_out(question, reading, answers)
@@ -147,6 +164,10 @@ def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mappi
     left = [EDGE_TASKS[task].title if task in EDGE_TASKS else task for task in trained if task not in asked]
     lent = [one.choice.name for one in reading if one.of != one.choice and one.choice.name in answers]
     if left:
-        st.caption(filled("Not asked, for they need another number of words or spans: {names}.", names=listing(left, 8)))
+        st.caption(
+            filled("Not asked, for they need another number of words or spans: {names}.", names=listing(left, 8))
+        )
     if lent:
-        st.caption(filled("Read by the probes of the base, whose F1 is that on the base: {names}.", names=listing(lent)))
+        st.caption(
+            filled("Read by the probes of the base, whose F1 is that on the base: {names}.", names=listing(lent))
+        )

@@ -12,8 +12,20 @@ if TYPE_CHECKING:
     from probing.models.changes.ask import OneModel, SentenceAttention
 
 VERDICTS = [
-    "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
-]  # fmt: skip
+    "model",
+    "task",
+    "title",
+    "pooling",
+    "layer",
+    "label",
+    "number",
+    "p",
+    "margin",
+    "accuracy",
+    "majority",
+    "classes",
+    "chance",
+]
 
 
 def models_of(found: "SentenceAttention") -> "list[OneModel]":
@@ -61,7 +73,10 @@ def similarity_rows(found: "SentenceAttention") -> pd.DataFrame:
 
 
 def best_verdicts(
-    found: Mapping[str, pd.DataFrame], changed: Mapping[str, pd.DataFrame], stored: pd.DataFrame, names: Callable[[str], str]
+    found: Mapping[str, pd.DataFrame],
+    changed: Mapping[str, pd.DataFrame],
+    stored: pd.DataFrame,
+    names: Callable[[str], str],
 ) -> pd.DataFrame:
     """What the best probe of each model and property says, next to its yardstick.
 
@@ -72,8 +87,8 @@ def best_verdicts(
         names: a model's name for readers.
 
     Returns:
-        One row per property and model; of a changed sentence also what the probe says then, and how many of the probes that are better
-        than the commonest label change theirs.
+        One row per property and model; of a changed sentence also what the probe says then, and how many of the probes
+        that are better than the commonest label change theirs.
     """
     rows = []
     for model, table in found.items():

@@ -67,7 +67,9 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
 
 
 def _with_base(model: Named, base: Named | None) -> Named:
-    """The model, which is not fine if it needs a base or this one cannot be its own; says why, or which tokens the two do not share."""
+    """The model, which is not fine if it needs a base or this one cannot be its own; says why, or which tokens the two
+    do not share.
+    """
     if not model.model or (base and not base.model):
         return model
     lent = base.model if base else None
@@ -92,13 +94,23 @@ def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
     left, right = st.columns(2)
     with left:
         selection.bound(
-            st.text_input, "Your model", "my_model", view.page, placeholder="folder, hub id or name", max_chars=selection.MAX_TEXT
+            st.text_input,
+            "Your model",
+            "my_model",
+            view.page,
+            placeholder="folder, hub id or name",
+            max_chars=selection.MAX_TEXT,
         )
         model = _named(own.my_model.strip(), public, "model")
     with right:
         hint = model.base if model and model.base else "folder, hub id or name; may stay empty"
         selection.bound(
-            st.text_input, "The base that it was fine-tuned from", "my_base", view.page, placeholder=hint, max_chars=selection.MAX_TEXT
+            st.text_input,
+            "The base that it was fine-tuned from",
+            "my_base",
+            view.page,
+            placeholder=hint,
+            max_chars=selection.MAX_TEXT,
         )
         base = _named(own.my_base.strip() or (model.base if model else ""), public, "base")
     return model and _with_base(model, base), base
@@ -137,11 +149,18 @@ def _named(text: str, public: bool, field: str) -> Named | None:
     st.caption(filled("{name}: {what}; {where}.", name=entry.name, what=model.said, where=where))
     for note in model.notes:
         st.warning(filled("{note}.", note=note), icon=":material/report:")
-    return Named(placed(text), entry.name, model, (recorded.location if not recorded.shipped else recorded.name) if recorded else "", True)
+    return Named(
+        placed(text),
+        entry.name,
+        model,
+        (recorded.location if not recorded.shipped else recorded.name) if recorded else "",
+        True,
+    )
 
 
 def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
-    """Folder of the configuration, whether the weights are here, and how much is to be downloaded; no folder if nothing is known yet.
+    """Folder of the configuration, whether the weights are here, and how much is to be downloaded; no folder if nothing
+    is known yet.
 
     Raises:
         ModelError: if the hub has no such model, or cannot be reached.

@@ -15,8 +15,8 @@ _OF_PROXIES = ("X-Forwarded-For", "X-Real-Ip", "Forwarded")
 def why_not() -> Markdown | None:
     """Why no run can be started from this page; None if it can.
 
-    The server must listen on this machine only, ``PROBING_PUBLIC`` must be unset, and the request must have come to this machine's own name
-    without a proxy.
+    The server must listen on this machine only, ``PROBING_PUBLIC`` must be unset, and the request must have come to
+    this machine's own name without a proxy.
     """
     if os.environ.get("PROBING_PUBLIC"):
         return Markdown("This server is public (`PROBING_PUBLIC`), so it starts no runs.")

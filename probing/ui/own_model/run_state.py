@@ -52,7 +52,9 @@ def _at_work(run_id: str, may_act: bool) -> None:
     steps, left = run.state.wish.steps, run.seconds_left
     done = min(1.0, (run.state.step + run.progress) / len(steps))
     words = filled("Step {n} of {all}: {title}", n=run.state.step + 1, all=len(steps), title=run.at.title)
-    st.progress(done, text=words + (filled(" ({time} left)", time=in_minutes(left)) if left is not None else filled("")))
+    st.progress(
+        done, text=words + (filled(" ({time} left)", time=in_minutes(left)) if left is not None else filled(""))
+    )
     if may_act:
         _log(run)
         if st.button("Cancel", key="own_model.cancel", icon=":material/stop_circle:"):
@@ -63,7 +65,9 @@ def _at_work(run_id: str, may_act: bool) -> None:
 def _ended(run: OwnRun, may_act: bool) -> None:
     if run.status == background.FAILED:
         words = "Step “{title}” failed: {why}"
-        st.warning(filled(words, title=run.at.title, why=without_server_folders(run.state.error)), icon=":material/report:")
+        st.warning(
+            filled(words, title=run.at.title, why=without_server_folders(run.state.error)), icon=":material/report:"
+        )
     elif run.status in _WORDS:
         st.info(_WORDS[run.status], icon=":material/info:")
     if not may_act:
@@ -76,7 +80,9 @@ def _ended(run: OwnRun, may_act: bool) -> None:
             except ProbingError as error:
                 blocks.problem(error)
         with st.popover("Delete this run", icon=":material/delete:"):
-            st.markdown("The copy of your facts and the log are deleted. The result leaves this page, and stays on all others.")
+            st.markdown(
+                "The copy of your facts and the log are deleted. The result leaves this page, and stays on all others."
+            )
             if st.button("Delete", key="own_model.delete"):
                 background.forget(run)
                 selection.update(my_run="")

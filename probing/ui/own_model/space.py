@@ -23,14 +23,27 @@ def draw(view: View) -> None:
         name, size = done
         st.success(filled("Deleted: {name}; {size} are free.", name=code(name), size=size), icon=":material/delete:")
     what = selection.bound(
-        st.segmented_control, "What", "my_space", view.page, options=list(WHAT), required=True, format_func=_TITLES.__getitem__
+        st.segmented_control,
+        "What",
+        "my_space",
+        view.page,
+        options=list(WHAT),
+        required=True,
+        format_func=_TITLES.__getitem__,
     )
     found = kept([what])
     if not found:
         st.caption("There are none.")
         return
-    st.caption(filled("{things}, {size}.", things=count(len(found), what), size=in_bytes(sum(one.size for one in found))))
-    table = pd.DataFrame([{"name": one.name, "what it is": without_server_folders(one.said), "size": in_bytes(one.size)} for one in found])
+    st.caption(
+        filled("{things}, {size}.", things=count(len(found), what), size=in_bytes(sum(one.size for one in found)))
+    )
+    table = pd.DataFrame(
+        [
+            {"name": one.name, "what it is": without_server_folders(one.said), "size": in_bytes(one.size)}
+            for one in found
+        ]
+    )
     st.dataframe(table, hide_index=True)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_name = {one.name: one for one in found}

@@ -1,4 +1,6 @@
-"""The figures on edge probing with our numbers and the published ones, and F1 of every layer, which the paper does not draw."""
+"""The figures on edge probing with our numbers and the published ones, and F1 of every layer, which the paper does not
+draw.
+"""
 
 import pandas as pd
 
@@ -16,15 +18,22 @@ from probing.ui.widgets.figure_cache import drawing
 
 #: The figure that the paper does not have, and the panels of a summary, by their names in links.
 CURVES, _SCORES, _PLACES = "curves", "scores", "places"
-_SCORES_CAPTION = "F1 without context, P(0), is open; F1 of all layers, P(L), is filled. Grey: published, on other data."
-_PLACES_CAPTION = "Filled: centre of gravity of the weights; open: expected layer. Lines are 95 % intervals. Grey: published."
-_BARS_CAPTION = "Outlined: what each layer adds to F1, as a share of the most. Solid: weight of each layer; the paper prints none."
+_SCORES_CAPTION = (
+    "F1 without context, P(0), is open; F1 of all layers, P(L), is filled. Grey: published, on other data."
+)
+_PLACES_CAPTION = (
+    "Filled: centre of gravity of the weights; open: expected layer. Lines are 95 % intervals. Grey: published."
+)
+_BARS_CAPTION = (
+    "Outlined: what each layer adds to F1, as a share of the most. Solid: weight of each layer; the paper prints none."
+)
 _CURVES_CAPTION = "F1 of the probe on layers 0 to l, by share of the depth. Grey: published. Bands are 95 % intervals."
 _HOW = (
-    "Ours are on other data, so their level is not comparable with the published one, except for relations and, nearly, dependencies. "
-    "Encoders of different depth are compared by share of the depth. Intervals are over seeds and sentences; the published numbers have "
-    "none, and of BERT-base only two centres of gravity are published. Not resolved: all layers together do not clearly gain on layer 0. "
-    "Dashed levels: the F1 of memory, of the commonest answer, and of the best answers to equal inputs on our data."
+    "Ours are on other data, so their level is not comparable with the published one, except for relations and, nearly,"
+    " dependencies. Encoders of different depth are compared by share of the depth. Intervals are over seeds and"
+    " sentences; the published numbers have none, and of BERT-base only two centres of gravity are published. Not"
+    " resolved: all layers together do not clearly gain on layer 0. Dashed levels: the F1 of memory, of the commonest"
+    " answer, and of the best answers to equal inputs on our data."
 )
 
 
@@ -85,7 +94,9 @@ def _curves(shown: Shown, task: str) -> None:
     what = "F1 by share of depth" + (f", {report.CALLED[task]}" if task else "")
     axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
-        drawing(task_curves, points, levels, axis=axis, colours=_colours(shown), labels=labels(shown), titles=report.CALLED),
+        drawing(
+            task_curves, points, levels, axis=axis, colours=_colours(shown), labels=labels(shown), titles=report.CALLED
+        ),
         table=points,
         stamp=shown.stamp(what, panel=task),
         name="edge-score-curves",
@@ -131,6 +142,10 @@ def _notes(shown: Shown, one: EncoderNumbers) -> dict[str, str]:
     table = shown.found.tables["summary"]
     notes = {}
     for row in table[table["model"] == one.name].to_dict("records"):
-        said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row[column])]
+        said = [
+            f"{name} {row[column]:.2f}"
+            for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)"))
+            if pd.notna(row[column])
+        ]
         notes[row["row"]] = "".join(f" · {part}" for part in said)
     return notes

@@ -21,11 +21,14 @@ from probing.ui.widgets.markdown import filled
 
 _BARS = "Solid: right at the last layer. Hatched: right at some inner layer only. White marks: what guessing gives."
 _LAYERS = "Right answers by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals."
-_RELATIONS = "Right first answers of the relations that the paper names. Bands are 95 % intervals; dashed: the commonest answer."
+_RELATIONS = (
+    "Right first answers of the relations that the paper names. Bands are 95 % intervals; dashed: the commonest answer."
+)
 _HOW = (
-    "Bars count facts (micro), as the authors' code does; the number next to a name is that of the last layer. Guessing is the commonest "
-    "answer of the relation, and asking with somebody else's name (swapped subject) if that is measured. ConceptNet and SQuAD are not "
-    "shipped: our own sentences stand in their place and are not the same facts."
+    "Bars count facts (micro), as the authors' code does; the number next to a name is that of the last layer. Guessing"
+    " is the commonest answer of the relation, and asking with somebody else's name (swapped subject) if that is"
+    " measured. ConceptNet and SQuAD are not shipped: our own sentences stand in their place and are not the same"
+    " facts."
 )
 
 
@@ -35,7 +38,9 @@ def titles(shown: Shown) -> dict[str, str]:
 
 
 def panels(shown: Shown, number: str) -> dict[str, str]:
-    """A figure's probe sets, the paper's own first and of these the largest; none for relations, and for lines of a single model."""
+    """A figure's probe sets, the paper's own first and of these the largest; none for relations, and for lines of a
+    single model.
+    """
     figure = shown.numbers.figure(int(number))
     if shown.about is None or figure.kind == "relations" or (figure.kind == "layers" and len(figure.models) == 1):
         return {}
@@ -79,7 +84,9 @@ def _chosen(frame: pd.DataFrame, objectives: list[str], sets: list[str], **equal
     kept = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets)
     for column, value in equal.items():
         kept &= frame[column] == value
-    order = frame[kept].assign(_set=frame["probe_set"].map(_place(sets)), _model=frame["objective"].map(_place(objectives)))
+    order = frame[kept].assign(
+        _set=frame["probe_set"].map(_place(sets)), _model=frame["objective"].map(_place(objectives))
+    )
     return order.sort_values(["_set", "_model"], kind="stable").drop(columns=["_set", "_model"]).reset_index(drop=True)
 
 
@@ -146,7 +153,11 @@ def _relations(shown: Shown, figure: PublishedFigure) -> None:
         return
     table = shown_baselines(shown.view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1))
     table = table[table["relation"].isin(figure.relations)]
-    table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
+    table = (
+        table.assign(_place=table["relation"].map(figure.relations.index))
+        .sort_values(["_place", "layer"])
+        .drop(columns="_place")
+    )
     blocks.figure(
         drawing(relation_curves, table, k=1),
         table=table,

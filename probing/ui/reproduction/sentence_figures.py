@@ -14,18 +14,30 @@ from probing.ui.widgets.figure_cache import drawing
 _ACCURACY, _POINTS = Drawn("right answers, % (accuracy)", 100), Drawn("change, points", 100, signed=True)
 #: Kind of figure -> how it is drawn, and its caption.
 _LOOKS = {
-    "accuracy": (_ACCURACY, "Solid: mean-pooling; dashed: CLS-pooling. Dotted: the commonest answer, and a probe on surface features."),
+    "accuracy": (
+        _ACCURACY,
+        "Solid: mean-pooling; dashed: CLS-pooling. Dotted: the commonest answer, and a probe on surface features.",
+    ),
     "entropy": (Drawn("entropy, nats"), "How spread the first token's attention is: mean over sentences, then heads."),
-    "distance": (Drawn("earth mover's distance, pieces"), "How far the first token's attention moved by fine-tuning, in tokens."),
-    "epochs": (Drawn("masked-LM perplexity", steps="epoch"), "Read with the base's own head on WikiText-2. Epoch 0 is the base."),
-    "replaced": (Drawn("masked-LM perplexity", steps="n"), "n layers of the base put back. The first n layers are a control of ours."),
+    "distance": (
+        Drawn("earth mover's distance, pieces"),
+        "How far the first token's attention moved by fine-tuning, in tokens.",
+    ),
+    "epochs": (
+        Drawn("masked-LM perplexity", steps="epoch"),
+        "Read with the base's own head on WikiText-2. Epoch 0 is the base.",
+    ),
+    "replaced": (
+        Drawn("masked-LM perplexity", steps="n"),
+        "n layers of the base put back. The first n layers are a control of ours.",
+    ),
     "first": (_POINTS, "Change by fine-tuning, CLS-pooling. Stars: the same probe against the base's mean-pooling."),
     "mean": (_POINTS, "Change by fine-tuning, mean-pooling."),
 }
 _HOW = (
-    "Whiskers are 95 % intervals: Wilson's for accuracy, Newcombe's, paired over the same sentences, for its change, and a bootstrap over "
-    "sentences or blocks for the others; epochs have one seed each and no interval. The control was trained further on its base's text. "
-    "The sentences are not the paper's, unless SentEval's own were fetched."
+    "Whiskers are 95 % intervals: Wilson's for accuracy, Newcombe's, paired over the same sentences, for its change,"
+    " and a bootstrap over sentences or blocks for the others; epochs have one seed each and no interval. The control"
+    " was trained further on its base's text. The sentences are not the paper's, unless SentEval's own were fetched."
 )
 
 
@@ -74,7 +86,9 @@ def draw(shown: Shown, number: str, panel: str) -> None:
     for encoder, objective in dict.fromkeys(zip(found.points["encoder"], found.points["objective"], strict=True)):
         line = f"{encoder} {objective}"
         labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
-        colours[line] = shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
+        colours[line] = (
+            shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
+        )
     points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
     blocks.figure(
         drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),

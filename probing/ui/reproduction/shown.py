@@ -40,10 +40,20 @@ class Shown:
         return self.ours.about if self.ours else None
 
     def stamp(self, what: str, rows: pd.DataFrame | None = None, panel: str = "") -> Stamp:
-        """The origin of a table or figure; ``rows`` are its runs, if they are not all, ``panel`` the only one of several that is shown."""
+        """The origin of a table or figure; ``rows`` are its runs, if they are not all, ``panel`` the only one of
+        several that is shown.
+        """
         # Rows that were not probed have no run.
-        ids = tuple(rows["run_id"].dropna().drop_duplicates()) if rows is not None else self.ours.run_ids if self.ours else ()
-        return replace(self.view.stamp(f"{what}, {self.ours.origin if self.ours else 'published numbers'}", ids), panel=panel)
+        ids = (
+            tuple(rows["run_id"].dropna().drop_duplicates())
+            if rows is not None
+            else self.ours.run_ids
+            if self.ours
+            else ()
+        )
+        return replace(
+            self.view.stamp(f"{what}, {self.ours.origin if self.ours else 'published numbers'}", ids), panel=panel
+        )
 
 
 def titled(number: str, panel: str) -> str:

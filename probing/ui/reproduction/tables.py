@@ -43,7 +43,9 @@ class Table:
     height: int | str = "content"
 
     def draw(self, shown: Shown) -> None:
-        """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what is missing."""
+        """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what
+        is missing.
+        """
         if self.name not in shown.found.tables:
             return
         st.header(escape(self.title))
@@ -94,17 +96,32 @@ def _labelled(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
 def _outcomes(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
     """One row per model, one column per outcome."""
     wide = table.pivot(index="model", columns="part", values="per_100")[list(dict.fromkeys(table["part"]))].round(1)
-    return wide.sort_values(wide.columns[0]).reset_index().assign(model=lambda rows: rows["model"].map(shown.view.label))
+    return (
+        wide.sort_values(wide.columns[0]).reset_index().assign(model=lambda rows: rows["model"].map(shown.view.label))
+    )
 
 
 def _changes(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
     """The changes with names of poolings and groups of layers, and a word for cells that were not read."""
-    cells = {name: [sentences.NOT_READ if pd.isna(value) else f"{value:+.2f}" for value in table[name]] for name in _ENCODERS}
+    cells = {
+        name: [sentences.NOT_READ if pd.isna(value) else f"{value:+.2f}" for value in table[name]] for name in _ENCODERS
+    }
     return sentences.called(table).assign(**cells)
 
 
-_ROW, _TASK, _TUNED = _text("model, paper", pinned=True), _text("task", pinned=True), _text("fine-tuned on", pinned=True)
-_POINTS = {"ours": "ours", "low": "from", "high": "to", "control": "control", "seed_low": "seeds from", "seed_high": "seeds to"}
+_ROW, _TASK, _TUNED = (
+    _text("model, paper", pinned=True),
+    _text("task", pinned=True),
+    _text("fine-tuned on", pinned=True),
+)
+_POINTS = {
+    "ours": "ours",
+    "low": "from",
+    "high": "to",
+    "control": "control",
+    "seed_low": "seeds from",
+    "seed_high": "seeds to",
+}
 #: Paper -> its tables.
 TABLES: Mapping[str, tuple[Table, ...]] = {
     "bertnesia": (
@@ -112,30 +129,55 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             "table-3",
             "Table 3: right first answers at the last layer / at any layer, % (P@1)",
             {"row": _ROW, "model": "model, here", "probe_set": "probe set", "published": "paper", "last_micro": "here"}
-            | {"majority_micro": _number("here: commonest answer", format="%.1f"), "inner_own": "here: inner layers, own / other name"}
+            | {
+                "majority_micro": _number("here: commonest answer", format="%.1f"),
+                "inner_own": "here: inner layers, own / other name",
+            }
             | {"last_macro": "here: mean of relations", "comparable": "comparable?"},
-            "Here: over facts (micro), as the published table probably is. Other sentences are other facts. none: not published.",
+            "Here: over facts (micro), as the published table probably is. Other sentences are other facts. none: not"
+            " published.",
             _briefly,
             320,
         ),
         Table(
             "table-2",
             "Table 2: T-REx relations that are better inside than at the last layer",
-            {"row": _ROW, "model": "model, here", "k": "P@k", "published": "paper, %", "authors": _number("here, %", format="%.0f")}
-            | {"published_count": "paper: number", "authors_count": "here: number", "caption_count": "here: any difference"}
+            {
+                "row": _ROW,
+                "model": "model, here",
+                "k": "P@k",
+                "published": "paper, %",
+                "authors": _number("here, %", format="%.0f"),
+            }
+            | {
+                "published_count": "paper: number",
+                "authors_count": "here: number",
+                "caption_count": "here: any difference",
+            }
             | {"strict_count": "here: clear difference", "relations": "here: of relations"},
-            "Number: by the authors' code. Any: some inner layer knows more. Clear: by 2 % of the facts and McNemar's test. "
-            "none: not published.",
+            "Number: by the authors' code. Any: some inner layer knows more. Clear: by 2 % of the facts and McNemar's"
+            " test. none: not published.",
             _briefly,
             285,
         ),
         Table(
             "table-1",
             "Table 1: facts",
-            {"probe_set": _text("probe set", pinned=True), "part": "part", "published_facts": "paper: facts", "probed": "here: facts"}
-            | {"read": "here: read", "published_relations": "paper: relations", "relations": "here: relations", "ours": "here: from"}
+            {
+                "probe_set": _text("probe set", pinned=True),
+                "part": "part",
+                "published_facts": "paper: facts",
+                "probed": "here: facts",
+            }
+            | {
+                "read": "here: read",
+                "published_relations": "paper: relations",
+                "relations": "here: relations",
+                "ours": "here: from",
+            }
             | {"comparable": "comparable?", "left_out": "here: left out, by reason"},
-            "Read: those asked and those left out, because the answer is several tokens. Our sentences stand for ConceptNet and SQuAD.",
+            "Read: those asked and those left out, because the answer is several tokens. Our sentences stand for"
+            " ConceptNet and SQuAD.",
             _facts,
         ),
     ),
@@ -144,16 +186,23 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             "scores",
             "F1 by layer, %",
             {"task": _TASK, "encoder": "encoder", **{f"P({layer})": _number(format="%.2f") for layer in range(25)}},
-            "Micro F1 on the development part. P(l) reads layers 0 to l. The published numbers are from the authors' notebook.",
+            "Micro F1 on the development part. P(l) reads layers 0 to l. The published numbers are from the authors'"
+            " notebook.",
             _called,
             390,
         ),
         Table(
             "data",
             "Training data",
-            {"task": _TASK, "published_data": "paper: data", "published_targets": "paper: targets", "published_labels": "paper: labels"}
+            {
+                "task": _TASK,
+                "published_data": "paper: data",
+                "published_targets": "paper: targets",
+                "published_labels": "paper: labels",
+            }
             | {"source": "here: data", "targets": "here: targets", "labels": "here: labels"},
-            "Relations: the same data. Dependencies: a later version. The paper's other data need a licence; give them in jiant's format.",
+            "Relations: the same data. Dependencies: a later version. The paper's other data need a licence; give them"
+            " in jiant's format.",
             _called,
         ),
     ),
@@ -163,7 +212,12 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             "Table 1: task scores, %",
             {"tuned": _TUNED, **{name: _number(name, format="%.1f") for name in (*_ENCODERS, "ours")}}
             | {"low": _number("from", format="%.1f"), "high": _number("to", format="%.1f")}
-            | {"baseline": _number("to beat", format="%.1f"), "baseline_name": "baseline", "metric": "score", "model": "model here"}
+            | {
+                "baseline": _number("to beat", format="%.1f"),
+                "baseline_name": "baseline",
+                "metric": "score",
+                "model": "model here",
+            }
             | {sentences.TEST_SET: _number("Devlin (test set)", format="%.1f"), "why": "empty because"},
             "On the development sets, except Devlin's, whose numbers are on the test set and not comparable.",
             _labelled,
@@ -175,7 +229,8 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             | {name: _text(name, alignment="right") for name in _ENCODERS}
             | {name: _number(heading, format="%+.2f") for name, heading in _POINTS.items()}
             | {"why": "remark"},
-            "Means over the lower and the upper half of the layers, with the widest 95 % interval. not read: six cells of uncertain order.",
+            "Means over the lower and the upper half of the layers, with the widest 95 % interval. not read: six cells"
+            " of uncertain order.",
             _changes,
             320,
         ),

@@ -54,8 +54,8 @@ def draw(view: View) -> None:
     st.header("Can your own labels be read from a model's layers?")
     st.markdown(
         filled(
-            "A table (CSV, TSV, JSON or Parquet) with the columns {names}; {more} may follow. It needs {least} sentences per label; at "
-            "most {most:,} are used. The file stays on this machine and is not stored.",
+            "A table (CSV, TSV, JSON or Parquet) with the columns {names}; {more} may follow. It needs {least}"
+            " sentences per label; at most {most:,} are used. The file stays on this machine and is not stored.",
             names=joined(" and ", map(code, ("sentence", "label"))),
             more=joined(", ", map(code, ("pair", "part", "group"))),
             least=FEWEST_EXAMPLES,
@@ -97,7 +97,9 @@ def draw(view: View) -> None:
     _summary(upload, offered[model])
     key = f"own-sentences.{upload.sha256[:16]}.{model}"
     with st.container(horizontal=True):
-        asked = st.button(filled("Probe every layer of {model}", model=view.name(model)), type="primary", key="own-sentences.ask")
+        asked = st.button(
+            filled("Probe every layer of {model}", model=view.name(model)), type="primary", key="own-sentences.ask"
+        )
         cancel = st.empty()
     if asked:
         st.session_state.pop(key, None)
@@ -129,8 +131,8 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
     left = joined(", ", (filled("{n:,} {reason}", n=n, reason=reason) for reason, n in sorted(data.dropped.items())))
     st.markdown(
         filled(
-            "{labels}: {shown}. {train:,} sentences train the probes, {dev:,} choose their regularisation and {test:,} test "
-            "them{left}.{how}",
+            "{labels}: {shown}. {train:,} sentences train the probes, {dev:,} choose their regularisation and {test:,}"
+            " test them{left}.{how}",
             labels=count(len(data.labels), "label"),
             shown=", ".join(data.labels[:8]) + (", …" if len(data.labels) > 8 else ""),
             train=train,
@@ -142,7 +144,9 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
     )
     if upload.whole > train + dev + test:
         st.info(
-            filled("Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test),
+            filled(
+                "Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test
+            ),
             icon=":material/info:",
         )
         command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
@@ -150,7 +154,8 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
-    """The accuracy of each layer's probes, as ``reports.sentences.accuracy`` gives it, and how many sentences were too long.
+    """The accuracy of each layer's probes, as ``reports.sentences.accuracy`` gives it, and how many sentences were too
+    long.
 
     A rerun of the page ends it: Streamlit stops the script when it updates the progress bar.
 
@@ -200,7 +205,8 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
     found = best.iloc[0]
     st.header(
         filled(
-            "Layer {layer} labels {share:.0f} % right; the commonest answer {majority:.0f} %, length and words alone {surface:.0f} %.",
+            "Layer {layer} labels {share:.0f} % right; the commonest answer {majority:.0f} %, length and words alone"
+            " {surface:.0f} %.",
             layer=int(found["layer"]),
             share=found["accuracy"] * 100,
             majority=found["majority"] * 100,
@@ -209,13 +215,21 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
     )
     if too_long:
         st.info(
-            filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
+            filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")),
+            icon=":material/info:",
         )
     if (n := int(found["n_test"])) < SMALL_SET:
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
-        drawing(layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}, best=best),
+        drawing(
+            layer_panels,
+            table,
+            colours=colours,
+            labels={model: view.label(model)},
+            titles={data.task: data.task},
+            best=best,
+        ),
         table=table,
         stamp=Stamp(f"own sentences, {view.label(model)}"),
         name="own-sentences",

@@ -1,4 +1,6 @@
-"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer, and what needs no model."""
+"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer, and what needs no
+model.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,24 +33,26 @@ TRAIN = "python -m probing sentences train --model {model} --tasks {tasks}"
 PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
 MINUS_NAMES = dict(zip(MINUS, ("nothing", "the commonest answer", "length and words alone"), strict=True))
 CAPTION = (
-    "Grey lines need no model. Large point: the layer chosen on development sentences (dev), not the highest; filled: clearly above "
-    "both lines."
+    "Grey lines need no model. Large point: the layer chosen on development sentences (dev), not the highest; filled:"
+    " clearly above both lines."
 )
 HOW = (
-    "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject plural? The vector is "
-    "the state of the first token (dashed) or the mean over all tokens (solid). Commonest answer: always the commonest training label "
-    "(the majority baseline). Length and words alone: the same probe on length, first letter, final mark and words (the surface "
-    "baseline). Layer and vector of the large point were chosen on the development sentences; all accuracies are on the test sentences. "
-    "Bands are 95 % intervals of the probes, which treat the baselines as exact; whiskers are the range over seeds of fine-tuning; open "
-    "markers are a control. Layer 0 holds no context, and its first token is the same vector for every sentence. A point has the same "
-    "height in all panels. Protocols: ours leaves out repeats and contradictions, keeps copies of a sentence in one part and balances the "
-    "classes; quick takes fewer sentences of the same; SentEval's has its own parts, no scaling and its own grid of C."
+    "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject"
+    " plural? The vector is the state of the first token (dashed) or the mean over all tokens (solid). Commonest"
+    " answer: always the commonest training label (the majority baseline). Length and words alone: the same probe on"
+    " length, first letter, final mark and words (the surface baseline). Layer and vector of the large point were"
+    " chosen on the development sentences; all accuracies are on the test sentences. Bands are 95 % intervals of the"
+    " probes, which treat the baselines as exact; whiskers are the range over seeds of fine-tuning; open markers are a"
+    " control. Layer 0 holds no context, and its first token is the same vector for every sentence. A point has the"
+    " same height in all panels. Protocols: ours leaves out repeats and contradictions, keeps copies of a sentence in"
+    " one part and balances the classes; quick takes fewer sentences of the same; SentEval's has its own parts, no"
+    " scaling and its own grid of C."
 )
 LEARNING_CAPTION = "If a line still rises at its right end, the probe may gain from more sentences."
 LEARNING_HOW = (
-    "Probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with equal classes. Bands are "
-    "95 % intervals. Grey are the commonest answer, and length and words alone with all sentences. The best layer of a line is the one "
-    "whose probe on all training sentences is best on the development sentences."
+    "Probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with equal"
+    " classes. Bands are 95 % intervals. Grey are the commonest answer, and length and words alone with all sentences."
+    " The best layer of a line is the one whose probe on all training sentences is best on the development sentences."
 )
 
 
@@ -77,7 +81,9 @@ class Shown(ShownRuns):
 
     def stamp(self, what: str) -> Stamp:
         """Filters and fingerprint of a figure."""
-        return self.stamp_of(f"{what}, {self.names(self.models)}, {PROTOCOL_NAMES[self.protocol]} protocol", self.models)
+        return self.stamp_of(
+            f"{what}, {self.names(self.models)}, {PROTOCOL_NAMES[self.protocol]} protocol", self.models
+        )
 
 
 def draw(view: View) -> None:
@@ -93,7 +99,12 @@ def draw(view: View) -> None:
     about = tasks_of_runs(view.read(sentence_tasks), runs, protocol)
     title = st.container()
     offer = _offer(view, runs, about, own)
-    labels = {"sentence_tasks": "Properties", "poolings": "Vector", "sentence_protocol": "Protocol", "sentence_minus": "Minus"}
+    labels = {
+        "sentence_tasks": "Properties",
+        "poolings": "Vector",
+        "sentence_protocol": "Protocol",
+        "sentence_minus": "Minus",
+    }
     words = offer.tasks | POOLING_NAMES | PROTOCOL_NAMES | MINUS_NAMES
     with filters.bar(view, own=labels, words=words, key="whole-filters") as place:
         offer.choose_models(view, "sentence_models", own.sentence_models)
@@ -104,7 +115,9 @@ def draw(view: View) -> None:
     models, tasks = offer.taken(view, own.sentence_models, own.sentence_tasks, unknown)
     shown = Shown(view, runs, tasks, models, about, protocol)
     if shown.panels.accuracies.empty:
-        blocks.missing("No probes are stored for these models and tasks.", TRAIN.format(model=models[0], tasks=",".join(tasks)))
+        blocks.missing(
+            "No probes are stored for these models and tasks.", TRAIN.format(model=models[0], tasks=",".join(tasks))
+        )
         return
     with title:
         _title(shown)
@@ -178,9 +191,22 @@ def _layers(shown: Shown, mode: str) -> None:
             st.info(size_words(int(n), "test sentences", str(name)), icon=":material/straighten:")
     panel = shown.panels.panels()
     poolings = list(selection.of(GrammarSelection).poolings) or None
-    given: dict[str, Any] = {"model": list(shown.models), "task": list(shown.tasks), "pooling": poolings, "protocol": shown.protocol}
+    given: dict[str, Any] = {
+        "model": list(shown.models),
+        "task": list(shown.tasks),
+        "pooling": poolings,
+        "protocol": shown.protocol,
+    }
     blocks.figure(
-        drawing(layer_panels, panel.rows, mode=mode, colours=shown.colours, labels=shown.labels, controls=shown.controls, **panel.options),
+        drawing(
+            layer_panels,
+            panel.rows,
+            mode=mode,
+            colours=shown.colours,
+            labels=shown.labels,
+            controls=shown.controls,
+            **panel.options,
+        ),
         table=panel.rows,
         stamp=shown.stamp(f"sentence probes, minus {MINUS_NAMES[mode]}"),
         name="sentence-layers",
@@ -232,5 +258,7 @@ def _learning(shown: Shown, own: GrammarSelection) -> None:
         caption=LEARNING_CAPTION,
         how=LEARNING_HOW,
         alt=f"Right answers on {shown.tasks[task]} by number of training sentences",
-        call=plot("sentences", "curve", model=list(shown.models), task=task, protocol=shown.protocol, layer=own.learned_layer),
+        call=plot(
+            "sentences", "curve", model=list(shown.models), task=task, protocol=shown.protocol, layer=own.learned_layer
+        ),
     )

@@ -28,7 +28,11 @@ EMPTY = "–"
 #: Label of a file of the figure, whether it has Plotly's script, and what that means.
 _HTML = (
     ("HTML", False, "A small interactive file; it loads Plotly's script from the network."),
-    ("HTML offline", True, "Interactive without a network. The file has 5 MB, because it holds Plotly's script, which comes in one piece."),
+    (
+        "HTML offline",
+        True,
+        "Interactive without a network. The file has 5 MB, because it holds Plotly's script, which comes in one piece.",
+    ),
 )
 
 
@@ -78,7 +82,9 @@ def figure(
             if points and points[0].get("customdata"):
                 on_point(list(points[0]["customdata"]))
 
-        st.plotly_chart(shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None)
+        st.plotly_chart(
+            shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None
+        )
     else:
         st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
     files(drawn, table=table, stamp=stamp, name=name, caption=caption, how=how, alt=alt, call=call)
@@ -95,7 +101,9 @@ def files(
     alt: str = "",
     call: str = "",
 ) -> None:
-    """Shows the line below a picture and its quiet row; see ``figure``. Without a figure, None, there is nothing to save."""
+    """Shows the line below a picture and its quiet row; see ``figure``. Without a figure, None, there is nothing to
+    save.
+    """
     if drawn is not None:
         collect(name, drawn)
     if caption:
@@ -105,7 +113,9 @@ def files(
 
 @st.fragment
 def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> None:
-    """How to read a figure, its data, its files and its link; what one holds is drawn once it is opened, without the rest of the page."""
+    """How to read a figure, its data, its files and its link; what one holds is drawn once it is opened, without the
+    rest of the page.
+    """
     offered: dict[str, tuple[str, Callable[[], object]]] = {
         "How to read": ("help", partial(_how, told)),
         "Data": ("table", partial(_numbers, told)),
@@ -115,7 +125,11 @@ def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> No
     with st.container(horizontal=True, gap="xsmall", key=f"quiet-{told.name}"):
         for label, (icon, draw) in offered.items():
             place = st.popover(
-                filled("{label}", label=label), icon=f":material/{icon}:", type="tertiary", key=f"{told.name}.{label}", on_change="rerun"
+                filled("{label}", label=label),
+                icon=f":material/{icon}:",
+                type="tertiary",
+                key=f"{told.name}.{label}",
+                on_change="rerun",
             )
             if place.open:
                 with place:
@@ -150,7 +164,14 @@ def _numbers(told: Told) -> None:
     """The table of a figure."""
     table = told.table
     top = table.head(MAX_ROWS)
-    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top), width=640)
+    st.dataframe(
+        top,
+        hide_index=True,
+        placeholder=EMPTY,
+        column_config=tables.fitted(top),
+        column_order=tables.telling(top),
+        width=640,
+    )
     if len(table) > MAX_ROWS:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
     _csv(table, told.stamp, told.name)
@@ -217,7 +238,13 @@ def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) 
 
 
 def table_with_download(
-    table: pd.DataFrame, *, stamp: Stamp, name: str, shown: pd.DataFrame | None = None, column_config: dict | None = None, **options
+    table: pd.DataFrame,
+    *,
+    stamp: Stamp,
+    name: str,
+    shown: pd.DataFrame | None = None,
+    column_config: dict | None = None,
+    **options,
 ) -> None:
     """Shows a table that has no figure, with its CSV.
 
@@ -266,7 +293,10 @@ def left_out_files(files: pd.DataFrame) -> None:
     words = "These pages leave out a results file: {why}."
     if len(files) > 1:
         words += " They leave out {more:,} further files too: `python -m probing check` lists them."
-    st.warning(filled(words, why=without_server_folders(str(files["why"].iloc[0])), more=len(files) - 1), icon=":material/report:")
+    st.warning(
+        filled(words, why=without_server_folders(str(files["why"].iloc[0])), more=len(files) - 1),
+        icon=":material/report:",
+    )
 
 
 def say_ignored(names: list[str], of: str = "these results") -> None:
@@ -276,5 +306,7 @@ def say_ignored(names: list[str], of: str = "these results") -> None:
 
 
 def dark() -> bool:
-    """Whether the browser has reported a dark theme; for the few figures whose colours cannot follow the theme by themselves."""
+    """Whether the browser has reported a dark theme; for the few figures whose colours cannot follow the theme by
+    themselves.
+    """
     return st.context.theme.type == "dark"

@@ -14,8 +14,9 @@ def size_words(items: int, things: str, name: str = "") -> Markdown:
     """
     low, high = widest(items)
     return filled(
-        "**{n:,} {things}{of}.** With so many, a share of 50 % has a 95 % interval from {low:.0f} to {high:.0f} %. Differences of less "
-        "than {half:.0f} points are not shown by these curves; models compared on the same {things} can be distinguished somewhat better.",
+        "**{n:,} {things}{of}.** With so many, a share of 50 % has a 95 % interval from {low:.0f} to {high:.0f} %."
+        " Differences of less than {half:.0f} points are not shown by these curves; models compared on the same"
+        " {things} can be distinguished somewhat better.",
         n=items,
         things=things,
         of=f" of {name}" if name else "",

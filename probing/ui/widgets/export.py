@@ -56,7 +56,8 @@ def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool 
         figure: with its stamp.
         stamp: its origin, which is written into a comment, and the title if none is given.
         title: of the browser's tab.
-        whole: whether the file has Plotly's script, 4.8 MB, and needs no network; else the file is small and loads the script.
+        whole: whether the file has Plotly's script, 4.8 MB, and needs no network; else the file is small and loads the
+            script.
     """
     figure = theme.ink(go.Figure(figure))
     body = figure.to_html(include_plotlyjs=True if whole else "cdn", full_html=True, config={"displaylogo": False})

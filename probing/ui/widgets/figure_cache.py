@@ -1,7 +1,7 @@
 """Cache of drawn figures, shared by all users: pages pass figures lazily, and equal arguments are drawn once.
 
-Drawing takes longer than counting, because Plotly validates every value. Streamlit runs a page again after every click, which
-would draw all of its figures again.
+Drawing takes longer than counting, because Plotly validates every value. Streamlit runs a page again after every click,
+which would draw all of its figures again.
 """
 
 import hashlib
@@ -58,7 +58,9 @@ class Drawn(BaseFigure):
 
 
 def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> LazyFigure:
-    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` only if the figure is not cached."""
+    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` only if the figure is not
+    cached.
+    """
     return LazyFigure(draw, arguments, options)
 
 

@@ -12,7 +12,9 @@ _WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 
 
 def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
-    """The facts that a model can be asked, by its tokenizer; all if the model is not on this machine, or cannot be read."""
+    """The facts that a model can be asked, by its tokenizer; all if the model is not on this machine, or cannot be
+    read.
+    """
     from probing.models.encoders.answer_pieces import one_piece_only
 
     try:
@@ -22,15 +24,22 @@ def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
 
 
 def say(facts: FactSet, *, checked: bool = True) -> None:
-    """States how many facts can be asked, or are read if no model was ``checked``, and names those that are left out with the reasons."""
+    """States how many facts can be asked, or are read if no model was ``checked``, and names those that are left out
+    with the reasons.
+    """
     words = "{facts} can be asked." if checked else "{facts} read."
     parts: list[Markdown] = [filled(words, facts=count(len(facts.facts), "fact"))]
     for reason, number in sorted(facts.left_out.items()):
         named = listing([fact.object or fact.prompt for fact, why in facts.dropped if why == reason])
         which = filled(" ({named})", named=named) if named else ""
-        parts.append(filled("{n:,} left out: {reason}{which}.", n=number, reason=_WORDS.get(reason, reason), which=which))
+        parts.append(
+            filled("{n:,} left out: {reason}{which}.", n=number, reason=_WORDS.get(reason, reason), which=which)
+        )
     st.markdown(joined(" ", [*parts, *([filled("Read as {how}.", how=facts.said)] if facts.said else [])]))
     if facts.dropped:
         with st.expander("What is left out", icon=":material/filter_alt_off:"):
-            rows = [{"reason": _WORDS.get(reason, reason), "prompt": fact.prompt, "object": fact.object} for fact, reason in facts.dropped]
+            rows = [
+                {"reason": _WORDS.get(reason, reason), "prompt": fact.prompt, "object": fact.object}
+                for fact, reason in facts.dropped
+            ]
             st.dataframe(pd.DataFrame(rows).head(blocks.MAX_ROWS), hide_index=True)

@@ -1,7 +1,7 @@
 """Escaping of untrusted text: prompts, tokens and names are shown as text, never as markup.
 
-Markdown on a page is either a literal or comes from ``filled``, which escapes every value that is not ``Markdown``. So callers need
-not remember to escape, and ``tests/ui/test_text.py`` checks every call.
+Markdown on a page is either a literal or comes from ``filled``, which escapes every value that is not ``Markdown``. So
+callers need not remember to escape, and ``tests/ui/test_text.py`` checks every call.
 """
 
 import re
@@ -31,7 +31,9 @@ class Markdown(str):
 
 
 def escape(text: Any) -> Markdown:
-    """Text escaped for Markdown, on one line; addresses are shown as code, not as links. A "%" stays on the line of its number."""
+    """Text escaped for Markdown, on one line; addresses are shown as code, not as links. A "%" stays on the line of its
+    number.
+    """
     if isinstance(text, Markdown):
         return text
     words = re.sub(r"\s+", " ", str(text)).split(" ")
@@ -58,7 +60,8 @@ class _Escaping(Formatter):
 def filled(template: str, /, **values: Any) -> Markdown:
     """A trusted template filled in like ``str.format``; every value is escaped except numbers and ``Markdown``.
 
-    Negative numbers get the minus sign of the figures' axes. A "%" stays on the line of its number, and "p < 0.05" on one.
+    Negative numbers get the minus sign of the figures' axes. A "%" stays on the line of its number, and "p < 0.05" on
+    one.
     """
     return _unbroken(_Escaping().vformat(template, (), values))
 
@@ -68,7 +71,8 @@ def _unbroken(text: str) -> Markdown:
 
 
 def with_minus(text: str) -> str:
-    """A text of ours whose negative numbers have the minus sign of the figures' axes; hyphens after letters and digits stay.
+    """A text of ours whose negative numbers have the minus sign of the figures' axes; hyphens after letters and digits
+    stay.
 
     >>> with_minus("QA-SQuAD-1: -0.4 (-0.9 to 0.1) in 2020-21")
     'QA-SQuAD-1: −0.4 (−0.9 to 0.1) in 2020-21'

@@ -9,7 +9,8 @@ from probing.core.registry import REPOSITORY
 
 
 def without_server_folders(text: str) -> str:
-    """A message or command with short names for the server's folders: ``cache/models/mine`` for the path of that folder.
+    """A message or command with short names for the server's folders: ``cache/models/mine`` for the path of that
+    folder.
 
     Commands with these names work in the folder of the repository if the cache is at its usual place.
     """
@@ -23,5 +24,10 @@ def _named() -> list[tuple[str, str]]:
     folders = {Path.home(): "~", REPOSITORY: ".", snapshot_folder(): "data/snapshot", cache_folder(): "cache"}
     given = [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
     folders |= {folder: folder.name for folder in given}
-    spelt = {str(way): name for folder, name in folders.items() for way in (folder.absolute(), folder.resolve()) if way.parent != way}
+    spelt = {
+        str(way): name
+        for folder, name in folders.items()
+        for way in (folder.absolute(), folder.resolve())
+        if way.parent != way
+    }
     return sorted(spelt.items(), key=lambda one: -len(one[0]))

@@ -12,9 +12,23 @@ from probing.ui.widgets.markdown import with_minus
 
 #: Streamlit's table font (Source Sans, 14 pixels): characters -> advance width in pixels, rounded up.
 _ADVANCES = {
-    " ": 2.8, "|ij',.:;’lI": 3.7, "!f()[]{}-": 4.4, "tr/\\": 4.95, "*s?z\"": 6.0, "xcvyY": 6.7, "JLFke": 7.0, "0123456789#$+<=>^~≤_–": 7.0,
-    "agXVESTZ`o": 7.6, "Ahunbdpq": 7.8, "PRCKB": 8.25, "&DG": 8.7, "UNHOQ": 9.3, "wM": 10.2, "W": 11.0, "m%@": 11.9,
-}  # fmt: skip
+    " ": 2.8,
+    "|ij',.:;’lI": 3.7,
+    "!f()[]{}-": 4.4,
+    "tr/\\": 4.95,
+    '*s?z"': 6.0,
+    "xcvyY": 6.7,
+    "JLFke": 7.0,
+    "0123456789#$+<=>^~≤_–": 7.0,
+    "agXVESTZ`o": 7.6,
+    "Ahunbdpq": 7.8,
+    "PRCKB": 8.25,
+    "&DG": 8.7,
+    "UNHOQ": 9.3,
+    "wM": 10.2,
+    "W": 11.0,
+    "m%@": 11.9,
+}
 _ADVANCE = {character: advance for characters, advance in _ADVANCES.items() for character in characters}
 #: Assumed width of other characters: the font size.
 _WIDEST = 14.0
@@ -35,8 +49,8 @@ def text_width(text: str) -> float:
 def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The configuration of a table's columns, with a width for text and integer columns that have none.
 
-    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets their width;
-    ``written`` does both instead.
+    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets
+    their width; ``written`` does both instead.
 
     Args:
         table: the table to show.
@@ -62,11 +76,13 @@ def _width(label: str, texts: Iterable[str]) -> int:
 
 
 def written(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-    """The table with its numbers written as in sentences and figures: "12.2 %", "−1.1", "4,423". Its values stay as they were.
+    """The table with its numbers written as in sentences and figures: "12.2 %", "−1.1", "4,423". Its values stay as
+    they were.
 
     Args:
         table: the table to show.
-        config: as for ``fitted``; a column's format is "percent", "points" for differences of shares, one of printf, or none.
+        config: as for ``fitted``; a column's format is "percent", "points" for differences of shares, one of printf, or
+            none.
 
     Returns:
         The table, and its ``fitted`` configuration, in which columns of numbers are as wide as their longest one.
@@ -89,14 +105,18 @@ def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:
     if form is None and not (values.dropna() % 1 == 0).all():
         return lambda value: with_minus(f"{value:z,.4f}".rstrip("0").rstrip("."))
     if not (parts := _PRINTF.fullmatch(form or "%d")):
-        raise ValueError(f"A column's format is {form!r}; expected is percent, points, or one of printf with d, f or g.")
+        raise ValueError(
+            f"A column's format is {form!r}; expected is percent, points, or one of printf with d, f or g."
+        )
     before, sign, digits, kind, after = parts.groups()
     spec = f"{sign}z,.0f" if kind == "d" else f"{sign}z,{digits}{kind}"
     return lambda value: with_minus(f"{before}{value:{spec}}{after}")
 
 
 def telling(table: pd.DataFrame) -> list[str]:
-    """The columns worth showing: without run ids next to model names, and without columns that only repeat the selection."""
+    """The columns worth showing: without run ids next to model names, and without columns that only repeat the
+    selection.
+    """
     named = "model" in table.columns
     return [
         str(name)

@@ -10,8 +10,9 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 #: Mark -> its meaning.
 _KEY: Mapping[str, Markdown] = {
     " ✓": Markdown(
-        "✓ learned its task: the task score lies above its baseline with its 95 % interval, and at least halfway to the score that "
-        "BERT-base is published to reach, if one is published; its losses may still have other causes than the task"
+        "✓ learned its task: the task score lies above its baseline with its 95 % interval, and at least halfway to the"
+        " score that BERT-base is published to reach, if one is published; its losses may still have other causes than"
+        " the task"
     ),
     " ◐": Markdown("◐ partly: only above its baseline, less than halfway to the published score"),
     " ✗": Markdown("✗ trained, not learned: its losses cannot be attributed to its task"),

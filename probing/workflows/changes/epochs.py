@@ -38,12 +38,16 @@ class EpochPerplexity:
         try:
             self.blocks = masked_blocks(lines, ready.tokenizer, pieces=pieces)
         except TextError as error:
-            raise TextError(f"{error}; perplexity by epoch needs a longer text: name one with --perplexity-text") from error
+            raise TextError(
+                f"{error}; perplexity by epoch needs a longer text: name one with --perplexity-text"
+            ) from error
         self.seen: dict[str, dict[str, Any]] = {}
         if kept.is_file():
             stored = json.loads(kept.read_text(encoding="utf-8"))
             if stored["text"] != self.text_sha256:
-                raise ModelError(f"{kept} is of another text; name that one with --perplexity-text, or delete {kept.parent}")
+                raise ModelError(
+                    f"{kept} is of another text; name that one with --perplexity-text, or delete {kept.parent}"
+                )
             self.seen = stored["seen"]
 
     def __call__(self, model: Model, step: int, epoch: float) -> None:

@@ -29,7 +29,8 @@ _TABLES = ("change_values", "perplexity", "change_runs")
 
 
 def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
-    """Measures attention, similarity of states and perplexity of a model and its base; resumable, does nothing the second time.
+    """Measures attention, similarity of states and perplexity of a model and its base; resumable, does nothing the
+    second time.
 
     Args:
         request: the model.
@@ -70,7 +71,12 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
     if run.whole():
         say(f"{encoder.name}: run {run_id} exists already")
     else:
-        setup = {"asked": asdict(asked), "run_id": run_id, "target": str(target.absolute()), "folder": str(folder.absolute())}
+        setup = {
+            "asked": asdict(asked),
+            "run_id": run_id,
+            "target": str(target.absolute()),
+            "folder": str(folder.absolute()),
+        }
         setup |= setup_of(request, encoder, base)
         job = Job(folder, OPENER, setup, [Shard(part, {"part": part}) for part in parts], passed_on(), work)
         do_job(request, job, say, finish=lambda: _gather(work, run, left_out, parts))
@@ -111,7 +117,10 @@ def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Se
     found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
     noted = json.loads(work.part_file(STATES).read_text(encoding="utf-8"))
     if work.base is not None:
-        bodies = [{name: weight.detach().cpu() for name, weight in one.body.named_parameters()} for one in (work.base, encoder)]
+        bodies = [
+            {name: weight.detach().cpu() for name, weight in one.body.named_parameters()}
+            for one in (work.base, encoder)
+        ]
         drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
         write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
     row = config.row | {

@@ -1,4 +1,6 @@
-"""The workers of ``changes measure``, in any process: open model and base once, then measure one part after the other."""
+"""The workers of ``changes measure``, in any process: open model and base once, then measure one part after the
+other.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,7 +15,13 @@ from tqdm import tqdm
 from probing.core.changes.text import chosen_sentences, text_lines
 from probing.core.files.atomic import atomic_text
 from probing.models.changes.measure import measure
-from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
+from probing.models.changes.perplexity import (
+    MaskedBlocks,
+    base_cross_entropy,
+    cross_entropy,
+    masked_blocks,
+    replaced_cross_entropy,
+)
 from probing.models.encoders.catalogue import Opened, with_base
 from probing.store.parquet import write_table
 from probing.store.tables.changes import ALL_HEADS
@@ -77,7 +85,11 @@ class ChangeWork(Opened, Tasks):
     def blocks(self) -> MaskedBlocks:
         """The blocks that perplexity is measured on."""
         return masked_blocks(
-            text_lines(Path(self.asked.blocks_text)), self.encoder.tokenizer, self.asked.blocks, self.asked.pieces, self.asked.seed
+            text_lines(Path(self.asked.blocks_text)),
+            self.encoder.tokenizer,
+            self.asked.blocks,
+            self.asked.pieces,
+            self.asked.seed,
         )
 
     def part_file(self, part: str) -> Path:
@@ -87,7 +99,10 @@ class ChangeWork(Opened, Tasks):
     def _states(self) -> list[Path]:
         with tqdm(desc=f"{self.encoder.name}: attention and states", total=len(self.sentences), unit="sentence") as bar:
             found = measure(self.sentences, self.encoder, self.base, self.asked.seed, bar.update)
-        rows = [asdict(one) | {"run_id": self.run_id, "head": ALL_HEADS if one.head is None else one.head} for one in found.values]
+        rows = [
+            asdict(one) | {"run_id": self.run_id, "head": ALL_HEADS if one.head is None else one.head}
+            for one in found.values
+        ]
         noted = self.part_file(STATES)
         atomic_text(noted, json.dumps({"sentences": found.sentences, "left_out": dict(found.left_out)}, sort_keys=True))
         return [write_table("change_values", rows, self.target / f"change_values-{self.run_id}.parquet"), noted]
@@ -99,7 +114,9 @@ class ChangeWork(Opened, Tasks):
         return write_table("perplexity", rows, self.part_file(part))
 
     def _whole(self, passed: Callable[[], object]) -> list[dict]:
-        """Of the unchanged model, and of its base, which equals the model with all layers and the embeddings put back."""
+        """Of the unchanged model, and of its base, which equals the model with all layers and the embeddings put
+        back.
+        """
         if self.base is None:
             return [self._row("none", 0, False, base_cross_entropy(self.encoder, self.blocks, passed))]
         own = cross_entropy(self.encoder.body, self.base.head, self.blocks, passed)
@@ -108,7 +125,9 @@ class ChangeWork(Opened, Tasks):
 
     def _replaced(self, part: str, passed: Callable[[], object]) -> list[dict]:
         assert self.base is not None
-        found = replaced_cross_entropy(self.encoder, self.base, cast(Literal["last", "first", "single"], part), self.blocks, passed)
+        found = replaced_cross_entropy(
+            self.encoder, self.base, cast(Literal["last", "first", "single"], part), self.blocks, passed
+        )
         return [self._row(part, n, False, sums) for n, sums in enumerate(found) if n]
 
     def _row(self, replaced: str, n: int, embeddings: bool, sums: np.ndarray) -> dict:

@@ -1,7 +1,7 @@
 """Joins the many small files of edge probing runs into one file per table and model, as in the shipped snapshot.
 
-No sentence of a data set ships, under any licence: a sentence is named by the sha256 of its text. Pages find the words if the data
-set has been fetched.
+No sentence of a data set ships, under any licence: a sentence is named by the sha256 of its text. Pages find the words
+if the data set has been fetched.
 """
 
 from pathlib import Path
@@ -35,16 +35,20 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         StoreError: if there are no runs, a file cannot be read, or two rows have the same key.
     """
     lighter = {"edge_predictions": _lighter, "edge_sentences": lambda rows, _: without_texts(rows)}
-    return gather_tables(source, target, "edge_runs", [table.name for table in TABLES if table.name not in COUNTS], lighter, say)
+    return gather_tables(
+        source, target, "edge_runs", [table.name for table in TABLES if table.name not in COUNTS], lighter, say
+    )
 
 
 def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:
-    """The shipped predictions for single targets: none of random encoders; coarse probabilities for a base model's first seed, whose
-    traces can be viewed; else 0 or 1, which is enough for intervals."""
+    """The shipped predictions for single targets: none of random encoders; coarse probabilities for a base model's
+    first seed, whose traces can be viewed; else 0 or 1, which is enough for intervals."""
     runs = np.array(rows.column("run_id").to_pylist())
     trained = np.array([run in of_run and of_run[run]["encoder"] == TRAINED for run in runs], bool)
     traced = np.array([run in of_run and not of_run[run]["base"] and of_run[run]["seed"] == 0 for run in runs], bool)
-    parts = [_rounded(rows.filter(pa.array(trained & chosen)), levels) for chosen, levels in ((traced, LEVELS), (~traced, 1))]
+    parts = [
+        _rounded(rows.filter(pa.array(trained & chosen)), levels) for chosen, levels in ((traced, LEVELS), (~traced, 1))
+    ]
     return pa.concat_tables(parts)
 
 

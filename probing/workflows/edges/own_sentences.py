@@ -53,7 +53,8 @@ class OwnRequest:
 
 
 def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
-    """Stores the predictions of every task's probes for its sentences, as the part ``own`` of the run that trained them.
+    """Stores the predictions of every task's probes for its sentences, as the part ``own`` of the run that trained
+    them.
 
     Returns:
         The files that were written.
@@ -89,7 +90,9 @@ def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
 def _check_labels(path: Path, part: Part, data: TaskData) -> None:
     labels = {label for record in part.records for target in record.targets for label in target.labels}
     if strange := sorted(labels - set(data.labels)):
-        raise EdgeDataError(f"{path}: got the label {strange[0]!r}, expected labels of the training part of {data.task}")
+        raise EdgeDataError(
+            f"{path}: got the label {strange[0]!r}, expected labels of the training part of {data.task}"
+        )
 
 
 def _run_of(request: OwnRequest, model: str, probes: TaskProbes, data: TaskData) -> str:
@@ -97,7 +100,9 @@ def _run_of(request: OwnRequest, model: str, probes: TaskProbes, data: TaskData)
     wanted = {"model": model, "task": data.task, "kind": CUMULATIVE, "encoder": TRAINED, "labels": TASK, "seed": 0}
     for path in files_of("edge_runs", request.results):
         for row in read_table(path, "edge_runs").to_pylist():
-            if all(row[name] == value for name, value in wanted.items()) and _trained(json.loads(row["config"]), probes, data):
+            if all(row[name] == value for name, value in wanted.items()) and _trained(
+                json.loads(row["config"]), probes, data
+            ):
                 return str(row["run_id"])
     raise StoreError(
         f"no run of {data.task} on {model} in {request.results} has the weights and the data of the probes in "
@@ -106,10 +111,16 @@ def _run_of(request: OwnRequest, model: str, probes: TaskProbes, data: TaskData)
 
 
 def _trained(config: Mapping[str, Any], probes: TaskProbes, data: TaskData) -> bool:
-    return (config["weights"], config["head_recipe"], config["data"]) == (probes.weights, probes.recipe, data_sha256(data))
+    return (config["weights"], config["head_recipe"], config["data"]) == (
+        probes.weights,
+        probes.recipe,
+        data_sha256(data),
+    )
 
 
 def _answers(run_id: str, encoder: Encoder, probes: TaskProbes, part: Part) -> pa.Table:
     p = np.concatenate([ask_record(encoder, probes, record) for record in part.records], 1)
-    gold = np.array([[label in target.labels for label in probes.labels] for record in part.records for target in record.targets])
+    gold = np.array(
+        [[label in target.labels for label in probes.labels] for record in part.records for target in record.targets]
+    )
     return prediction_columns(run_id, OWN, p, gold, np.arange(len(gold)))

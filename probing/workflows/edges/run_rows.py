@@ -92,15 +92,28 @@ def rows_of_run(config: EdgeRunConfig, places: Sequence[int], given: Answered, t
     if config.codes and given.coded:
         coded = given.coded
         rows["edge_codes"] = [
-            run | {"layer": layer, "portion": portion, "targets": int(targets), "bits": float(bits), "uniform": float(uniform)}
+            run
+            | {
+                "layer": layer,
+                "portion": portion,
+                "targets": int(targets),
+                "bits": float(bits),
+                "uniform": float(uniform),
+            }
             for layer in range(len(coded.bits))
-            for portion, (targets, bits, uniform) in enumerate(zip(coded.targets, coded.bits[layer], coded.uniform, strict=True))
+            for portion, (targets, bits, uniform) in enumerate(
+                zip(coded.targets, coded.bits[layer], coded.uniform, strict=True)
+            )
         ]
     left_out = {part: dict(arrays.left_out) for part, arrays in given.arrays.items() if arrays.left_out}
     rows["edge_runs"] = [
         config.row
         | {name: getattr(config, name) for name in ("task", "kind", "encoder", "labels", "codes")}
-        | {"layers": given.states.layers, "width": trained.shape.width, "left_out": json.dumps(left_out, sort_keys=True)}
+        | {
+            "layers": given.states.layers,
+            "width": trained.shape.width,
+            "left_out": json.dumps(left_out, sort_keys=True),
+        }
     ]
     return rows
 

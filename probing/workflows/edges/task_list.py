@@ -23,9 +23,9 @@ def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False) 
         counts: whether data are read and counted.
 
     Returns:
-        task, title, spans, asks, data_set, licence, fetched and, with counts, those of ``COUNTS``: ``labels`` of the training part,
-        ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left out (sentences, if the
-        reason says so), ``ceiling`` and ``memory_f1`` as F1 in [0, 1].
+        task, title, spans, asks, data_set, licence, fetched and, with counts, those of ``COUNTS``: ``labels`` of the
+        training part, ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left
+        out (sentences, if the reason says so), ``ceiling`` and ``memory_f1`` as F1 in [0, 1].
 
     Raises:
         OptionError: for an unknown task.

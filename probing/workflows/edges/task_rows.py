@@ -31,7 +31,12 @@ def label_names(data: TaskData) -> list[str]:
     """Names by label number; the last is for labels that only other parts have, if any."""
     names = list(data.labels)
     known = set(names)
-    unseen = any(label not in known for part in data.parts().values() for _, target in targets_of(part) for label in target.labels)
+    unseen = any(
+        label not in known
+        for part in data.parts().values()
+        for _, target in targets_of(part)
+        for label in target.labels
+    )
     return [*names, UNSEEN_LABEL] if unseen else names
 
 
@@ -163,7 +168,9 @@ def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
 
 
 def k_hot(labels: Sequence[Sequence[str]], names: Sequence[str], task: EdgeTask) -> np.ndarray:
-    """(targets, labels) numbers of gold labels: 0 or 1, except for the label of all that training lacks, which counts all of them."""
+    """(targets, labels) numbers of gold labels: 0 or 1, except for the label of all that training lacks, which counts
+    all of them.
+    """
     number_of = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(labels), len(names)), np.int64)
     for row, given in enumerate(labels):

@@ -47,7 +47,9 @@ def trace_sentence(request: TraceRequest) -> SentenceTraces:
     if not words:
         raise OptionError("the sentence is empty; expected words, as in --sentence 'he smoked toronto'")
     if request.span1 is None:
-        raise OptionError(f"no span is given; name its first word and the one after its last, as in --span1 1:2: {numbered(words)}")
+        raise OptionError(
+            f"no span is given; name its first word and the one after its last, as in --span1 1:2: {numbered(words)}"
+        )
     span1 = read_span(request.span1, len(words), spelled("span1"))
     span2 = None if request.span2 is None else read_span(request.span2, len(words), spelled("span2"))
     spans = (span1,) if span2 is None else (span1, span2)
@@ -65,7 +67,8 @@ def trace_spans(
         words: of the sentence.
         spans: one or two, half-open.
         tasks: names of tasks; none: all that have probes.
-        location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in memory.
+        location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in
+            memory.
 
     Raises:
         OptionError: if a task has no probes, or is named and needs two spans where there is one.
@@ -77,7 +80,9 @@ def trace_spans(
         how = "train some" if location else "save it in a folder (save_pretrained), load it from there, and train some"
         raise HeadError(f"no probes are trained on {encoder.name}; {how}: {train_command(location or 'FOLDER')}")
     if unknown := [task for task in tasks if task not in files]:
-        raise OptionError(f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}")
+        raise OptionError(
+            f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}"
+        )
     probes = [read_probes(path) for task, path in files.items() if not tasks or task in tasks]
     if len(spans) == 1 and (pairs := [one.task for one in probes if one.task in tasks and one.shape.spans == 2]):
         first, second = SPANS_ARE.get(pairs[0], ("first span", "second span"))

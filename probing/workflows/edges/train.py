@@ -50,7 +50,15 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     target, folders = places_of(request, opened)
     refuse_taken_tasks("edge", _by_task(stamps), folders, "folder")
     kinds, labels = tuple(dict.fromkeys(request.kinds)), tuple(dict.fromkeys(request.labels))
-    wanted = Wanted(kinds, labels, tuple(range(request.seeds)), request.encoder, request.codes, request.predictions, request.probe_bits)
+    wanted = Wanted(
+        kinds,
+        labels,
+        tuple(range(request.seeds)),
+        request.encoder,
+        request.codes,
+        request.predictions,
+        request.probe_bits,
+    )
     work = EdgeWork(
         opened=opened,
         encoder=encoder_of_kind(opened, request.encoder),
@@ -64,7 +72,12 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         folder=cache_folder() / "edge-training",
     )
     # The manifest does not list the probes: if some are lost, every task is checked again.
-    do_job(request, _job(work, request, stamps), say, complete=lambda: all(work.has_probes(Path(name).name) for name in names))
+    do_job(
+        request,
+        _job(work, request, stamps),
+        say,
+        complete=lambda: all(work.has_probes(Path(name).name) for name in names),
+    )
     say(f"probes of {', '.join(Path(name).name for name in names)} on {opened.name} ({request.encoder}): {target}")
     return target
 
@@ -79,7 +92,9 @@ def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]
     stamps = {}
     for name in names:
         _, data = read_cached(name, downloads)
-        parts = ", ".join(f"{part} {one.targets:,} targets in {len(one.records):,} sentences" for part, one in data.parts().items())
+        parts = ", ".join(
+            f"{part} {one.targets:,} targets in {len(one.records):,} sentences" for part, one in data.parts().items()
+        )
         dropped = sum(sum(one.dropped.values()) for one in data.parts().values())
         say(f"{data.task}: {parts}; {len(data.labels)} labels" + (f"; {dropped:,} dropped" if dropped else ""))
         if UNSEEN_LABEL in label_names(data):
@@ -99,7 +114,8 @@ def _by_task(stamps: Mapping[str, str]) -> dict[str, str]:
 def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]:
     """Task -> the tasks that share sentences with it, including itself."""
     texts = {
-        name: {record.sha256 for part in read_cached(name, downloads)[1].parts().values() for record in part.records} for name in names
+        name: {record.sha256 for part in read_cached(name, downloads)[1].parts().values() for record in part.records}
+        for name in names
     }
     groups: list[set[str]] = []
     for name in names:

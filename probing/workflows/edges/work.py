@@ -1,4 +1,6 @@
-"""The workers of ``edges train``, in any process: open the encoder once, then train one task's probes after the other's."""
+"""The workers of ``edges train``, in any process: open the encoder once, then train one task's probes after the
+other's.
+"""
 
 import contextlib
 import hashlib
@@ -53,7 +55,8 @@ class Wanted:
         seeds: of start and dropout.
         encoder: trained, random or random-body.
         codes: whether the online code is computed, for the task's labels and the first seed.
-        predictions: whether predictions for each target of the development part are stored, of cumulative probes of the task's labels.
+        predictions: whether predictions for each target of the development part are stored, of cumulative probes of the
+            task's labels.
         probe_bits: per weight of the stored probes that Ask and ``trace`` use: 16, 8 or 6.
     """
 
@@ -148,12 +151,19 @@ class EdgeWork(Tasks):
 
     def _keeps_probes(self, config: EdgeRunConfig) -> bool:
         """Whether the probes of a run are those for typed sentences."""
-        return (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, self.wanted.seeds[0])
+        return (config.kind, config.labels, config.encoder, config.seed) == (
+            CUMULATIVE,
+            TASK,
+            TRAINED,
+            self.wanted.seeds[0],
+        )
 
     def _probes(self, task: str) -> Path:
         return probes_folder(cache_folder(), self.opened.weights_id, task)
 
-    def _make(self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]) -> list[Path]:
+    def _make(
+        self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]
+    ) -> list[Path]:
         """Trains and stores runs.
 
         Returns:
@@ -163,18 +173,24 @@ class EdgeWork(Tasks):
             EdgeDataError: if a part has no target that the model can be probed for.
         """
         states = self._states(name)
-        control = with_control_labels(data, CONTROL_SEED) if any(config.labels == CONTROL for config, _ in runs) else None
+        control = (
+            with_control_labels(data, CONTROL_SEED) if any(config.labels == CONTROL for config, _ in runs) else None
+        )
         arrays = _all_parts(task, data, control, states)
         counted = np.array([task.counts(label) for label in data.labels], bool)
         for part in ("train", "dev"):
             if not len(arrays[part]):
                 left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items())
-                raise EdgeDataError(f"{name}: got no target in its {part} part that {self.encoder.name} can be probed for ({left_out})")
+                raise EdgeDataError(
+                    f"{name}: got no target in its {part} part that {self.encoder.name} can be probed for ({left_out})"
+                )
         training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
         keys = [key for _, found in runs for key in found]
         work = _begin(self.folder, data.task, [config.fingerprint for config, _ in runs])
         with ProgressBar(f"{task.name}: {len(keys)} probes") as bar:
-            trained = train_probes(training, keys, self.recipe, self.encoder.device, work / "training.safetensors", passed=bar.moved)
+            trained = train_probes(
+                training, keys, self.recipe, self.encoder.device, work / "training.safetensors", passed=bar.moved
+            )
         coded = None
         if any(config.codes for config, _ in runs):
             chosen = [key for config, found in runs if config.codes for key in found]
@@ -217,14 +233,19 @@ class EdgeWork(Tasks):
             for part in read_cached(task, self.downloads)[1].parts().values()
             for record in part.records
         )
-        with ProgressBar(f"{self.encoder.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece") as bar:
-            return word_states(records, self.encoder, cache_folder() / "edge-states", self.recipe.states_dtype, bar.moved)
+        with ProgressBar(
+            f"{self.encoder.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece"
+        ) as bar:
+            return word_states(
+                records, self.encoder, cache_folder() / "edge-states", self.recipe.states_dtype, bar.moved
+            )
 
 
 def _all_parts(task: EdgeTask, data: TaskData, control: TaskData | None, states: WordStates) -> dict[str, PartArrays]:
     others = control.parts() if control else {}
     return {
-        name: part_arrays(part, states, data.labels, [others[name]] if control else [], task.counts) for name, part in data.parts().items()
+        name: part_arrays(part, states, data.labels, [others[name]] if control else [], task.counts)
+        for name, part in data.parts().items()
     }
 
 
@@ -245,7 +266,8 @@ def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
 def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]) -> set[str]:
     """The runs to train together: the missing ones, with all that a killed call had started with them.
 
-    Rounding depends on how many probes are trained at a time, so a call that was killed between two runs' rows must resume both.
+    Rounding depends on how many probes are trained at a time, so a call that was killed between two runs' rows must
+    resume both.
     """
     for path in sorted(folder.glob(f"{task}-*/{_RUNS}")):
         with contextlib.suppress(OSError, ValueError):

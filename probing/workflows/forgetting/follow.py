@@ -53,7 +53,8 @@ class States:
 
 
 def follow(request: FollowRequest, say: Say = print) -> Path:
-    """Asks the base and every state of a training; a killed run goes on where it was, and a finished one is not repeated.
+    """Asks the base and every state of a training; a killed run goes on where it was, and a finished one is not
+    repeated.
 
     Args:
         request: states and facts.
@@ -75,13 +76,17 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     base = open_entry(origin, request.device)
     questions = Questions.of(one_set(request.facts, say=say), base, request.size)
     layers = range(base.layers)
-    say(f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
+    say(
+        f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of"
+        f" {questions.probe_set}"
+    )
     encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.weights_id}
     for step, folder in tqdm(found.folders.items(), unit="state", desc=f"follow {name}"):
         encoder = open_encoder(str(folder), origin.location, request.device)
         if encoder.depth != base.depth:
             raise ModelError(
-                f"{folder} has {encoder.depth} layers, the base {base.name} has {base.depth}; name its base ({spelled('base')})"
+                f"{folder} has {encoder.depth} layers, the base {base.name} has {base.depth}; name its base"
+                f" ({spelled('base')})"
             )
         identities[step] = encoder.weights_id
         ranks.append(_asked(encoder, questions, threads))
@@ -97,9 +102,15 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
         canonical_json({str(step): identity for step, identity in identities.items()}),
     )
     asked = AskedStates(
-        tuple(identities), layers, np.stack([one["own"] for one in ranks]), np.stack([one["swapped"] for one in ranks]), questions.relations
+        tuple(identities),
+        layers,
+        np.stack([one["own"] for one in ranks]),
+        np.stack([one["swapped"] for one in ranks]),
+        questions.relations,
     )
-    files = series_files(series_config(training, encoder, encoder.weights_id, questions, (asked.steps, layers), threads), target)
+    files = series_files(
+        series_config(training, encoder, encoder.weights_id, questions, (asked.steps, layers), threads), target
+    )
     if files.whole():
         say(f"{name}: series {files.config.fingerprint} exists already")
     else:
@@ -120,12 +131,19 @@ def states_of(folder: Path, name: str | None = None, record: Path | None = None)
         ModelError: if there are no states, or a record is damaged.
     """
     if not folder.is_dir():
-        raise ModelError(f"no folder {folder}; expected the states of a training (finetune {spelled('checkpoints', 12)} keeps them)")
+        raise ModelError(
+            f"no folder {folder}; expected the states of a training (finetune {spelled('checkpoints', 12)} keeps them)"
+        )
     steps = {
-        int(found[1]): path for path in folder.iterdir() if (found := _STATE.fullmatch(path.name)) and (path / "config.json").is_file()
+        int(found[1]): path
+        for path in folder.iterdir()
+        if (found := _STATE.fullmatch(path.name)) and (path / "config.json").is_file()
     }
     if not steps:
-        raise ModelError(f"{folder} has no folder checkpoint-STEP with a model; expected what finetune {spelled('checkpoints', 12)} keeps")
+        raise ModelError(
+            f"{folder} has no folder checkpoint-STEP with a model; expected what finetune {spelled('checkpoints', 12)}"
+            " keeps"
+        )
     kept = cache_folder() / "models" / (name or folder.resolve().name)
     place = record or (kept if (kept / FINETUNING).is_file() else None)
     if record is not None and not (record / FINETUNING).is_file():
@@ -145,7 +163,9 @@ def _trainer_history(path: Path) -> list[Progress]:
         metric = state.get("best_metric_name") or None
         return progress(state["log_history"], metric)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} is not what a Trainer writes ({error!r}); delete it, or name the record ({spelled('record')})") from error
+        raise ModelError(
+            f"{path} is not what a Trainer writes ({error!r}); delete it, or name the record ({spelled('record')})"
+        ) from error
 
 
 def _origin(request: FollowRequest, found: States) -> ModelEntry:
@@ -154,7 +174,10 @@ def _origin(request: FollowRequest, found: States) -> ModelEntry:
         return find_entry(request.base, revision=request.revision)
     origin = base_entry(find_entry(str(found.record))) if found.record else None
     if origin is None:
-        raise ModelError(f"the base of {request.model} is not recorded; name the model that the training began with ({spelled('base')})")
+        raise ModelError(
+            f"the base of {request.model} is not recorded; name the model that the training began with"
+            f" ({spelled('base')})"
+        )
     return origin
 
 

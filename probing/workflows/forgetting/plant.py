@@ -31,7 +31,8 @@ from probing.workflows.output import Say
 
 #: What exposure is called: an answer that was taught, and a first answer that was never taught.
 PLANTED, GUESSED = "planted", "guessed"
-#: Teaching ends when so many planted answers are first: further steps would only make them surer than what is learned from text.
+#: Teaching ends when so many planted answers are first: further steps would only make them surer than what is learned
+#: from text.
 _SHARE = 0.9
 #: Steps from one look at them to the next, and at most for each.
 _EVERY, _MOST = 20, 4
@@ -70,8 +71,8 @@ def planted(
 ) -> Planted:
     """Teaches the base arbitrary answers and fine-tunes it again; a killed call goes on, a finished one is read.
 
-    Of as many other facts that the base does not know, the taught base's own first answers count as right from then on. They are wrong
-    and were not taught, so they are guesses.
+    Of as many other facts that the base does not know, the taught base's own first answers count as right from then on.
+    They are wrong and were not taught, so they are guesses.
 
     Args:
         entry, base: the fine-tuned model and its base.
@@ -110,7 +111,9 @@ def planted(
 
 
 def _taught(base: Encoder, prompts: Prompts, lessons: Mapping[int, int], known: Mapping[int, int]) -> Encoder:
-    """The base when most lessons, number of a prompt -> first answer, are learned; one of two is of what it knows already."""
+    """The base when most lessons, number of a prompt -> first answer, are learned; one of two is of what it knows
+    already.
+    """
     body, random, wanted = copy.deepcopy(base.body), np.random.default_rng(1), {**known, **lessons}
     # A head may be tied to the word embeddings, and is not trained.
     words: Any = body.get_input_embeddings()
@@ -136,7 +139,9 @@ def _first(model: Encoder, prompts: Prompts, answers: Mapping[int, int]) -> floa
 
 
 def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
-    """Recipe and record of a fine-tuned model, the folder of its data, and its base with these; raises as ``planted``."""
+    """Recipe and record of a fine-tuned model, the folder of its data, and its base with these; raises as
+    ``planted``.
+    """
     place = Path(entry.location)
     note, origin = finetuning_note(place), base_entry(entry)
     needs = "planted facts need a model that `probing finetune` made, to make it again"
@@ -144,11 +149,16 @@ def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
         raise ModelError(f"{entry.name} has no {FINETUNING} with a base; {needs}")
     try:
         recipe = FinetuneRecipe.model_validate(note["recipe"])
-        task, _ = TASKS[recipe.objective], [note[name] for name in ("steps", "objective", "scores", "stored_as_difference")]
+        task, _ = (
+            TASKS[recipe.objective],
+            [note[name] for name in ("steps", "objective", "scores", "stored_as_difference")],
+        )
     except (LookupError, TypeError, ValueError) as error:
         raise ModelError(f"the recipe in {place / FINETUNING} is incomplete or unknown ({error!r}); {needs}") from error
     if not task.data_set or recipe.replay:
-        raise FactsError(f"the record of {entry.name} does not name the text that it was made with; choose another model")
+        raise FactsError(
+            f"the record of {entry.name} does not name the text that it was made with; choose another model"
+        )
     names = [task.data_set, *(one.name for one in read_registry().data if one.stands_in_for == task.data_set)]
     folders = [one for name in names if (one := cache_folder() / "downloads" / name).is_dir()]
     for data in folders:
@@ -197,8 +207,12 @@ def _changed(
     return some, [tokens[n] for n in stays], [kinds[n] for n in stays]
 
 
-def _made_again(recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say) -> None:
-    """Fine-tunes the base of a folder by a recorded recipe. Looks change no weights, and which state they kept is recorded."""
+def _made_again(
+    recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say
+) -> None:
+    """Fine-tunes the base of a folder by a recorded recipe. Looks change no weights, and which state they kept is
+    recorded.
+    """
     ready = prepare(TASKS[recipe.objective], find_entry(str(base)), data, None, recipe.model_dump(), recipe.seed)
     again = recipe.model_copy(update={"base_weights": ready.base_weights, "looks": 0, "patience": 0})
     step, training = note.get("kept_step", note["steps"]), ready.training

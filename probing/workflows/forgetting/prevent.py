@@ -1,4 +1,6 @@
-"""Fine-tunes a base in several recipes against forgetting, and stores what each scores on its task and keeps of the facts."""
+"""Fine-tunes a base in several recipes against forgetting, and stores what each scores on its task and keeps of the
+facts.
+"""
 
 import shutil
 from dataclasses import dataclass, replace
@@ -99,7 +101,10 @@ def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
     require_writable(target)
     base = open_entry(entry, request.device)
     questions = Questions.of(one_set(request.facts, say=say), base, request.size)
-    say(f"{base.name}, {len(request.recipes)} recipes of {task.label} with {len(request.seeds)} seeds, {len(questions.facts):,} facts")
+    say(
+        f"{base.name}, {len(request.recipes)} recipes of {task.label} with {len(request.seeds)} seeds,"
+        f" {len(questions.facts):,} facts"
+    )
     before = ranks_by_layer(base, questions, range(base.layers))
     compared = _Compared(request, entry, task, base, questions, before, threads, target)
     found = [_one(compared, recipe, seed, say) for recipe in request.recipes for seed in request.seeds]
@@ -111,7 +116,9 @@ def _one(compared: _Compared, recipe: str, seed: int, say: Say) -> Path:
     request = compared.wanted(recipe, seed)
     ready, settings = prepared(request, compared.task, compared.entry)
     words = _words(recipe, settings)
-    key = fingerprint_of(canonical_json([settings.canonical(), compared.questions.sha256, compared.base.weights_id, compared.threads]))
+    key = fingerprint_of(
+        canonical_json([settings.canonical(), compared.questions.sha256, compared.base.weights_id, compared.threads])
+    )
     work = cache_folder() / "finetune" / f"prevent-{key}"
     note = cache_folder() / "forgetting" / "prevented" / f"{key}.txt"
     with exclusive_lock(cache_folder() / "locks" / f"prevent-{key}.lock", limit=LONG_WORK):
@@ -148,8 +155,12 @@ def _stored(compared: _Compared, ready: Prepared, recipe: FinetuneRecipe, words:
         np.stack([compared.before.swapped, after.swapped]),
         compared.questions.relations,
     )
-    name = name_in_files(f"{base.name}-{compared.task.name}-{words.replace(', ', '-').replace(' ', '-')}-seed-{recipe.seed}")
-    training = Training(name, base.name, base.weights_id, compared.task.label, variant_of(recipe.fields()), recipe.seed, words)
+    name = name_in_files(
+        f"{base.name}-{compared.task.name}-{words.replace(', ', '-').replace(' ', '-')}-seed-{recipe.seed}"
+    )
+    training = Training(
+        name, base.name, base.weights_id, compared.task.label, variant_of(recipe.fields()), recipe.seed, words
+    )
     config = series_config(training, model, model.weights_id, compared.questions, (steps, layers), compared.threads)
     files = series_files(config, compared.target, fact_by_fact=False)
     write_series(files, model, asked, compared.questions, history)

@@ -1,4 +1,6 @@
-"""Asks a fine-tuned model for the facts that it lost, by every way that may bring them back, and stores how each came back."""
+"""Asks a fine-tuned model for the facts that it lost, by every way that may bring them back, and stores how each came
+back.
+"""
 
 import hashlib
 import shutil
@@ -29,7 +31,14 @@ from probing.models.encoders.load import Encoder
 from probing.models.forgetting.answer_ranks import Prompts, ranks
 from probing.models.forgetting.fitted_heads import fitted_head
 from probing.models.forgetting.relearning import RelearnRecipe
-from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, known_inside, tried
+from probing.models.forgetting.ways_back import (
+    RecoveryRecipe,
+    RecoveryWork,
+    asked_of,
+    count_of_parts,
+    known_inside,
+    tried,
+)
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
 from probing.workflows.forgetting.facts import one_set
@@ -78,19 +87,24 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
         Table -> the rows of the run.
 
     Raises:
-        ModelError: if the model has no base, or another one than it was fine-tuned from; with ``plant``, if ``finetune`` did not make it.
+        ModelError: if the model has no base, or another one than it was fine-tuned from; with ``plant``, if
+            ``finetune`` did not make it.
         FactsError: if too few facts were lost, or the facts are of several probe sets.
         OptionError: if planted facts are asked in another wording.
         ProbingError: if model, facts or text are missing or not usable.
     """
     if request.plant and request.templates:
-        raise OptionError(f"got {spelled('plant')} and {spelled('templates')}; planted facts have one wording, name one of the two")
+        raise OptionError(
+            f"got {spelled('plant')} and {spelled('templates')}; planted facts have one wording, name one of the two"
+        )
     used, target = set_threads(request.threads), request.out or runs_folder()
     for folder in (cache_folder(), target):
         require_writable(folder)
     asked = _opened(request, used, say)
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
-    recipe = RecoveryRecipe(k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate))
+    recipe = RecoveryRecipe(
+        k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate)
+    )
     config = _configuration(asked, recipe, request.positions, used)
     run = RunFiles(config, TABLES, target)
     say(f"{asked.tuned.name} and its base {asked.base.name}, {len(asked.kept.facts):,} facts of {asked.kept.probe_set}")
@@ -118,7 +132,9 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     entry = at_same_commits(entry, tuned)
     origin, base = base_entry(entry), opened_base(tuned, entry)
     if origin is None or base is None:
-        raise ModelError(f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}")
+        raise ModelError(
+            f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}"
+        )
     found, answers = askable(one_set(request.facts, request.called, say), base)
     order = in_order(found.facts)
     facts = tuple(found.facts[n] for n in order)
@@ -127,12 +143,25 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     if request.plant:
         folder = cache_folder() / "forgetting" / "planted"
         control = planted(entry, base, kept, gold, request.plant, folder, threads, say)
-        return _Asked(control.tuned, control.base, entry.objective, control.kept, control.gold, control.exposure, text, None, request.plant)
+        return _Asked(
+            control.tuned,
+            control.base,
+            entry.objective,
+            control.kept,
+            control.gold,
+            control.exposure,
+            text,
+            None,
+            request.plant,
+        )
     other = None
     if request.templates:
         other = askable(one_set(request.facts, request.called, say, request.templates), base)[0]
         if {fact.prompt for fact in other.facts} <= {fact.prompt for fact in facts}:
-            raise FactsError(f"got {spelled('templates', request.templates)}; the facts of {found.probe_set} have no other wording there")
+            raise FactsError(
+                f"got {spelled('templates', request.templates)}; the facts of {found.probe_set} have no other wording"
+                " there"
+            )
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
 
@@ -186,10 +215,14 @@ def _reworded(asked: _Asked, groups: Groups, k: int) -> dict[int, str]:
         return {}
     prompts = {(fact.relation, fact.subject, fact.object): fact.prompt for fact in asked.other.facts}
     facts = asked.kept.facts
-    again = {n: prompts.get((facts[n].relation, facts[n].subject, facts[n].object)) for n in groups.of[LOST].facts.tolist()}
+    again = {
+        n: prompts.get((facts[n].relation, facts[n].subject, facts[n].object)) for n in groups.of[LOST].facts.tolist()
+    }
     numbers = [n for n, prompt in again.items() if prompt and prompt != facts[n].prompt]
     tokens = Prompts.of([str(again[n]) for n in numbers], asked.base)
-    before, after = (ranks(model, tokens, [asked.gold[n] for n in numbers])[0] <= k for model in (asked.base, asked.tuned))
+    before, after = (
+        ranks(model, tokens, [asked.gold[n] for n in numbers])[0] <= k for model in (asked.base, asked.tuned)
+    )
     return {n: reworded(bool(was), bool(now)) for n, was, now in zip(numbers, before, after, strict=True)}
 
 

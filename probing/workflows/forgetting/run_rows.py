@@ -47,7 +47,10 @@ def run_rows(config: ForgettingRunConfig, kept: FactSet, asked: Answered, layers
     known, lost = (asked.base_rank <= config.k).nonzero()[0].tolist(), asked.lost(config.k).tolist()
     of_known, of_lost = (Counter(facts[n].relation for n in numbers) for numbers in (known, lost))
     run = {
-        **{name: getattr(config, name) for name in ("model", "probe_set", "template_set", "k", "seed", "seeds", "planted", "code_version")},
+        **{
+            name: getattr(config, name)
+            for name in ("model", "probe_set", "template_set", "k", "seed", "seeds", "planted", "code_version")
+        },
         **{name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "other_templates")},
         "run_id": run_id,
         "layers": layers,
@@ -70,22 +73,40 @@ def summary_rows(run_id: str, found: Summary) -> Rows:
     """The rows of shares and differences."""
     shares = [
         {
-            "run_id": run_id, "way": one.way, "level": one.level, "protocol": one.protocol, "asked": one.group,
-            "n": one.share.n, "share": one.share.value, "low": one.share.low, "high": one.share.high,
+            "run_id": run_id,
+            "way": one.way,
+            "level": one.level,
+            "protocol": one.protocol,
+            "asked": one.group,
+            "n": one.share.n,
+            "share": one.share.value,
+            "low": one.share.low,
+            "high": one.share.high,
         }
         for one in found.shares
-    ]  # fmt: skip
+    ]
     excesses = []
     for one in found.against:
         low, high = one.without or (None, None)
         each = one.difference
         excesses.append(
             {
-                "run_id": run_id, "way": one.way, "level": one.level, "protocol": one.protocol, "yardstick": one.yardstick,
-                "share": each.share, "yardstick_share": each.yardstick, "low": each.low, "high": each.high, "error": each.error,
-                "low_without": low, "high_without": high, "n": each.n, "n_yardstick": each.n_yardstick,
+                "run_id": run_id,
+                "way": one.way,
+                "level": one.level,
+                "protocol": one.protocol,
+                "yardstick": one.yardstick,
+                "share": each.share,
+                "yardstick_share": each.yardstick,
+                "low": each.low,
+                "high": each.high,
+                "error": each.error,
+                "low_without": low,
+                "high_without": high,
+                "n": each.n,
+                "n_yardstick": each.n_yardstick,
             }
-        )  # fmt: skip
+        )
     return {"forgetting_shares": shares, "forgetting_excesses": excesses}
 
 
@@ -137,7 +158,10 @@ def fact_rows(
             columns["random_body"] = by[RELEARNED, RANDOM_BODY].at(USUAL_STEPS, name)[0].tolist()
             columns["exposure"] = [exposure[n] or None if exposure else None for n in numbers]
             columns["reworded"] = [reworded.get(n) for n in numbers.tolist()]
-        rows += [{"run_id": run_id, "asked": name, **dict(zip(columns, row, strict=True))} for row in zip(*columns.values(), strict=True)]
+        rows += [
+            {"run_id": run_id, "asked": name, **dict(zip(columns, row, strict=True))}
+            for row in zip(*columns.values(), strict=True)
+        ]
     return rows
 
 
@@ -146,7 +170,9 @@ def _first_level(tried: Tried | None, group: str, size: int = 0) -> list[int | N
     if tried is None:
         return [None] * size
     back: NDArray[np.bool_] = tried.back[group][0]
-    return [None if n < 0 else int(n) for n in np.where(back.any(0), np.array(tried.levels)[back.argmax(0)], -1).tolist()]
+    return [
+        None if n < 0 else int(n) for n in np.where(back.any(0), np.array(tried.levels)[back.argmax(0)], -1).tolist()
+    ]
 
 
 def _seeds(tried: Tried, steps: int, group: str) -> list[str]:

@@ -13,7 +13,10 @@ from probing.models.forgetting.by_layer import Questions
 from probing.workflows.stored_runs import RunFiles, provenance_of
 
 #: The tables of a series; without single facts, and with them.
-COUNTED, FACT_BY_FACT = ("series_steps", "series_counts", "series_runs"), ("series_facts", "series_steps", "series_counts", "series_runs")
+COUNTED, FACT_BY_FACT = (
+    ("series_steps", "series_counts", "series_runs"),
+    ("series_facts", "series_steps", "series_counts", "series_runs"),
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,12 @@ class Training:
 
 
 def series_config(
-    training: Training, last: Encoder, weights: str, questions: Questions, asked: tuple[Sequence[int], Sequence[int]], threads: int
+    training: Training,
+    last: Encoder,
+    weights: str,
+    questions: Questions,
+    asked: tuple[Sequence[int], Sequence[int]],
+    threads: int,
 ) -> SeriesRunConfig:
     """The configuration of a series.
 
@@ -75,7 +83,9 @@ def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = Tru
     return RunFiles(config, FACT_BY_FACT if fact_by_fact else COUNTED, target)
 
 
-def write_series(files: RunFiles, last: Encoder, asked: AskedStates, questions: Questions, history: Sequence[Progress]) -> None:
+def write_series(
+    files: RunFiles, last: Encoder, asked: AskedStates, questions: Questions, history: Sequence[Progress]
+) -> None:
     """Writes the tables of a series, its row last."""
     config = files.config
     assert isinstance(config, SeriesRunConfig)
@@ -93,6 +103,9 @@ def write_series(files: RunFiles, last: Encoder, asked: AskedStates, questions: 
         "probe_set": config.probe_set,
         "template_set": config.template_set,
     }
-    row |= {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version", "protection")}
+    row |= {
+        name: getattr(config, name) or None
+        for name in ("model_revision", "base", "objective", "code_version", "protection")
+    }
     rows = stored_rows(config.fingerprint, asked, ids, history)
     files.write({**rows, "series_runs": [row]}, last)

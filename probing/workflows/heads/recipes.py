@@ -1,4 +1,6 @@
-"""The recipe that heads are trained by: requested settings, else those of the heads in their folder, else the usual ones."""
+"""The recipe that heads are trained by: requested settings, else those of the heads in their folder, else the usual
+ones.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -42,7 +44,9 @@ class Wish:
 
     def with_(self, settings: Mapping[str, Any]) -> HeadRecipe:
         """The recipe, with these settings if the user gave none."""
-        recipe = HeadRecipe(**{**settings, **self.asked, "kind": self.kind, "seed": self.seed, "text_sha256": self.text_sha256})
+        recipe = HeadRecipe(
+            **{**settings, **self.asked, "kind": self.kind, "seed": self.seed, "text_sha256": self.text_sha256}
+        )
         recipe.check()
         return recipe
 
@@ -50,7 +54,8 @@ class Wish:
 def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Sequence[Path], say: Say) -> HeadRecipe:
     """The recipe that heads are trained by.
 
-    Existing heads, finished or not, that fit the requested settings decide the rest: they stay valid if the usual recipe changes.
+    Existing heads, finished or not, that fit the requested settings decide the rest: they stay valid if the usual
+    recipe changes.
 
     Args:
         wish: which heads.
@@ -80,7 +85,9 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
 
 
 def settings(wish: Wish) -> dict[str, Any]:
-    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` a hundred steps from it."""
+    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` a hundred steps from
+    it.
+    """
     start = wish.asked.get("start", FROM_LEAST_SQUARES)
     usual = {"start": start} if wish.kind == LEAST_SQUARES else {"start": start, "version": VERSION}
     if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:

@@ -22,10 +22,20 @@ STARTS = {"pretrained": PRETRAINED}
 SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "recipe_version"} | {
     name: name
     for name in (
-        "positions", "epochs", "batch", "start", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience",
-        "tolerance", "start_positions",
+        "positions",
+        "epochs",
+        "batch",
+        "start",
+        "blocks_per_step",
+        "precision",
+        "states_dtype",
+        "steps",
+        "validate_every",
+        "patience",
+        "tolerance",
+        "start_positions",
     )
-}  # fmt: skip
+}
 
 
 def train_heads(request: HeadsRequest, say: Say = print) -> Path:
@@ -46,11 +56,17 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
     # A replicate has the recipe of the heads that it is compared with.
-    replicated = heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
-    recipe = recipe_for(_wish(request, train, valid), encoder, train, [place for place in (folder, replicated) if place], say)
+    replicated = (
+        heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
+    )
+    recipe = recipe_for(
+        _wish(request, train, valid), encoder, train, [place for place in (folder, replicated) if place], say
+    )
     layers = range(encoder.layers) if request.seed == 0 else range(encoder.depth, encoder.layers)
     opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
-    job = head_job(opened, layers, request.layers_per_shard, setup_of(request, encoder), (request.text, request.valid), passed_on())
+    job = head_job(
+        opened, layers, request.layers_per_shard, setup_of(request, encoder), (request.text, request.valid), passed_on()
+    )
     do_job(request, job, say)
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):

@@ -1,4 +1,6 @@
-"""The workers of ``train-heads``, in any process: open the model once, then train one group of layers after the other."""
+"""The workers of ``train-heads``, in any process: open the model once, then train one group of layers after the
+other.
+"""
 
 import hashlib
 import json
@@ -118,7 +120,9 @@ def head_text(train: Path | None, valid: Path | None) -> tuple[list[str], list[s
     Raises:
         FactsError: if there is no text, naming the command that fetches it.
     """
-    return list(wikitext_sentences(train or fetched_text("train"))), list(wikitext_sentences(valid or fetched_text("valid")))
+    return list(wikitext_sentences(train or fetched_text("train"))), list(
+        wikitext_sentences(valid or fetched_text("valid"))
+    )
 
 
 def fetched_text(part: str) -> Path:
@@ -132,5 +136,6 @@ def fetched_text(part: str) -> Path:
         if found := sorted(folder.rglob(name)):
             return found[0]
     raise FactsError(
-        f"no {part} text for heads in {folder}; fetch it with: python -m probing fetch wikitext-2 (or name files: --text FILE --valid FILE)"
+        f"no {part} text for heads in {folder}; fetch it with: python -m probing fetch wikitext-2 (or name files:"
+        " --text FILE --valid FILE)"
     )

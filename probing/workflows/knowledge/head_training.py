@@ -1,4 +1,6 @@
-"""What is stored about the training of heads, with the runs made with them: validation losses, steps and seconds of every layer."""
+"""What is stored about the training of heads, with the runs made with them: validation losses, steps and seconds of
+every layer.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,13 @@ def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], t
     for losses in validation_losses(folder, layers):
         identity = read_identity(head_path(folder, losses["layer"]))
         random = json.loads(identity.recipe).get("start") == "random"
-        made = {"model": model, "head": identity.kind, "seed": seed, "layer": losses["layer"], "recipe": identity.recipe}
+        made = {
+            "model": model,
+            "head": identity.kind,
+            "seed": seed,
+            "layer": losses["layer"],
+            "recipe": identity.recipe,
+        }
         reached = {"start_loss": losses["start"], "loss": losses["best"], "steps": losses["steps"]}
         found = {"lens_loss": _of_the_logit_lens(losses, random)} | reached
         rows.append(made | found | {"seconds": read_seconds(folder, losses["layer"], identity.recipe)})

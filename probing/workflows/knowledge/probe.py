@@ -110,13 +110,17 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
     assert request.model, "a model in memory is given to probe_sets"
     sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
     set_threads(request.threads)
-    encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name, request.revision)
+    encoder = open_encoder(
+        request.model, request.base, request.device, number_format(request.dtype), request.name, request.revision
+    )
     entry = find_entry(request.model, request.base, request.name, request.revision)
     done = probe_sets(request, sets, encoder, at_same_commits(entry, encoder), say)
     return [one.run_id for one in done if one.run_id]
 
 
-def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder, entry: ModelEntry, say: Say = print) -> list[ProbedSet]:
+def probe_sets(
+    request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder, entry: ModelEntry, say: Say = print
+) -> list[ProbedSet]:
     """As ``probe``, with facts and a model that are loaded already.
 
     Args:
@@ -139,7 +143,10 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         if found.said:
             say(f"{found.probe_set}: {found.said}")
         kept, answers = askable(found, encoder)
-        say(f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out ({kept.left_out_in_words})")
+        say(
+            f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out"
+            f" ({kept.left_out_in_words})"
+        )
         if is_own(found.probe_set):
             for fact, reason in kept.dropped[:_MOST_LEFT_OUT]:
                 say(f"  left out, {reason}: {fact.prompt} ({fact.object})")
@@ -148,7 +155,9 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
             done.append(ProbedSet(kept, None))
             continue
         work = _work(asked, kept, answers)
-        if is_own(found.probe_set) and (note := hidden_by_name(work.config, [target] if request.out else result_folders())):
+        if is_own(found.probe_set) and (
+            note := hidden_by_name(work.config, [target] if request.out else result_folders())
+        ):
             _log.warning("  %s", note)
         # One process per run: the second waits, and then finds it finished.
         with claimed(work.folder / work.config.run_id, say):
@@ -205,7 +214,10 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
     recipe = heads_fingerprint(asked.heads_folder, encoder, asked.head, asked.layers[0])
     return RunConfig(
         **provenance_of(encoder, asked.family, entry.objective, recipe, request.seed, asked.threads)
-        | {"base_source": entry.base_source, "dtype": request.dtype},
+        | {
+            "base_source": entry.base_source,
+            "dtype": request.dtype,
+        },
         head=asked.head,
         probe_set=kept.probe_set,
         template_set=kept.template_set,
@@ -227,7 +239,9 @@ def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
     if not done:
         _ask(asked, work, say)
         columns = gather_shards(work)
-        write_table("predictions", prediction_columns(config.run_id, facts, columns, layers, config.compact), predictions)
+        write_table(
+            "predictions", prediction_columns(config.run_id, facts, columns, layers, config.compact), predictions
+        )
     write_row(config, kept, work.encoder, tokenizer, target, say, done)
     shutil.rmtree(work.folder / config.run_id, ignore_errors=True)
     say(f"  {config.run_id} exists already: {predictions}" if done else f"  {config.run_id}: {predictions}")

@@ -44,7 +44,9 @@ def probe_job(work: ProbeWork, setup: Mapping[str, Any], heads: Path | None, env
         "layers": work.wanted,
         "asked_sha256": hashlib.sha256(_asked(work.facts, work.answers)).hexdigest(),
     }
-    shards = [Shard(f"shard-{number:05d}", {"shard": number}) for number in shard_numbers(len(work.facts), work.config.shard)]
+    shards = [
+        Shard(f"shard-{number:05d}", {"shard": number}) for number in shard_numbers(len(work.facts), work.config.shard)
+    ]
     return Job(work.folder / work.config.run_id, OPENER, setup, shards, environment, ProbeWorker(work))
 
 
@@ -67,11 +69,16 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWorker:
     work = Path(setup["work"])
     asked = (work / config.run_id / ASKED).read_bytes()
     recipe = heads_fingerprint(folder, encoder, config.head, setup["layers"][0])
-    refuse_differing({"heads": (recipe, config.recipe), "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"])})
+    refuse_differing(
+        {"heads": (recipe, config.recipe), "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"])}
+    )
     rows = [json.loads(line) for line in asked.splitlines()]
     facts = [Fact(**{key: value for key, value in row.items() if key != "answer"}) for row in rows]
     heads = load_heads(folder, encoder, config.head, setup["layers"])
-    answers, states_cache = [row["answer"] for row in rows], Path(setup["states_cache"]) if setup["states_cache"] else None
+    answers, states_cache = (
+        [row["answer"] for row in rows],
+        Path(setup["states_cache"]) if setup["states_cache"] else None,
+    )
     return ProbeWorker(ProbeWork(encoder, heads, facts, answers, config, work, states_cache, list(setup["layers"])))
 
 

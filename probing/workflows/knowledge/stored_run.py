@@ -40,7 +40,9 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
-    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them, ``lenders``."""
+    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them,
+    ``lenders``.
+    """
     made = stored_configuration(row["config"])
     names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
     # A compact run has no swapped subjects.
@@ -59,7 +61,9 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     write_facts(facts, config.template_set, config.facts_sha256, target, say)
     if config.lenders:
-        write_differing("lenders", _swapped_rows(config.run_id, facts), target / f"lenders-{config.run_id}.parquet", say)
+        write_differing(
+            "lenders", _swapped_rows(config.run_id, facts), target / f"lenders-{config.run_id}.parquet", say
+        )
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
         {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
@@ -73,16 +77,32 @@ def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: P
     """Writes the facts of a run if they are missing or damaged; ``sha256`` is their checksum in its configuration."""
     from probing.store.parquet import write_differing
 
-    write_differing("facts", [_fact_row(fact, template_set) for fact in facts], target / f"facts-{sha256[:16]}.parquet", say)
+    write_differing(
+        "facts", [_fact_row(fact, template_set) for fact in facts], target / f"facts-{sha256[:16]}.parquet", say
+    )
 
 
-def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool) -> None:
-    """Writes what is counted of a run, and its row, unless an equal one is stored and its predictions were, too (``done``)."""
+def write_row(
+    config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool
+) -> None:
+    """Writes what is counted of a run, and its row, unless an equal one is stored and its predictions were, too
+    (``done``).
+    """
     from probing.store.counts import write_counts
     from probing.store.kinds import FACTS, KINDS
     from probing.store.parquet import write_table
 
-    unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
+    unlisted = {
+        "weights",
+        "recipe",
+        "facts_sha256",
+        "threads",
+        "shard",
+        "compact",
+        "lenders",
+        "configuration",
+        "casing",
+    }
     unlisted |= {"hub_id", "base_source"}
     row = config.model_dump(exclude=unlisted) | {
         "run_id": config.run_id,
@@ -97,7 +117,8 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
     }
     path = _row_path(target, config.run_id)
     write_counts(KINDS[FACTS], row, target, result_folders() if target == runs_folder() else ())
-    # Written last: a run exists when its row does. The counts of read and left-out facts may change while the kept facts stay.
+    # Written last: a run exists when its row does. The counts of read and left-out facts may change while the kept
+    # facts stay.
     if not (done and _same_row(path, row, say)):
         now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
         write_table("runs", [row | now], path)
@@ -130,7 +151,9 @@ def _swapped_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
     """The fact whose subject is swapped into each fact's prompt; facts without such a fact are left out."""
     ids = [fact.fact_id for fact in facts]
     pairs = zip(ids, swapped_subjects(facts), strict=True)
-    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None]
+    return [
+        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None
+    ]
 
 
 def _fact_row(fact, template_set: str) -> dict:
@@ -153,7 +176,10 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
     rows = dict(ours)
     if Path(source).is_dir():
         rows = {**folder_relations(Path(source)), **rows}
-    table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
+    table = [
+        {"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality}
+        for r in rows.values()
+    ]
     add_rows("relations", table, target / "relations.parquet", say)
 
 

@@ -40,12 +40,18 @@ def _members(request: ReproduceRequest, family: FamilyEntry) -> tuple[FamilyMemb
 
 def _as_made(member: FamilyMember, base: str, own: bool) -> FamilyMember:
     """The member with its base filled in; with ``own`` a hub model is fine-tuned here under its own name."""
-    return made_here(task_called(member.objective), base) if own and member.how == "hub" else member.model_copy(update={"base": base})
+    return (
+        made_here(task_called(member.objective), base)
+        if own and member.how == "hub"
+        else member.model_copy(update={"base": base})
+    )
 
 
 def _fetch(plan: Plan, say: Say) -> None:
     request = plan.request
-    trained = request.text is None and set(request.heads) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models)
+    trained = (
+        request.text is None and set(request.heads) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models)
+    )
     steps.fetch(plan, ["wikitext-2"] if trained else [], say)
 
 
@@ -94,7 +100,9 @@ def _otherwise(heads: Path, plan: Plan) -> str:
     other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
     if recipe.kind != LEAST_SQUARES and (begun or length != f"{asked.epochs:,} epochs"):
         other.append(length + begun)
-    words = f"the plan has {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
+    words = (
+        f"the plan has {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
+    )
     return f", trained on {' and '.join(other)} ({words}; delete the folder to train them as planned)" if other else ""
 
 
@@ -115,7 +123,10 @@ def _require_made(plan: Plan, model: str) -> None:
     tuned_here = any(member.model == model and member.how == "finetune" for member in plan.members)
     if tuned_here and not (cache_folder() / "models" / model / "config.json").is_file():
         command = f"{plan.again} --only {Stage.finetune}"
-        raise ModelError(f"{model} is fine-tuned here, from its base, and does not exist yet; run stage {Stage.finetune} first: {command}")
+        raise ModelError(
+            f"{model} is fine-tuned here, from its base, and does not exist yet; run stage {Stage.finetune} first:"
+            f" {command}"
+        )
 
 
 def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
@@ -134,7 +145,10 @@ def _shipped_runs(folder: Path) -> frozenset[tuple[str, str, str]]:
 
 
 def _tables(plan: Plan, say: Say) -> None:
-    heads, templates = plan.request.heads, "lama" if Path(plan.request.facts, "relations.jsonl").is_file() else "default"
+    heads, templates = (
+        plan.request.heads,
+        "lama" if Path(plan.request.facts, "relations.jsonl").is_file() else "default",
+    )
     with open_database(*result_folders()) as db:
         probed = choose(db, plan.models, heads, templates=templates)
         if missing := set(plan.models) - set(probed["model"]):
@@ -146,7 +160,9 @@ def _tables(plan: Plan, say: Say) -> None:
             of_facts = {} if name == "tasks" else {"head": heads, "templates": templates}
             tables[name] = report.table(db, KNOWLEDGE.choose(name, {"model": plan.models, **of_facts}))
         family = families_here(db)[plan.family.base]
-        claims = [claims_frame(judge(db, PAPER.numbers.claims, subject_of(family, head))).assign(head=head) for head in heads]
+        claims = [
+            claims_frame(judge(db, PAPER.numbers.claims, subject_of(family, head))).assign(head=head) for head in heads
+        ]
 
     def text(table: pd.DataFrame, name: str, ending: Form) -> str:
         return reports[name].written(table, ending) if name in reports else steps.as_text(table, name, ending)

@@ -19,8 +19,8 @@ def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
     tasks = ALL if request.tasks == ("all",) else request.tasks
     if any(task not in EDGE_TASKS and not Path(task).expanduser().is_dir() for task in tasks):
         raise OptionError(
-            f"got the tasks {','.join(tasks)!r}; expected some of all, {', '.join(EDGE_TASKS)}, or folders in jiant's format, "
-            "separated by commas"
+            f"got the tasks {','.join(tasks)!r}; expected some of all, {', '.join(EDGE_TASKS)}, or folders in jiant's"
+            " format, separated by commas"
         )
     return tasks
 
@@ -34,7 +34,9 @@ def _train(plan: Plan, say: Say) -> None:
     request, base = plan.request, plan.family.base
     for encoder in (TRAINED, RANDOM):
         say(f"  {base}, {encoder} encoder:")
-        wanted = EdgesRequest(base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor)
+        wanted = EdgesRequest(
+            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor
+        )
         train_edges(wanted, say)
 
 

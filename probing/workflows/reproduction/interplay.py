@@ -25,7 +25,10 @@ def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
     if request.tasks == ("all",):
         return TASKS
     if set(request.tasks) - set(TASKS):
-        raise OptionError(f"got the tasks {','.join(request.tasks)!r}; expected all, or some of {', '.join(TASKS)}, separated by commas")
+        raise OptionError(
+            f"got the tasks {','.join(request.tasks)!r}; expected all, or some of {', '.join(TASKS)}, separated by"
+            " commas"
+        )
     return request.tasks
 
 
@@ -42,7 +45,10 @@ def _member(family: FamilyEntry, task: Task) -> FamilyMember:
 
 
 def _begin(plan: Plan, say: Say) -> None:
-    say(f"{plan.family.base}, probed for {', '.join(plan.tasks)} by the protocol {plan.request.protocol}; fine-tuned models:")
+    say(
+        f"{plan.family.base}, probed for {', '.join(plan.tasks)} by the protocol {plan.request.protocol}; fine-tuned"
+        " models:"
+    )
     for member in plan.members:
         say(f"  {steps.in_words(member)}")
 
@@ -71,7 +77,9 @@ def _train(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        wanted = SentencesRequest(model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor)
+        wanted = SentencesRequest(
+            model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor
+        )
         train_sentences(wanted, say)
 
 
@@ -79,7 +87,9 @@ def _measure(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        wanted = ChangesRequest(model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor)
+        wanted = ChangesRequest(
+            model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor
+        )
         measure_changes(wanted, say)
 
 

@@ -28,7 +28,8 @@ def in_words(member: FamilyMember) -> str:
 
 
 def fetch(plan: Plan, data_sets: Iterable[str], say: Say) -> None:
-    """Fetches the models that are not made here, the data of the others' fine-tuning, and further data sets; an existing model is skipped.
+    """Fetches the models that are not made here, the data of the others' fine-tuning, and further data sets; an
+    existing model is skipped.
 
     Raises:
         RegistryError: if one cannot be fetched or is damaged.
@@ -57,7 +58,9 @@ def fine_tune(plan: Plan, say: Say) -> None:
         out, device = cache_folder() / "models" / member.model, "cpu" if request.device == "cpu" else "auto"
         length = TrainingLength(steps=request.steps, tokens=request.tokens, pieces=request.pieces)
         pooling = task.settings.get("pooling")
-        finetune(FinetuneRequest(member.base, task.slug, data, out=out, length=length, device=device, pooling=pooling), say)
+        finetune(
+            FinetuneRequest(member.base, task.slug, data, out=out, length=length, device=device, pooling=pooling), say
+        )
 
 
 def compare(plan: Plan, say: Say) -> None:
@@ -81,7 +84,9 @@ def as_text(table: pd.DataFrame, name: str, ending: str) -> str:
     return table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15) + "\n"
 
 
-def write_tables(plan: Plan, tables: Mapping[Any, pd.DataFrame], text: Callable[[pd.DataFrame, Any, Any], str], say: Say) -> None:
+def write_tables(
+    plan: Plan, tables: Mapping[Any, pd.DataFrame], text: Callable[[pd.DataFrame, Any, Any], str], say: Say
+) -> None:
     """Writes every table as CSV and as JSON; ``text`` is called with the table, its name and the ending."""
     plan.out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():

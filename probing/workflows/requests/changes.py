@@ -12,7 +12,9 @@ from probing.workflows.requests.model import StoredRuns
 class ChangesRequest(StoredRuns):
     """The model to measure, and the text. A model without a base is measured alone."""
 
-    base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(default=None, kw_only=True)
+    base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(
+        default=None, kw_only=True
+    )
     blocks: Annotated[int, Option("Blocks of WikiText-2's test text for perplexity; 0: no perplexity.", least=0)] = 300
     replaced: Annotated[bool, Option("Also measure perplexity with layers put back, most of the work.")] = True
     sentences: Annotated[int, Option("Maximum number of sentences for attention and similarity.", least=2)] = 400

@@ -14,9 +14,15 @@ from probing.workflows.requests.model import SHIPPED, ModelName, OfModel, Stored
 class EdgesRequest(StoredRuns):
     """The probes to train, the model, and the recipe."""
 
-    tasks: Annotated[tuple[str, ...], Option("all, names separated by commas, or folders in jiant's format.")] = ("all",)
-    kinds: Annotated[tuple[str, ...], Option(f"{', '.join(KINDS)}; several separated by commas.", known=KINDS)] = (CUMULATIVE,)
-    labels: Annotated[tuple[str, ...], Option(f"{', '.join(LABELS)}; several separated by commas.", known=LABELS)] = (TASK,)
+    tasks: Annotated[tuple[str, ...], Option("all, names separated by commas, or folders in jiant's format.")] = (
+        "all",
+    )
+    kinds: Annotated[tuple[str, ...], Option(f"{', '.join(KINDS)}; several separated by commas.", known=KINDS)] = (
+        CUMULATIVE,
+    )
+    labels: Annotated[tuple[str, ...], Option(f"{', '.join(LABELS)}; several separated by commas.", known=LABELS)] = (
+        TASK,
+    )
     encoder: Annotated[str, Option(f"{', '.join(ENCODERS)}.", known=ENCODERS)] = TRAINED
     codes: Annotated[bool, Option("Also compute the online code (minimum description length).")] = False
     seeds: Annotated[int, Option("Number of seeds.", least=1)] = 1
@@ -28,7 +34,8 @@ class EdgesRequest(StoredRuns):
         """Raises ``OptionError`` for options that no probe can have together."""
         if self.codes and CUMULATIVE not in self.kinds:
             raise OptionError(
-                f"the online code exists for {CUMULATIVE} probes only; add them with {spelled('kinds')}, or leave {spelled('codes')} out"
+                f"the online code exists for {CUMULATIVE} probes only; add them with {spelled('kinds')}, or leave"
+                f" {spelled('codes')} out"
             )
         self.recipe.check()
 
@@ -39,7 +46,8 @@ class TraceRequest(OfModel):
 
     sentence: Annotated[str, Option("A sentence, to be split as in treebanks; words between blanks stay unchanged.")]
     span1: Annotated[
-        str | None, Option("First word, from 0, and the one after the last: 3:5. Without it the words are listed with numbers.")
+        str | None,
+        Option("First word, from 0, and the one after the last: 3:5. Without it the words are listed with numbers."),
     ] = None
     span2: Annotated[str | None, Option("A second span, for tasks of two.")] = None
     model: ModelName = SHIPPED

@@ -18,16 +18,24 @@ class FollowRequest(OfModel):
     """The states of one training, its base, and the facts that all are asked."""
 
     model: Annotated[
-        str, Option("Folder with the states of a training: checkpoint-STEP, as finetune --checkpoints or a Trainer leaves them.")
+        str,
+        Option(
+            "Folder with the states of a training: checkpoint-STEP, as finetune --checkpoints or a Trainer leaves them."
+        ),
     ]
-    base: Annotated[str | None, Option("Model that the training began with; none: the recorded one.")] = field(default=None, kw_only=True)
+    base: Annotated[str | None, Option("Model that the training began with; none: the recorded one.")] = field(
+        default=None, kw_only=True
+    )
     facts: Annotated[str, Option(_FACTS)] = "trex"
     size: Annotated[int | None, Option("Ask this many of the facts; none: all.", least=1)] = None
-    name: Annotated[str | None, Option("Name of the training in results; none: the folder's.")] = field(default=None, kw_only=True)
+    name: Annotated[str | None, Option("Name of the training in results; none: the folder's.")] = field(
+        default=None, kw_only=True
+    )
     record: Annotated[
         Path | None,
         Option(
-            "Folder of the finished model, whose record has losses and scores; none: of that name in cache/models, else the states' own."
+            "Folder of the finished model, whose record has losses and scores; none: of that name in cache/models, else"
+            " the states' own."
         ),
     ] = None
     out: Annotated[Path | None, Option("Folder of the results; none: cache/runs.")] = None
@@ -61,15 +69,16 @@ class PreventRequest(Options):
     recipes: Annotated[
         tuple[str, ...],
         Option(
-            "Recipes: unprotected, or parts joined by +: rate=SHARE (of the learning rate), freeze=SHARE (of the layers, the lowest), "
-            "replay=SHARE, average=WEIGHT."
+            "Recipes: unprotected, or parts joined by +: rate=SHARE (of the learning rate), freeze=SHARE (of the"
+            " layers, the lowest), replay=SHARE, average=WEIGHT."
         ),
     ] = RECIPES
     seeds: Annotated[tuple[int, ...], Option("Seeds of each recipe.", least=0)] = (1, 2)
     length: TrainingLength = field(default_factory=TrainingLength)
     freeze_embeddings: Annotated[bool, Option("Leave the word embeddings unchanged, in every recipe.")] = False
     replay_text: Annotated[
-        Path | None, Option("The base's own text for replay, in the form of WikiText; none: the fetched WikiText-2, training part.")
+        Path | None,
+        Option("The base's own text for replay, in the form of WikiText; none: the fetched WikiText-2, training part."),
     ] = None
     out: Annotated[Path | None, Option("Folder of the results; none: cache/runs.")] = None
     threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None

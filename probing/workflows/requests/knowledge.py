@@ -18,9 +18,13 @@ Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are tra
 class ProbeRequest(StoredRuns):
     """The model, the facts, and how they are probed. The model of a notebook that has no folder is called ``""``."""
 
-    facts: Annotated[str, Option("trex, google_re, common_sense, questions, all; a LAMA folder; or a file with a table.")] = "all"
+    facts: Annotated[
+        str, Option("trex, google_re, common_sense, questions, all; a LAMA folder; or a file with a table.")
+    ] = "all"
     head: Head = None
-    called: Annotated[str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))] = None
+    called: Annotated[
+        str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))
+    ] = None
     out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = field(default=None, kw_only=True)
     templates: Annotated[str | None, Option("Template set; none: a LAMA folder's own, else default.")] = None
     top: Annotated[int, Option("Number of best tokens to keep per fact and layer.", least=1)] = 10
@@ -37,7 +41,8 @@ class ProbeRequest(StoredRuns):
             object.__setattr__(self, "head", canonical_head(self.head))
         if self.head == LOGIT_LENS and self.seed:
             raise HeadError(
-                f"got seed {self.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave {spelled('seed')} out"
+                f"got seed {self.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave"
+                f" {spelled('seed')} out"
             )
 
     @property

@@ -21,7 +21,8 @@ class OfModel(Options):
     _: KW_ONLY
     base: Annotated[str | None, Option("Base model whose head a headless model uses.")] = None
     revision: Annotated[
-        str | None, Option("Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch.")
+        str | None,
+        Option("Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch."),
     ] = None
     device: Annotated[str, Option("auto, cpu, cuda or mps.")] = "auto"
 
@@ -36,7 +37,9 @@ class LongWork(OfModel):
     executor: ExecutorChoice = field(default_factory=ExecutorChoice)
     threads: Annotated[
         int | None,
-        Option("Processors per shard, part of a run's fingerprint; none: as many as torch uses here.", least=1, most=1024),
+        Option(
+            "Processors per shard, part of a run's fingerprint; none: as many as torch uses here.", least=1, most=1024
+        ),
     ] = None
 
 

@@ -19,7 +19,9 @@ class OwnRequest(Options):
     called: Annotated[str | None, Option("Name of the probe set; none: the file's name.", names=("--as",))] = None
     name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = None
     trex: Annotated[bool, Option("Ask the shipped facts of T-REx, too.")] = False
-    recover: Annotated[bool, Option("Ask for the lost facts by the ways that may bring them back; needs WikiText-2.")] = False
+    recover: Annotated[
+        bool, Option("Ask for the lost facts by the ways that may bring them back; needs WikiText-2.")
+    ] = False
     plan: Annotated[bool, Option("Print the commands and run none.")] = False
     resume: Annotated[str | None, Option("Id of an earlier run: do what is missing.")] = None
 
@@ -27,11 +29,17 @@ class OwnRequest(Options):
         """Raises an ``OptionError`` if neither a run nor a model with facts is named, or both are."""
         named = [spelled(one) for one in ("model", "facts") if getattr(self, one) is not None]
         if self.resume is not None and named:
-            raise OptionError(f"got {spelled('resume')} with {' and '.join(named)}; a run that is resumed has its model and facts")
+            raise OptionError(
+                f"got {spelled('resume')} with {' and '.join(named)}; a run that is resumed has its model and facts"
+            )
         if self.resume is None and len(named) < 2:
-            raise OptionError(f"got {' and '.join(named) or 'neither'}; expected {spelled('model')} and {spelled('facts')}")
+            raise OptionError(
+                f"got {' and '.join(named) or 'neither'}; expected {spelled('model')} and {spelled('facts')}"
+            )
         if self.recover and self.base is None and self.resume is None:
-            raise OptionError(f"got {spelled('recover')} without {spelled('base')}; facts are lost in comparison with a base")
+            raise OptionError(
+                f"got {spelled('recover')} without {spelled('base')}; facts are lost in comparison with a base"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,10 @@ class ReproduceRequest(Options):
 
     paper: Annotated[PaperName, Option("Which paper is reproduced.")] = PaperName.bertnesia
     family: Annotated[str, Option("A family of the registry.")] = "bert-base"
-    heads: Annotated[tuple[str, ...], Option(f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = (TIED, LOGIT_LENS)
+    heads: Annotated[tuple[str, ...], Option(f"Kinds of heads, separated by commas: {', '.join(HEADS)}.")] = (
+        TIED,
+        LOGIT_LENS,
+    )
     facts: Annotated[str, Option("As for probe; a LAMA folder is probed in its own templates.")] = "all"
     out: Annotated[Path | None, Option("Folder of the tables; none: below cache/reproduction.")] = None
     only: Annotated[Stage | None, Option("One stage instead of all.")] = None
@@ -58,12 +61,15 @@ class ReproduceRequest(Options):
     text: Annotated[Path | None, Option("Training text of the heads; none: the fetched WikiText-2.")] = None
     valid: Annotated[Path | None, Option("Validation text of the heads; none: the fetched WikiText-2.")] = None
     steps: Annotated[int | None, Option("Fine-tuning steps; none: each objective's own epochs.", least=1)] = None
-    tokens: Annotated[int | None, Option("Padded tokens per fine-tuning step instead of rows per step.", least=1)] = None
+    tokens: Annotated[int | None, Option("Padded tokens per fine-tuning step instead of rows per step.", least=1)] = (
+        None
+    )
     pieces: Annotated[int | None, Option("Longest fine-tuning input in word pieces.", least=16)] = None
     positions: Annotated[int, Option("Masked positions that heads learn from.", least=1)] = 30_000
     epochs: Annotated[int, Option("Passes of the heads over their positions.", least=1)] = 3
     tasks: Annotated[
-        tuple[str, ...], Option("Probing tasks, separated by commas, or all; for edge probing also folders in jiant's format.")
+        tuple[str, ...],
+        Option("Probing tasks, separated by commas, or all; for edge probing also folders in jiant's format."),
     ] = ("all",)
     seeds: Annotated[int, Option("Number of seeds of edge probing.", least=1)] = 1
     protocol: Annotated[str, Option(f"For sentence probing: {', '.join(PROTOCOLS)}.", known=PROTOCOLS)] = OURS
@@ -76,11 +82,17 @@ class ReproduceRequest(Options):
         """Gives kinds of heads their usual names; raises an ``OptionError`` for an unknown one."""
         object.__setattr__(self, "heads", canonical_heads(self.heads))
         if set(self.heads) - set(HEADS):
-            raise OptionError(f"got heads {','.join(self.heads)!r}; expected some of {', '.join(HEADS)}, separated by commas")
+            raise OptionError(
+                f"got heads {','.join(self.heads)!r}; expected some of {', '.join(HEADS)}, separated by commas"
+            )
 
     def refuse_of_others(self, given: Collection[str]) -> None:
-        """Raises an ``OptionError`` if an option that was given is not used by this paper's reproduction, instead of ignoring it."""
+        """Raises an ``OptionError`` if an option that was given is not used by this paper's reproduction, instead of
+        ignoring it.
+        """
         for other, names in OWN.items():
             for name in names:
                 if name in given and name not in OWN[self.paper]:
-                    raise OptionError(f"got {spelled(name)}, which is an option of --paper {other} and not of --paper {self.paper}")
+                    raise OptionError(
+                        f"got {spelled(name)}, which is an option of --paper {other} and not of --paper {self.paper}"
+                    )

@@ -16,5 +16,7 @@ class ScoreRequest(Options):
     _: KW_ONLY
     base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = None
     data: Annotated[Path | None, Option("Folder of the data set (control: a text file); none: the fetched one.")] = None
-    lama: Annotated[Path | None, Option("For the control of nesia-mini: LAMA folder of nesia-mini's training text.")] = None
+    lama: Annotated[
+        Path | None, Option("For the control of nesia-mini: LAMA folder of nesia-mini's training text.")
+    ] = None
     device: Annotated[str, Option("auto or cpu.", known=("auto", "cpu"))] = "auto"

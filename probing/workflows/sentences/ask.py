@@ -77,14 +77,18 @@ def ask_encoders(encoder: Encoder, base: Encoder | None, text: str, pair: str = 
 def _verdicts(encoder: Encoder, text: str, pair: str, say: Say) -> list[Verdicts]:
     files = found_probes(encoder.name, encoder.weights_id, cache_folder())
     if not files:
-        say(f"no sentence probes are trained on {encoder.name}; train them with: python -m probing sentences train {encoder.options}")
+        say(
+            f"no sentence probes are trained on {encoder.name}; train them with: python -m probing sentences train"
+            f" {encoder.options}"
+        )
         return []
     read = [read_probes(path, encoder.weights_id) for path in files.values()]
     return ask_sentence(encoder, read, text, pair.strip())
 
 
 def attention_rows(answer: SentenceAnswer, head: int | None = None) -> pd.DataFrame:
-    """One row per model and layer: ``model, layer`` and the measures of the first token's attention and of the mean over all tokens.
+    """One row per model and layer: ``model, layer`` and the measures of the first token's attention and of the mean
+    over all tokens.
 
     Args:
         answer: attention and predictions.

@@ -28,6 +28,8 @@ def write_odd_man_out(source: Path | None, out: Path, say: Say = print) -> Path:
         atomic_text(out, "sentence\tlabel\n" + "".join(f"{one.text}\t{one.label}\n" for one in examples))
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error}; name another file with --out") from error
-    counts = ", ".join(f"{number:,} {label}" for label, number in sorted(Counter(one.label for one in examples).items()))
+    counts = ", ".join(
+        f"{number:,} {label}" for label, number in sorted(Counter(one.label for one in examples).items())
+    )
     say(f"odd-man-out: {counts} sentences in {out}")
     return out

@@ -22,9 +22,9 @@ def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False, 
         protocol: the rule that splits sentences into parts.
 
     Returns:
-        task, title, level, asks, data_set (any of them is enough), licence, fetched and, with counts, those of ``COUNTS``: ``rows`` of the
-        files, examples of each part, ``majority`` the test accuracy of the most frequent training label in [0, 1], and ``dropped`` reasons
-        with numbers, which with the parts make up all rows.
+        task, title, level, asks, data_set (any of them is enough), licence, fetched and, with counts, those of
+        ``COUNTS``: ``rows`` of the files, examples of each part, ``majority`` the test accuracy of the most frequent
+        training label in [0, 1], and ``dropped`` reasons with numbers, which with the parts make up all rows.
 
     Raises:
         OptionError: for an unknown task.

@@ -31,8 +31,13 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
     """
     decides = canonical_json([__version__, data.task, data.protocol, data.sha256])
     # It depends on no model, and takes seconds.
-    surface = kept_arrays(cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])})
-    tables = {"sentence_tasks": [task_row(task, data, int(surface["right"][0]))], "sentence_examples": example_rows(task, data)}
+    surface = kept_arrays(
+        cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])}
+    )
+    tables = {
+        "sentence_tasks": [task_row(task, data, int(surface["right"][0]))],
+        "sentence_examples": example_rows(task, data),
+    }
     return [write_differing(table, rows, task_path(table, data, folder)) for table, rows in tables.items()]
 
 

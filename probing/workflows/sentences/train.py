@@ -70,8 +70,8 @@ def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
         chosen = READINGS if has_base else (OWN, MLP)
     if not has_base and FROZEN in chosen:
         raise OptionError(
-            f"got the reading {FROZEN!r} for {request.model}, whose base is not known; name the model that it was fine-tuned from "
-            f"({spelled('base')}), or leave {FROZEN!r} out"
+            f"got the reading {FROZEN!r} for {request.model}, whose base is not known; name the model that it was"
+            f" fine-tuned from ({spelled('base')}), or leave {FROZEN!r} out"
         )
     return Wanted(
         protocol=request.protocol,
@@ -94,10 +94,14 @@ def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str,
     for name in _task_names(request):
         _, data = read_cached(name, downloads, request.protocol)
         if data.task in stamps:
-            raise OptionError(f"two of the tasks {', '.join(_task_names(request))} are called {data.task}; rename one of the files")
+            raise OptionError(
+                f"two of the tasks {', '.join(_task_names(request))} are called {data.task}; rename one of the files"
+            )
         parts = ", ".join(f"{part} {len(examples):,}" for part, examples in data.parts.items())
         dropped = ", ".join(f"{number:,} {reason}" for reason, number in data.dropped.items())
-        say(f"{data.task}: {parts} sentences; {len(data.labels)} labels" + (f"; left out: {dropped}" if dropped else ""))
+        say(
+            f"{data.task}: {parts} sentences; {len(data.labels)} labels" + (f"; left out: {dropped}" if dropped else "")
+        )
         if data.said:
             say(f"{data.task}: {data.said}")
         stamps[data.task] = data.sha256

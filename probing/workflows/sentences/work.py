@@ -56,7 +56,9 @@ class Wanted:
 
     def which(self) -> list[Which]:
         """Reading and portion of all probes."""
-        return [(reading, portion) for reading in self.readings for portion in (self.portions if reading == OWN else (1,))]
+        return [
+            (reading, portion) for reading in self.readings for portion in (self.portions if reading == OWN else (1,))
+        ]
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ class SentenceWork(Opened, Tasks):
     def _make(self, task: SentenceTask, data: SentenceData, run: RunFiles) -> None:
         kept = cache_folder() / "sentence-states"
         work = cache_folder() / "sentence-training" / f"{data.task}-{run.config.fingerprint}"
-        # A base's states and predictions are needed for every relative; another model's are kept until its run is stored.
+        # A base's states and predictions are needed for every relative; another model's are kept until its run is
+        # stored.
         folder = work if self.base else kept / states_fingerprint(self.encoder, data.sha256)
         states = _encoded(data, self.encoder, folder)
         base_folder = kept / states_fingerprint(self.base, data.sha256) if self.base else folder
@@ -161,8 +164,12 @@ class SentenceWork(Opened, Tasks):
         )
         write_probes(kept, self._probes(data.task))
 
-    def _answered(self, model: ModelAnswers, base: ModelAnswers, left_out: Mapping[str, Mapping[str, int]], asked: np.ndarray) -> Answered:
-        """All predictions; of the base those of its own probes on all training sentences, with which the model's are compared."""
+    def _answered(
+        self, model: ModelAnswers, base: ModelAnswers, left_out: Mapping[str, Mapping[str, int]], asked: np.ndarray
+    ) -> Answered:
+        """All predictions; of the base those of its own probes on all training sentences, with which the model's are
+        compared.
+        """
         chosen = self.wanted.which()
         with ProgressBar(f"probes of {self.encoder.name}") as bar:
             own = {}
@@ -200,7 +207,9 @@ def _encoded(data: SentenceData, encoder: Encoder, folder: Path) -> SentenceStat
         return sentence_states(examples, encoder, folder, bar.moved)
 
 
-def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str) -> tuple[Split, dict[str, dict[str, int]]]:
+def _split(
+    data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str
+) -> tuple[Split, dict[str, dict[str, int]]]:
     """The sentences that fit both model and base, and how many are left out for each reason.
 
     Raises:
@@ -215,7 +224,11 @@ def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int
         places[part], gold[part] = here[both], gold_labels(data, part)[both]
         counted = {_TOO_LONG: int((~taken[here]).sum()), _TOO_LONG_FOR_BASE: int((taken[here] & ~by_base[here]).sum())}
         left_out[part] = {reason: number for reason, number in counted.items() if number}
-        if lacking := sorted(set(data.labels) - {data.labels[label] for label in gold[part]}) if part == "train" else not both.any():
+        if (
+            lacking := sorted(set(data.labels) - {data.labels[label] for label in gold[part]})
+            if part == "train"
+            else not both.any()
+        ):
             raise SentenceDataError(
                 f"{data.task}: {int(both.sum())} of {len(here)} sentences of the {part} part fit {model}, "
                 + (f"none of them with the label {lacking[0]!r}; " if isinstance(lacking, list) else "")

@@ -14,7 +14,17 @@ from probing.store.schema import SCHEMAS, TABLES
 from probing.workflows.share.heads import HeadSet
 
 #: Licences that the hub has a name for; every other is ``other`` there, and the card's text names it.
-HUB_LICENCES = ("apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc0-1.0", "unknown", "other")
+HUB_LICENCES = (
+    "apache-2.0",
+    "mit",
+    "cc-by-4.0",
+    "cc-by-sa-3.0",
+    "cc-by-sa-4.0",
+    "cc-by-nc-4.0",
+    "cc0-1.0",
+    "unknown",
+    "other",
+)
 
 
 def hub_licence(licence: str) -> str:
@@ -70,12 +80,21 @@ def origin_of_runs(name: str, rows: Sequence[Mapping[str, Any]]) -> Origin:
         return tuple(dict.fromkeys(str(config[field]) for config in configs if config.get(field)))
 
     if len(ids := said("hub_id")) > 1:
-        raise HubError(f"the runs of {name} are of several models of the hub: {', '.join(ids)}; name a folder with those of one (--runs)")
+        raise HubError(
+            f"the runs of {name} are of several models of the hub: {', '.join(ids)}; name a folder with those of one"
+            " (--runs)"
+        )
     return Origin(name, ids[0] if ids else "", said("model_revision"), said("base_source"))
 
 
 def heads_card(
-    origin: Origin, weights: str, sets: Sequence[HeadSet], datasets: Sequence[str], language: str, licence: str, where: str
+    origin: Origin,
+    weights: str,
+    sets: Sequence[HeadSet],
+    datasets: Sequence[str],
+    language: str,
+    licence: str,
+    where: str,
 ) -> str:
     """The card of a model repository with decoding heads."""
     from huggingface_hub import ModelCardData
@@ -91,8 +110,11 @@ def heads_card(
     lines = [
         f"# Decoding heads of {origin.name}, one per layer",
         "",
-        "A decoding head turns a layer's hidden state at the mask into a distribution over the vocabulary. The encoder stays "
-        "unchanged; only the heads were trained, by masked language modelling, as in *BERTnesia* (Wallat, Singh and Anand, 2020).",
+        (
+            "A decoding head turns a layer's hidden state at the mask into a distribution over the vocabulary. The"
+            " encoder stays unchanged; only the heads were trained, by masked language modelling, as in *BERTnesia*"
+            " (Wallat, Singh and Anand, 2020)."
+        ),
         "",
         "| | |",
         "|---|---|",
@@ -114,7 +136,9 @@ def heads_card(
 
 
 def _losses(heads: HeadSet) -> list[str]:
-    """The validation losses of a set of heads by layer; also those of logit lens and map, if a layer was tried with both."""
+    """The validation losses of a set of heads by layer; also those of logit lens and map, if a layer was tried with
+    both.
+    """
     tried = any("map" in row for row in heads.losses)
     random = heads.recipe.get("start") == "random"
     ways = ["by logit lens", "by least-squares map"] if tried else [] if random else ["by logit lens"]
@@ -128,7 +152,13 @@ def _losses(heads: HeadSet) -> list[str]:
         lines.append(f"| {' | '.join([str(row['layer']), *shown, str(row['best_step'])])} |")
     if some := sorted({row["positions"] for row in heads.losses if "positions" in row}):
         first = f"the first {' or '.join(f'{n:,}' for n in some)} validation positions"
-        lines += ["", f"If logit lens and map both have a value, they were compared on {first}; start and final losses are over all."]
+        lines += [
+            "",
+            (
+                f"If logit lens and map both have a value, they were compared on {first}; start and final losses are"
+                " over all."
+            ),
+        ]
     return lines
 
 
@@ -155,7 +185,9 @@ def results_card(
         where: the remote's name for ``pull``.
     """
     usual = next(kind.card for kind in kinds_of(what) if kind.card)
-    described = [(kind.card or usual, of_kind) for kind in kinds_of(what) if (of_kind := list(filter(kind.holds, runs)))]
+    described = [
+        (kind.card or usual, of_kind) for kind in kinds_of(what) if (of_kind := list(filter(kind.holds, runs)))
+    ]
     card = described[0][0]
     lines = _data_of_tasks(licences, card.named) if card.named else []
     lines += [
@@ -170,22 +202,34 @@ def results_card(
             lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     if card.described:
         lines += ["", f"## Columns of `{card.described}`", "", "| column | meaning |", "|---|---|"]
-        lines += [f"| `{column.name}` | {column.says.replace('``', '`')} |" for column in TABLES[card.described].columns]
-    lines += _columns("Other tables" if card.described else "Tables", [table for table in tables if table != card.described])
+        lines += [
+            f"| `{column.name}` | {column.says.replace('``', '`')} |" for column in TABLES[card.described].columns
+        ]
+    lines += _columns(
+        "Other tables" if card.described else "Tables", [table for table in tables if table != card.described]
+    )
     rows = sum(map(card.size, runs)) if card.size else None
     made_by = " and ".join(f"`{kind.command}`" for kind in kinds_of(what)).replace("`", "`python -m probing ", 1)
     return _header(card, made_by, origin, tables, rows, language, licence, where) + "\n".join(lines) + "\n"
 
 
 def _header(
-    card: Card, made_by: str, origin: Origin, tables: Sequence[str], rows: int | None, language: str, licence: str, where: str
+    card: Card,
+    made_by: str,
+    origin: Origin,
+    tables: Sequence[str],
+    rows: int | None,
+    language: str,
+    licence: str,
+    where: str,
 ) -> str:
     """Metadata, title, licence, model and how to download a data set."""
     from huggingface_hub import DatasetCardData
 
     first, title = next((table for table in card.first if table in tables), ""), card.title.format(name=origin.name)
     configs = [
-        {"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == first else {}) for table in tables
+        {"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == first else {})
+        for table in tables
     ]
     of_model: dict[str, Any] = {"base_model": origin.base_model} if origin.base_model else {}
     data = DatasetCardData(
@@ -214,7 +258,14 @@ def _header(
 
 
 def _how_to_take(where: str) -> list[str]:
-    return ["To download it and check every file against `manifest.json`:", "", "```", f"python -m probing pull {where}", "```", ""]
+    return [
+        "To download it and check every file against `manifest.json`:",
+        "",
+        "```",
+        f"python -m probing pull {where}",
+        "```",
+        "",
+    ]
 
 
 def _data_of_tasks(licences: Mapping[str, str], named: str) -> list[str]:
@@ -228,7 +279,13 @@ def _columns(title: str, tables: Sequence[str]) -> list[str]:
 
 
 def _size(rows: int) -> str:
-    for limit, name in ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M")):
+    for limit, name in (
+        (10**3, "n<1K"),
+        (10**4, "1K<n<10K"),
+        (10**5, "10K<n<100K"),
+        (10**6, "100K<n<1M"),
+        (10**7, "1M<n<10M"),
+    ):
         if rows < limit:
             return name
     return "10M<n<100M" if rows < 10**8 else "100M<n<1B"

@@ -79,8 +79,13 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
                 link_or_copy(head_path(folder, layer), head_path(shared, layer))
             recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
-    if missing := [kind for kind in kinds or (TIED,) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
-        command, named = train_command(encoder, missing[0]), f"{missing[0]} heads" if kinds else "trained heads of any kind"
+    if missing := [
+        kind for kind in kinds or (TIED,) if (kinds or not found) and all(heads.kind != kind for heads in found)
+    ]:
+        command, named = (
+            train_command(encoder, missing[0]),
+            f"{missing[0]} heads" if kinds else "trained heads of any kind",
+        )
         raise HeadError(f"no {named} of {encoder.name} exist for every layer; train them with: {command}")
     return found
 
@@ -95,7 +100,9 @@ def known_text(sets: Sequence[HeadSet]) -> list[str]:
 
 
 def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a head's model, layer or kind differs from its path, though its checksum is right, or a set has gaps."""
+    """Raises a ``HubError`` if a head's model, layer or kind differs from its path, though its checksum is right, or a
+    set has gaps.
+    """
     layers, shapes = defaultdict[str, set[int]](set), defaultdict[str, set[str]](set)
     for file in manifest.content:
         _, weights, kind_and_seed, name = file.path.split("/")
@@ -108,27 +115,39 @@ def check_heads(folder: Path, manifest: SharedManifest, title: str) -> None:
             recipe = HeadRecipe(**json.loads(identity.recipe))
         except (TypeError, ValueError) as error:
             got = str(error).partition("\n")[0]
-            raise HubError(f"{file.path} of {title} has no recipe that can be read ({got}); nothing was taken") from error
+            raise HubError(
+                f"{file.path} of {title} has no recipe that can be read ({got}); nothing was taken"
+            ) from error
         layer = int(name.removeprefix("layer-").removesuffix(".safetensors"))
         try:
             validation_losses((folder / file.path).parent, [layer])
         except (TypeError, ValueError, LookupError) as error:
-            raise HubError(f"{file.path} of {title} has no validation losses that can be read ({error!r}); nothing was taken") from error
+            raise HubError(
+                f"{file.path} of {title} has no validation losses that can be read ({error!r}); nothing was taken"
+            ) from error
         said = (identity.weights, identity.kind, identity.layer, recipe.seed)
         expected = (manifest.weights, kind_and_seed.split("-")[0], layer, _seed(Path(kind_and_seed)))
         if said != expected or not manifest.weights.startswith(weights):
             raise HubError(
-                f"{file.path} of {title} is a head of (weights, kind, layer, seed) {said}, expected {expected}; nothing was taken"
+                f"{file.path} of {title} is a head of (weights, kind, layer, seed) {said}, expected {expected}; nothing"
+                " was taken"
             )
         layers[kind_and_seed].add(layer)
-        shapes[kind_and_seed.split("-")[0]].add(str(sorted((name, tuple(tensor.shape)) for name, tensor in tensors.items())))
+        shapes[kind_and_seed.split("-")[0]].add(
+            str(sorted((name, tuple(tensor.shape)) for name, tensor in tensors.items()))
+        )
     for heads, found in layers.items():
         # A replicate exists for the last layer only; the number of layers is not known without the model.
         if _seed(Path(heads)) == 0 and (gaps := sorted(set(range(max(found))) - found)):
-            raise HubError(f"{title} has {heads} of layers up to {max(found)}, but none of layer {gaps[0]}; nothing was taken")
+            raise HubError(
+                f"{title} has {heads} of layers up to {max(found)}, but none of layer {gaps[0]}; nothing was taken"
+            )
     for kind, several in shapes.items():
         if len(several) > 1:
-            raise HubError(f"the {kind} heads of {title} have weights of {len(several)} different shapes, expected one; nothing was taken")
+            raise HubError(
+                f"the {kind} heads of {title} have weights of {len(several)} different shapes, expected one; nothing"
+                " was taken"
+            )
 
 
 def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Path]:
@@ -140,7 +159,10 @@ def place_heads(folder: Path, manifest: SharedManifest, cache: Path) -> list[Pat
     for file in manifest.content:
         path = cache / file.path
         if path.is_file() and file_sha256(path) != file.sha256:
-            raise HubError(f"{path} holds different heads from those pulled; delete its folder to store the pulled ones, or keep yours")
+            raise HubError(
+                f"{path} holds different heads from those pulled; delete its folder to store the pulled ones, or keep"
+                " yours"
+            )
     targets = []
     for source in sorted({(folder / file.path).parent for file in manifest.content}):
         target = cache / source.relative_to(folder)

@@ -20,7 +20,9 @@ def repository_type(what: str) -> str:
 
 
 class LocalFolder:
-    """A plain folder with a single revision: the checksum of its manifest, which has the checksums of all other files."""
+    """A plain folder with a single revision: the checksum of its manifest, which has the checksums of all other
+    files.
+    """
 
     def __init__(self, folder: Path):
         self.folder, self.title = folder, str(folder)
@@ -34,11 +36,15 @@ class LocalFolder:
             there, new = read_manifest(manifest), read_manifest(folder / MANIFEST)
             if (there.what, there.model) != (new.what, new.model):
                 raise HubError(
-                    f"{self.folder} holds {there.what} of {there.model}, which {new.what} of {new.model} would replace; name another folder"
+                    f"{self.folder} holds {there.what} of {there.model}, which {new.what} of {new.model} would replace;"
+                    " name another folder"
                 )
             earlier = {file.path for file in there.files}
         elif self.folder.is_dir() and (found := [path for path in self.folder.iterdir() if not self._ours(path)]):
-            raise HubError(f"{self.folder} holds {found[0].name} and no {MANIFEST}; name an empty folder, or one that was pushed to before")
+            raise HubError(
+                f"{self.folder} holds {found[0].name} and no {MANIFEST}; name an empty folder, or one that was pushed"
+                " to before"
+            )
         names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
         # The manifest last: until then a pull finds wrong checksums, and refuses.
         for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
@@ -89,7 +95,9 @@ class HubRepository:
         # Of a large folder the hub's library makes several commits; in between, checksums are wrong and a pull refuses.
         # Files of earlier pushes that this one lacks are deleted.
         deleted = ["heads/*", "data/*"]
-        done = self._asked("push to", self._api.upload_folder, folder_path=folder, commit_message=message, delete_patterns=deleted)
+        done = self._asked(
+            "push to", self._api.upload_folder, folder_path=folder, commit_message=message, delete_patterns=deleted
+        )
         return str(done.oid)
 
     def resolve(self, revision: str | None) -> str:
@@ -103,7 +111,9 @@ class HubRepository:
         return sorted(self._asked("list", self._api.list_repo_files, revision=commit))
 
     def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
-        self._asked("download from", self._api.snapshot_download, revision=commit, local_dir=target, allow_patterns=list(names))
+        self._asked(
+            "download from", self._api.snapshot_download, revision=commit, local_dir=target, allow_patterns=list(names)
+        )
 
     def _asked(self, doing: str, call: Callable[..., T], **options: Any) -> T:
         """The result of a call of the hub's library for this repository; its errors become one that says what to do."""

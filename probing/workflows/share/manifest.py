@@ -17,14 +17,17 @@ from probing.store.kinds import kinds_of
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-#: Names of shared models, which are put into commands to copy: no path, no step out of a folder, and no sign of a shell.
+#: Names of shared models, which are put into commands to copy: no path, no step out of a folder, and no sign of a
+#: shell.
 MODEL_NAME = re.compile(r"(?!.*\.\.)\w[\w .@/+=,:-]{0,199}")
 #: The folder of the files of runs.
 DATA = "data"
 
 
 def path_of(what: str) -> re.Pattern[str]:
-    """The form of the paths of shared files. A path outside these folders is refused; ``pull_refusals`` refuses unknown tables."""
+    """The form of the paths of shared files. A path outside these folders is refused; ``pull_refusals`` refuses unknown
+    tables.
+    """
     if what == HEADS:
         return re.compile(rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors")
     return re.compile(rf"{DATA}/[a-z_]+({'|'.join(dict.fromkeys(kind.names for kind in kinds_of(what)))})\.parquet")
@@ -92,7 +95,10 @@ class SharedManifest(Frozen):
 def describe(folder: Path, what: str, model: str, weights: str, code_version: str) -> SharedManifest:
     """The manifest of all files below a folder."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
-    files = [SharedFile(path=path.relative_to(folder).as_posix(), sha256=file_sha256(path), size=path.stat().st_size) for path in paths]
+    files = [
+        SharedFile(path=path.relative_to(folder).as_posix(), sha256=file_sha256(path), size=path.stat().st_size)
+        for path in paths
+    ]
     return SharedManifest(what=what, model=model, weights=weights, code_version=code_version, files=tuple(files))
 
 
@@ -130,13 +136,18 @@ def refuse_strangers(names: Iterable[str], manifest: SharedManifest, title: str)
     listed = {file.path for file in manifest.files}
     folders = tuple({path.split("/")[0] + "/" for path in listed if "/" in path})
     if foreign := sorted(name for name in there - listed if folders and name.startswith(folders)):
-        raise HubError(f"{title} holds {foreign[0]}, which its {MANIFEST} does not list: a foreign file; nothing was taken")
+        raise HubError(
+            f"{title} holds {foreign[0]}, which its {MANIFEST} does not list: a foreign file; nothing was taken"
+        )
     if missing := sorted(listed - there):
-        raise HubError(f"{title} lacks {missing[0]}, which its {MANIFEST} lists; nothing was taken, ask its owner to push again")
+        raise HubError(
+            f"{title} lacks {missing[0]}, which its {MANIFEST} lists; nothing was taken, ask its owner to push again"
+        )
 
 
 def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Compares every file with its checksum and size; all damaged ones are deleted, so that the next pull fetches them again.
+    """Compares every file with its checksum and size; all damaged ones are deleted, so that the next pull fetches them
+    again.
 
     Raises:
         HubError: naming the number of damaged files, and of the first one its checksum and the recorded one.
@@ -148,10 +159,12 @@ def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
         if (got, size) != (file.sha256, file.size):
             path.unlink(missing_ok=True)
             damaged.append(
-                f"{file.path} of {title} has sha256 {got} ({size:,} bytes), {MANIFEST} records {file.sha256} ({file.size:,} bytes)"
+                f"{file.path} of {title} has sha256 {got} ({size:,} bytes), {MANIFEST} records {file.sha256}"
+                f" ({file.size:,} bytes)"
             )
     if damaged:
         others = f" ({len(damaged):,} of {len(manifest.files):,} files are damaged)" if len(damaged) > 1 else ""
         raise HubError(
-            f"{damaged[0]}: the copy is damaged or was changed{others}; nothing was taken, pull again or ask its owner to push again"
+            f"{damaged[0]}: the copy is damaged or was changed{others}; nothing was taken, pull again or ask its owner"
+            " to push again"
         )

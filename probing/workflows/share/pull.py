@@ -21,7 +21,14 @@ from probing.store.sources import files_of
 from probing.workflows.output import Say
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.manifest import DATA, MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
+from probing.workflows.share.manifest import (
+    DATA,
+    MANIFEST,
+    SharedManifest,
+    read_manifest,
+    refuse_damage,
+    refuse_strangers,
+)
 from probing.workflows.share.pull_refusals import check_results
 from probing.workflows.share.runs import place_runs
 
@@ -148,6 +155,10 @@ def repository(name: str, what: str | None) -> HubRepository:
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
         *first, last = (f"--what {one}" for one in everything_shared())
-        advice = f"say which with {', '.join(first)} or {last}" if found else "check the name; a private one needs `hf auth login`"
+        advice = (
+            f"say which with {', '.join(first)} or {last}"
+            if found
+            else "check the name; a private one needs `hf auth login`"
+        )
         raise HubError(f"the hub has {got} called {name}; {advice}")
     return found[0]

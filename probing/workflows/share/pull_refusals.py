@@ -1,4 +1,6 @@
-"""Checks of a pull and of a push: other tables than this program's, broken rules and files that are too large are refused."""
+"""Checks of a pull and of a push: other tables than this program's, broken rules and files that are too large are
+refused.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -22,14 +24,17 @@ from probing.store.tables.columns import Table
 from probing.workflows.knowledge.stored_run import run_files
 from probing.workflows.share.manifest import DATA, MODEL_NAME, SharedManifest
 
-#: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far more.
+#: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far
+#: more.
 MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
-#: Tables in which equal names mean equal rows everywhere, next to those of tasks: runs on both would have different data.
+#: Tables in which equal names mean equal rows everywhere, next to those of tasks: runs on both would have different
+#: data.
 _SAME_EVERYWHERE = ("vocabulary", "facts")
 
 
 def check_results(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Raises a ``HubError`` if a file is none of this program's tables, or a rule is broken, though the checksums are right.
+    """Raises a ``HubError`` if a file is none of this program's tables, or a rule is broken, though the checksums are
+    right.
 
     Footers and sizes of texts are read first: what is too large is refused before it takes memory.
     """
@@ -122,7 +127,11 @@ def _other_than_named(name: str, table: Table, rows: pa.Table, model: str) -> st
         return f"has {repeated:,} rows that repeat the key {key}"
     if table.name == "vocabulary":
         tokens = tokens_checksum(rows.column("token").to_pylist())
-        return None if name.endswith(f"-{tokens}.parquet") else f"holds tokens with the checksum {tokens}, its name says another"
+        return (
+            None
+            if name.endswith(f"-{tokens}.parquet")
+            else f"holds tokens with the checksum {tokens}, its name says another"
+        )
     return _other_facts(rows.to_pylist()) if table.name == "facts" else None
 
 
@@ -131,7 +140,12 @@ def _other_facts(rows: list[dict]) -> str | None:
     parts = [field.name for field in fields(Fact) if field.name != "pred"]
     facts = ((row["fact_id"], Fact(**{name: row[name] for name in parts})) for row in rows)
     return next(
-        (f"says that {name} is {in_short(fact.prompt)!r}, which has another id" for name, fact in facts if fact.fact_id != name), None
+        (
+            f"says that {name} is {in_short(fact.prompt)!r}, which has another id"
+            for name, fact in facts
+            if fact.fact_id != name
+        ),
+        None,
     )
 
 
@@ -139,8 +153,8 @@ def refuse_large(paths: Iterable[Path]) -> None:
     """Refuses files by their footers and the size of their texts, before they take memory.
 
     Raises:
-        StoreError: if one is none of this program's tables, has more rows, values or a longer text than any that ``push``
-            writes, or all together have more text.
+        StoreError: if one is none of this program's tables, has more rows, values or a longer text than any that
+            ``push`` writes, or all together have more text.
     """
     size = 0
     for path in paths:
@@ -151,7 +165,11 @@ def refuse_large(paths: Iterable[Path]) -> None:
             raise StoreError(f"{path.name} holds {rows:,} rows, expected at most {table.most_rows:,}")
         most = min(rows * table.longest, MAX_VALUES)
         if values > most:
-            raise StoreError(f"{path.name} holds {values:,} values in a column of {rows:,} rows, expected at most {most:,}")
+            raise StoreError(
+                f"{path.name} holds {values:,} values in a column of {rows:,} rows, expected at most {most:,}"
+            )
         size += text_size(path)
         if size > MAX_TEXT:
-            raise StoreError(f"{path.name} and the files before it hold {size:,} bytes of text, expected at most {MAX_TEXT:,}")
+            raise StoreError(
+                f"{path.name} and the files before it hold {size:,} bytes of text, expected at most {MAX_TEXT:,}"
+            )

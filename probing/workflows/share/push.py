@@ -110,8 +110,12 @@ def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
     sets = gather_heads(request.model, encoder, list(request.heads), outgoing)
     for heads in sets:
         say(f"  {heads.kind}, seed {heads.seed}: {heads.folder}")
-    origin = Origin(encoder.name, encoder.hub_id, (encoder.revision,), (encoder.base_source,) if encoder.base_source else ())
-    card = heads_card(origin, encoder.weights_id, sets, known_text(sets), request.language, request.licence or entry.licence, where)
+    origin = Origin(
+        encoder.name, encoder.hub_id, (encoder.revision,), (encoder.base_source,) if encoder.base_source else ()
+    )
+    card = heads_card(
+        origin, encoder.weights_id, sets, known_text(sets), request.language, request.licence or entry.licence, where
+    )
     return encoder.name, encoder.weights_id, card
 
 
@@ -124,14 +128,18 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
     if request.licence is None and (others := _foreign(what, rows, outgoing)):
         withheld = any(table.withheld for kind in kinds for table in kind.tables)
         hidden = "; the words of the sentences are not shared" if withheld else ""
-        raise HubError(f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}")
+        raise HubError(
+            f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}"
+        )
     for row in rows:
         said = next(kind.said(row) for kind in kinds if kind.holds(row))
         say(f"  {row['run_id']}: {said}")
     if left:
         say(f"  left out, as they have only counts and no predictions: {', '.join(sorted(set(left)))}")
     origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
-    card = results_card(what, origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where)
+    card = results_card(
+        what, origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where
+    )
     return entry.name, "", card
 
 

@@ -1,4 +1,6 @@
-"""Gathering runs of any kind for a push; ``pull_refusals`` has the checks. What differs by kind is in ``store.kinds``."""
+"""Gathering runs of any kind for a push; ``pull_refusals`` has the checks. What differs by kind is in
+``store.kinds``.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -23,11 +25,18 @@ from probing.workflows.share.pull_refusals import first_problem, refuse_large
 
 
 def gather_results(
-    what: str, model: str, sources: Sequence[Path], target: Path, heads: Sequence[str] = (), left_out: Callable[[str], None] = print
+    what: str,
+    model: str,
+    sources: Sequence[Path],
+    target: Path,
+    heads: Sequence[str] = (),
+    left_out: Callable[[str], None] = print,
 ) -> list[dict]:
-    """Copies the files of a model's runs, of their tasks and of the model below ``target``; the first of several sources of a run counts.
+    """Copies the files of a model's runs, of their tasks and of the model below ``target``; the first of several
+    sources of a run counts.
 
-    Sentences that a table withholds are shared only if the licence of a built-in task allows it; those of a user's file never are.
+    Sentences that a table withholds are shared only if the licence of a built-in task allows it; those of a user's file
+    never are.
 
     Args:
         what: the runs are shared as.
@@ -46,7 +55,9 @@ def gather_results(
     rows: dict[str, dict] = {}
     kinds = kinds_of(what)
     for kind in kinds:
-        gather: Callable[[dict, Path, Path, Path], None] = _gather_facts if kind.name == FACTS else partial(_gather_one, kind)
+        gather: Callable[[dict, Path, Path, Path], None] = (
+            _gather_facts if kind.name == FACTS else partial(_gather_one, kind)
+        )
         for source in sources:
             for path in files_of(kind.runs, source):
                 for row in read_table(path, kind.runs).to_pylist():
@@ -63,7 +74,9 @@ def gather_results(
         command = f"python -m probing {kinds[0].command} --model {model}"
         named = " and no ".join(kind.title for kind in kinds)
         of_heads = f" with heads {', '.join(heads)}" if heads else ""
-        raise StoreError(f"no {named} of {model}{of_heads} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
+        raise StoreError(
+            f"no {named} of {model}{of_heads} in {', '.join(map(str, sources)) or 'any folder'}; {command}"
+        )
     for table in (table for kind in kinds for table in kind.tables if table.per == "model"):
         name = table.file_name({"model": model})
         if found := next((path for source in sources for path in sorted(source.rglob(name))), None):
@@ -132,5 +145,10 @@ def own_tasks(what: str, rows: Iterable[dict]) -> list[str]:
 def task_licences(what: str, folder: Path) -> dict[str, str]:
     """Task -> licence of its data, from the shared files."""
     tables = [table.name for kind in kinds_of(what) for table in kind.tables if "licence" in table.schema.names]
-    rows = [row for table in tables for path in files_of(table, folder) for row in read_table(path, table, ["task", "licence"]).to_pylist()]
+    rows = [
+        row
+        for table in tables
+        for path in files_of(table, folder)
+        for row in read_table(path, table, ["task", "licence"]).to_pylist()
+    ]
     return {row["task"]: row["licence"] for row in rows}

@@ -46,7 +46,12 @@ def foreign_ids(rows: Sequence[dict], folder: Path, kinds: Sequence[Kind]) -> li
         folder: with the runs' files below ``data``.
         kinds: of the runs.
     """
-    tables = [(kind, table) for kind in kinds for table in kind.tables if table.per == "run_id" and "fact_id" in table.schema.names]
+    tables = [
+        (kind, table)
+        for kind in kinds
+        for table in kind.tables
+        if table.per == "run_id" and "fact_id" in table.schema.names
+    ]
     others = []
     for kind, table in tables:
         ours = _shipped_facts()
@@ -62,7 +67,12 @@ def _shipped_facts() -> set[str]:
     if not has_data():
         return set()
     relations = shipped_relations()
-    return {fact.fact_id for templates in _OUR_TEMPLATES for one in read_facts("all", relations, templates) for fact in one.facts}
+    return {
+        fact.fact_id
+        for templates in _OUR_TEMPLATES
+        for one in read_facts("all", relations, templates)
+        for fact in one.facts
+    }
 
 
 def place_runs(folder: Path, target: Path) -> list[Path]:
@@ -77,7 +87,8 @@ def place_runs(folder: Path, target: Path) -> list[Path]:
         if path.is_file() and file_sha256(path) != file_sha256(source):
             if not _same_run(path, source):
                 raise HubError(
-                    f"{path} holds different rows from the pulled {path.name}; move yours away, or pull with --out into another folder"
+                    f"{path} holds different rows from the pulled {path.name}; move yours away, or pull with --out into"
+                    " another folder"
                 )
         elif not path.is_file():
             wanted.append((source, path))
@@ -87,7 +98,9 @@ def place_runs(folder: Path, target: Path) -> list[Path]:
 
 
 def _same_run(ours: Path, theirs: Path) -> bool:
-    """Whether two files are of the same run, made twice (only device and time differ), or of the same sentences (only words differ)."""
+    """Whether two files are of the same run, made twice (only device and time differ), or of the same sentences (only
+    words differ).
+    """
     table = table_of(ours)
     may_differ = OF_THE_MAKING if table in RUNS_OF_FILES else TABLES[str(table)].withheld
     if not may_differ:

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from probing.core.changes.attention import TokenKinds, between, entropy, map_cosine, movers_distance, of_model, total_variation
+from probing.core.changes.attention import (
+    TokenKinds,
+    between,
+    entropy,
+    map_cosine,
+    movers_distance,
+    of_model,
+    total_variation,
+)
 from probing.core.changes.numbers import mean_intervals
 from probing.core.changes.similarity import is_constant, jackknife, linear_cka, mean_cosine, rsa, unit_rows
 from tests.reference import changes as slow

@@ -29,7 +29,10 @@ def test_a_text_without_words_or_in_another_encoding_is_named(tmp_path, content)
 
 def test_fewer_sentences_are_the_beginning_of_more_and_repeats_count_once(tmp_path):
     path = tmp_path / "text"
-    path.write_text("".join(f" This is the sentence number {n} .\n" for n in [*range(20), *range(20)]) + " Too short .\n", encoding="utf-8")
+    path.write_text(
+        "".join(f" This is the sentence number {n} .\n" for n in [*range(20), *range(20)]) + " Too short .\n",
+        encoding="utf-8",
+    )
     many = chosen_sentences(path, 50)
     assert len(many) == len(set(many)) == 20
     assert chosen_sentences(path, 7) == many[:7]

@@ -10,7 +10,12 @@ from pathlib import Path
 
 #: Word, tag, head, relation.
 Row = tuple[str, str, int, str]
-SLEEPS: tuple[Row, ...] = (("The", "DT", 2, "det"), ("cat", "NN", 3, "nsubj"), ("sleeps", "VBZ", 0, "root"), (".", ".", 3, "punct"))
+SLEEPS: tuple[Row, ...] = (
+    ("The", "DT", 2, "det"),
+    ("cat", "NN", 3, "nsubj"),
+    ("sleeps", "VBZ", 0, "root"),
+    (".", ".", 3, "punct"),
+)
 SINGS: tuple[Row, ...] = (("Ann", "NNP", 2, "nsubj:outer"), ("sings", "VBZ", 0, "root"))
 
 
@@ -20,7 +25,8 @@ def conllu(sentences: Mapping[str, Sequence[Row]], document: str = "walk") -> st
     for name, rows in sentences.items():
         lines.append(f"# sent_id = {name}")
         lines += [
-            f"{number}\t{word}\t_\tX\t{tag}\t_\t{head}\t{relation}\t_\t_" for number, (word, tag, head, relation) in enumerate(rows, 1)
+            f"{number}\t{word}\t_\tX\t{tag}\t_\t{head}\t{relation}\t_\t_"
+            for number, (word, tag, head, relation) in enumerate(rows, 1)
         ]
         lines.append("")
     return "\n".join(lines) + "\n"
@@ -36,7 +42,12 @@ def write_ewt(folder: Path, **parts: str) -> Path:
 
 
 #: Word, tag, parse bit, then a role for each predicate.
-CAT = (("The", "DT", "(TOP(S(NP*", "(ARG0*"), ("cat", "NN", "*)", "*)"), ("sleeps", "VBZ", "(VP*)", "(V*)"), (".", ".", "*))", "*"))
+CAT = (
+    ("The", "DT", "(TOP(S(NP*", "(ARG0*"),
+    ("cat", "NN", "*)", "*)"),
+    ("sleeps", "VBZ", "(VP*)", "(V*)"),
+    (".", ".", "*))", "*"),
+)
 
 
 def propbank(*sentences: Sequence[Sequence[str]]) -> str:
@@ -44,7 +55,10 @@ def propbank(*sentences: Sequence[Sequence[str]]) -> str:
     lines = []
     for number, rows in enumerate(sentences, 1):
         lines.append(f"# sent_id = walk-{number:04}")
-        lines += ["\t".join([str(place), word, tag, bit, "-", "-", *roles]) for place, (word, tag, bit, *roles) in enumerate(rows)]
+        lines += [
+            "\t".join([str(place), word, tag, bit, "-", "-", *roles])
+            for place, (word, tag, bit, *roles) in enumerate(rows)
+        ]
         lines.append("")
     return "\n".join(lines) + "\n"
 
@@ -71,7 +85,9 @@ PLAIN = (conllu({"s": SLEEPS}), mentions(("The", "(1"), ("cat", "1)"), ("sleeps"
 
 
 def write_gum(folder: Path, documents: Documents, splits: Mapping[str, Sequence[str]] | None = None) -> Path:
-    """GUM's archives and ``splits.md``; development and test data are one plain document each unless ``splits`` says otherwise."""
+    """GUM's archives and ``splits.md``; development and test data are one plain document each unless ``splits`` says
+    otherwise.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     splits = splits or {"train": list(documents), "dev": ["GUM_bio_dev"], "test": ["GUM_bio_test"]}
     everything = {"GUM_bio_dev": PLAIN, "GUM_bio_test": PLAIN, **documents}
@@ -94,15 +110,23 @@ def write_gum(folder: Path, documents: Documents, splits: Mapping[str, Sequence[
 
 def answers(*given: tuple[int, int]) -> dict:
     """Answers about one property: value and confidence by annotator."""
-    return {what: {f"a{who}": pair[place] for who, pair in enumerate(given)} for place, what in enumerate(("value", "confidence"))}
+    return {
+        what: {f"a{who}": pair[place] for who, pair in enumerate(given)}
+        for place, what in enumerate(("value", "confidence"))
+    }
 
 
-def write_proto_roles(folder: Path, pairs: Mapping[str, Mapping[tuple[int, int], Mapping[str, dict]]], names: Mapping[str, str]) -> Path:
-    """SPR2's raw answers (sentence -> words of predicate and argument -> property -> answers) and the ids of its sentences."""
+def write_proto_roles(
+    folder: Path, pairs: Mapping[str, Mapping[tuple[int, int], Mapping[str, dict]]], names: Mapping[str, str]
+) -> Path:
+    """SPR2's raw answers (sentence -> words of predicate and argument -> property -> answers) and the ids of its
+    sentences.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data = {
         sentence: {
-            f"{sentence}-semantics-pred-{p}%%{sentence}-semantics-arg-{a}": {"protoroles": dict(found)} for (p, a), found in them.items()
+            f"{sentence}-semantics-pred-{p}%%{sentence}-semantics-arg-{a}": {"protoroles": dict(found)}
+            for (p, a), found in them.items()
         }
         for sentence, them in pairs.items()
     }
@@ -115,7 +139,10 @@ def write_proto_roles(folder: Path, pairs: Mapping[str, Mapping[tuple[int, int],
 
 def semeval(*rows: tuple[str, str]) -> bytes:
     """SemEval's file: byte order mark, CRLF, a sentence, its relation, a comment."""
-    lines = [f'{number}\t"{text}"\r\n{label}\r\nComment: <e1>not read\r\n\r\n' for number, (text, label) in enumerate(rows, 1)]
+    lines = [
+        f'{number}\t"{text}"\r\n{label}\r\nComment: <e1>not read\r\n\r\n'
+        for number, (text, label) in enumerate(rows, 1)
+    ]
     return b"\xef\xbb\xbf" + "".join(lines).encode()
 
 

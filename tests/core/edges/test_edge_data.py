@@ -81,7 +81,9 @@ def test_a_task_has_as_many_sentences_records_targets_and_labels_as_its_files(na
 def test_memory_and_seen_texts_of_a_task(name, read):
     task, data = read(name)
     expected, seen = FLOORS[name]
-    assert f1(labels_of(data.dev), memory_answers(data.train, data.dev), task.counts) == pytest.approx(expected, abs=0.06)
+    assert f1(labels_of(data.dev), memory_answers(data.train, data.dev), task.counts) == pytest.approx(
+        expected, abs=0.06
+    )
     known = seen_in_training(data.train, data.dev)
     assert 100 * sum(known) / len(known) == pytest.approx(seen, abs=0.6)
 
@@ -89,7 +91,9 @@ def test_memory_and_seen_texts_of_a_task(name, read):
 def test_the_ceiling_of_constituents_is_below_89_per_cent_and_nearly_96_without_the_top_node(read):
     dev = read("constituents")[1].dev
     assert 100 * ceiling(dev, every_label) == pytest.approx(88.9, abs=0.05)
-    lower = [Record(record.words, tuple(one for one in record.targets if one.labels != ("TOP",))) for record in dev.records]
+    lower = [
+        Record(record.words, tuple(one for one in record.targets if one.labels != ("TOP",))) for record in dev.records
+    ]
     assert 100 * ceiling(Part(tuple(lower)), every_label) == pytest.approx(95.7, abs=0.05)
     assert ceiling(read("constituents-merged")[1].dev, every_label) == 1.0
     spans = [(number, target.span1) for number, record in enumerate(dev.records) for target in record.targets]
@@ -122,7 +126,10 @@ def test_proto_roles_have_6_labels_a_target_some_have_none_and_their_parts_are_t
     names = _names(shared_data / "spr2-uds" / "ud_ids.json")
     annotated = _annotations(shared_data / "spr2-uds" / "protoroles_raw.zip")
     for part in data.parts():
-        there = {sentence.name for sentence in treebank.read_sentences(treebank.ewt_file(shared_data / "ud-english-ewt", part))}
+        there = {
+            sentence.name
+            for sentence in treebank.read_sentences(treebank.ewt_file(shared_data / "ud-english-ewt", part))
+        }
         assert {names[key] for key in annotated if key.startswith(f"ewt-{part}-")} <= there
 
 
@@ -135,7 +142,13 @@ def test_the_commonest_properties_reach_more_than_memory_which_gives_one_label(r
 
 
 def test_words_are_open_where_their_licence_lets_them(read):
-    for name, is_open in {"pos": True, "dependencies": True, "srl": True, "proto-roles": True, "relations": True}.items():
+    for name, is_open in {
+        "pos": True,
+        "dependencies": True,
+        "srl": True,
+        "proto-roles": True,
+        "relations": True,
+    }.items():
         assert all(record.open is is_open for part in read(name)[1].parts().values() for record in part.records)
     for name in ("constituents", "constituents-merged", "entities"):
         assert not any(record.open for part in read(name)[1].parts().values() for record in part.records)
@@ -143,4 +156,14 @@ def test_words_are_open_where_their_licence_lets_them(read):
     for record in read("coreference")[1].train.records:
         genres.setdefault(record.open, set()).add(record.document.split("_")[1])
     assert genres[True] == {"academic", "bio", "court", "interview", "news", "voyage"}
-    assert genres[False] == {"conversation", "essay", "fiction", "letter", "podcast", "speech", "textbook", "vlog", "whow"}
+    assert genres[False] == {
+        "conversation",
+        "essay",
+        "fiction",
+        "letter",
+        "podcast",
+        "speech",
+        "textbook",
+        "vlog",
+        "whow",
+    }

@@ -17,7 +17,10 @@ from probing.core.edges.tasks import every_label, same_entity
 def part(*rows: tuple[str, tuple[tuple, ...]]) -> Part:
     """Sentences, each with targets as (span1, span2 or None, labels...)."""
     return Part(
-        tuple(Record(tuple(text.split()), tuple(Target(a, b, tuple(labels)) for a, b, *labels in targets)) for text, targets in rows)
+        tuple(
+            Record(tuple(text.split()), tuple(Target(a, b, tuple(labels)) for a, b, *labels in targets))
+            for text, targets in rows
+        )
     )
 
 
@@ -55,7 +58,15 @@ def test_the_ceiling_is_that_of_the_best_answers_of_all():
         rows = []
         for _ in range(random.integers(1, 3)):
             chosen = [spans[random.integers(3)] for _ in range(random.integers(1, 6))]
-            rows.append(("a b", tuple((span, None, *random.choice(list("xyz"), random.integers(0, 3), replace=False)) for span in chosen)))
+            rows.append(
+                (
+                    "a b",
+                    tuple(
+                        (span, None, *random.choice(list("xyz"), random.integers(0, 3), replace=False))
+                        for span in chosen
+                    ),
+                )
+            )
         data = part(*rows)
         inputs = sorted({target.span1 for _, target in targets_of(data)})
         sets = [set(some) for size in range(3) for some in itertools.combinations("xy", size)]
@@ -116,7 +127,13 @@ def test_equal_texts_have_equal_control_labels_in_every_part_and_other_seeds_and
 
 
 def test_both_spans_draw_the_control_labels_and_their_order_matters():
-    rows = ("a b", tuple((first, second, f"l{number}") for number, (first, second) in enumerate([((0, 1), (1, 2)), ((1, 2), (0, 1))] * 30)))
+    rows = (
+        "a b",
+        tuple(
+            (first, second, f"l{number}")
+            for number, (first, second) in enumerate([((0, 1), (1, 2)), ((1, 2), (0, 1))] * 30)
+        ),
+    )
     control = with_control_labels(TaskData("pairs", part(rows), part(rows)), 0)
     assert len({target.labels for _, target in targets_of(control.train)}) == 2
 

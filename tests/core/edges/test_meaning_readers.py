@@ -52,7 +52,12 @@ def test_a_line_without_a_tag_is_an_error_with_file_and_line(tmp_path):
 def test_mentions_close_by_name_in_any_order(tmp_path):
     text = mentions(("a", "(event-2(event-3"), ("b", "(event-2)"), ("c", "event-2)event-3)"), ("d", "(4-x-y)"))
     found, unclosed = read_mentions((tmp_path, text.encode()), 4)
-    assert [(one.span, one.name) for one in found] == [((0, 3), "event-2"), ((0, 3), "event-3"), ((1, 2), "event-2"), ((3, 4), "4-x-y")]
+    assert [(one.span, one.name) for one in found] == [
+        ((0, 3), "event-2"),
+        ((0, 3), "event-3"),
+        ((1, 2), "event-2"),
+        ((3, 4), "4-x-y"),
+    ]
     assert unclosed == 0
 
 
@@ -96,7 +101,9 @@ def test_words_are_those_of_the_parse_and_mentions_across_sentences_are_counted(
 
 
 def test_gums_own_names_hold_type_chain_and_perhaps_an_article(tmp_path):
-    own = mentions(("The", "(person-1-Jean-Luc"), ("cat", "(place-12-A-B)person-1-Jean-Luc)"), ("sleeps", "(person-1)"), (".", "_"))
+    own = mentions(
+        ("The", "(person-1-Jean-Luc"), ("cat", "(place-12-A-B)person-1-Jean-Luc)"), ("sleeps", "(person-1)"), (".", "_")
+    )
     write_gum(tmp_path / "gum", {"GUM_voyage_a": (PLAIN[0], PLAIN[1], own)})
     _, entities = read_task("entities-gum", tmp_path)
     assert [(t.span1, t.labels) for t in entities.train.records[0].targets] == [
@@ -110,7 +117,9 @@ def test_gums_own_names_hold_type_chain_and_perhaps_an_article(tmp_path):
 
 def test_only_free_genres_of_gum_are_open_and_documents_without_words_are_left_out(tmp_path):
     bare = (conllu({"s": [("_", tag, head, name) for _, tag, head, name in SLEEPS]}), PLAIN[1], CAT_MENTIONS)
-    write_gum(tmp_path / "gum", {"GUM_court_a": PLAIN, "GUM_fiction_b": PLAIN, "GUM_reddit_c": bare, "GENTLE_legal_d": PLAIN})
+    write_gum(
+        tmp_path / "gum", {"GUM_court_a": PLAIN, "GUM_fiction_b": PLAIN, "GUM_reddit_c": bare, "GENTLE_legal_d": PLAIN}
+    )
     train = read_task("entities-gum", tmp_path)[1].train
     assert [(record.document, record.open) for record in train.records] == [
         ("GUM_court_a", True),
@@ -125,7 +134,10 @@ def test_documents_that_the_archives_lack_are_counted_and_a_clone_of_gum_serves_
     folder = write_gum(tmp_path / "gum", {}, splits)
     _, packed = read_task("coreference", tmp_path)
     assert packed.train.dropped == {"documents that the archives lack": 1}
-    for name, inside, text in (("gum_dep", "dep", PLAIN[0]), ("gum_coref_ontogum_conll", "coref/ontogum/conll", PLAIN[1])):
+    for name, inside, text in (
+        ("gum_dep", "dep", PLAIN[0]),
+        ("gum_coref_ontogum_conll", "coref/ontogum/conll", PLAIN[1]),
+    ):
         (folder / f"{name}.tar.gz").unlink()
         (folder / inside).mkdir(parents=True)
         for document in ("GUM_bio_dev", "GUM_bio_test"):
@@ -164,7 +176,11 @@ def test_proto_roles_are_pairs_of_single_words_and_pairs_without_a_label_stay(tm
     folder = tmp_path / "ud-english-ewt"
     write_ewt(folder, train=conllu({"t1": SLEEPS}), dev=conllu({"d1": SINGS}), test=conllu({"e1": SINGS}))
     pair = {(2, 1): {"volition": answers((4, 1))}}
-    train = {(3, 2): {"volition": answers((0, 1))}, (3, 1): {"volition": answers((0, 0))}, (3, 9): {"volition": answers((4, 1))}}
+    train = {
+        (3, 2): {"volition": answers((0, 1))},
+        (3, 1): {"volition": answers((0, 0))},
+        (3, 9): {"volition": answers((4, 1))},
+    }
     pairs = {"ewt-train-1": train, "ewt-dev-1": pair, "ewt-test-1": pair}
     write_proto_roles(tmp_path / "spr2-uds", pairs, {"ewt-train-1": "t1", "ewt-dev-1": "d1", "ewt-test-1": "e1"})
     _, data = read_task("proto-roles", tmp_path)
@@ -188,7 +204,8 @@ def write_semeval(folder, train: bytes, test: bytes | None = None):
 
 def test_relations_lose_their_markers_everywhere_and_comments_are_ignored(tmp_path):
     test = semeval(
-        ("The <e1>lid</e1>, a pot's <e2>knob</e2>.", "Component-Whole(e1,e2)"), ('out<e1>come</e1> of "<e2>war</e2>ring"', "Other")
+        ("The <e1>lid</e1>, a pot's <e2>knob</e2>.", "Component-Whole(e1,e2)"),
+        ('out<e1>come</e1> of "<e2>war</e2>ring"', "Other"),
     )
     write_semeval(tmp_path / "semeval2010-task8", semeval(*[("<e1>a</e1> <e2>b c</e2>", "Other")] * 40), test)
     task, data = read_task("relations", tmp_path)

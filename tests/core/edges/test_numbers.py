@@ -44,7 +44,9 @@ def test_numbers_of_curves_are_those_of_plain_sums():
         centre = sum(layer * weight for layer, weight in enumerate(weights)) / sum(weights)
         assert float(numbers.centre_of_gravity(weights)) == pytest.approx(centre)
         whole = sum(weight * norm for weight, norm in zip(weights, norms, strict=True))
-        assert numbers.times_norm(weights, norms) == pytest.approx([w * n / whole for w, n in zip(weights, norms, strict=True)])
+        assert numbers.times_norm(weights, norms) == pytest.approx(
+            [w * n / whole for w, n in zip(weights, norms, strict=True)]
+        )
 
 
 def test_many_curves_at_once_are_each_on_its_own():
@@ -61,7 +63,9 @@ def test_a_task_that_one_layer_solves_lies_there_and_has_the_greatest_k():
         weights = np.eye(9)[layer]
         assert float(numbers.centre_of_gravity(weights)) == layer
         assert float(numbers.k_weights(weights)) == pytest.approx(math.log2(9))
-    assert [float(numbers.k_weights(np.full(9, 0.2))), float(numbers.k_gains(np.arange(9)))] == pytest.approx([0, 0], abs=1e-12)
+    assert [float(numbers.k_weights(np.full(9, 0.2))), float(numbers.k_gains(np.arange(9)))] == pytest.approx(
+        [0, 0], abs=1e-12
+    )
 
 
 def test_what_is_not_defined_is_no_number():
@@ -134,7 +138,11 @@ def test_holm_rejects_what_the_step_down_procedure_rejects():
         p_values = random.random(random.integers(1, 12)) ** 4
         adjusted, levels = holm(p_values)
         expected = slow_holm(list(p_values))
-        assert set(np.flatnonzero(adjusted <= 0.05).tolist()) == expected == set(np.flatnonzero(p_values <= levels).tolist())
+        assert (
+            set(np.flatnonzero(adjusted <= 0.05).tolist())
+            == expected
+            == set(np.flatnonzero(p_values <= levels).tolist())
+        )
         assert (adjusted >= p_values).all() and (adjusted <= 1).all()
     assert holm([0.01, 0.02, 0.03])[0].tolist() == pytest.approx([0.03, 0.04, 0.04])
 
@@ -161,7 +169,11 @@ def test_a_place_that_is_not_resolved_has_no_order_and_is_not_counted_among_the_
         ("1", "3", EARLIER, 1),
         ("2", "3", UNRESOLVED, 1),
     ]
-    assert np.isnan([found[0].difference, found[0].low, found[0].p]).all() and found[0].reason == NO_PLACE and found[1].reason == ""
+    assert (
+        np.isnan([found[0].difference, found[0].low, found[0].p]).all()
+        and found[0].reason == NO_PLACE
+        and found[1].reason == ""
+    )
     assert compare([]) == [] == compare([drawn(1.0, 0.1, 1)])
 
 
@@ -207,9 +219,9 @@ def test_one_seed_resolves_an_order_only_if_the_seeds_of_other_tasks_hardly_vary
     for name, deviation in (("much", 0.6), ("hardly", 0.02)):
         spread = seed_spread([2 + deviation * random.normal(size=3) for _ in range(3)])
         (verdicts[name],) = compare([one_seed(1.0, spread, 1), one_seed(2.0, spread, 2)])
-    assert (verdicts["much"].verdict, verdicts["much"].reason) == (UNRESOLVED, CONTAINS_0) and verdicts["much"].low < 0 < verdicts[
+    assert (verdicts["much"].verdict, verdicts["much"].reason) == (UNRESOLVED, CONTAINS_0) and verdicts[
         "much"
-    ].high
+    ].low < 0 < verdicts["much"].high
     assert (verdicts["hardly"].verdict, verdicts["hardly"].reason) == (EARLIER, "") and verdicts["hardly"].high < 0
     assert verdicts["much"].pooled and verdicts["hardly"].pooled
     # With sentences alone, as for tasks with one seed before, the difference would be ten standard errors.
@@ -244,7 +256,9 @@ def test_equal_places_are_rarely_put_in_order_however_much_seeds_vary():
             places = []
             for own in seeds:
                 chosen = random.multinomial(len(own), np.full(len(own), 1 / len(own)), size=400) / len(own)
-                places.append(Place(str(len(places)), own.mean(), chosen @ own + 0.1 * random.normal(size=400), len(own), spread))
+                places.append(
+                    Place(str(len(places)), own.mean(), chosen @ own + 0.1 * random.normal(size=400), len(own), spread)
+                )
             wrong[name] += any(one.verdict != UNRESOLVED for one in compare(places))
     # 5 % for the family; three standard errors of 150 trials are 5 % more.
     assert wrong["pooled"] / trials <= 0.1 < 0.5 < wrong["sentences alone"] / trials

@@ -11,7 +11,10 @@ from tests.core.edges.edge_files import write_own
 
 ONE = {"text": "The cat  sleeps", "targets": [{"span1": [0, 2], "label": "NP"}], "info": {"document_id": "walk"}}
 NONE = {"text": "So .", "targets": []}
-PAIR = {"text": "Ann sings", "targets": [{"span1": [1, 2], "span2": [0, 1], "label": ["volition", "sentient"], "info": {"height": 1}}]}
+PAIR = {
+    "text": "Ann sings",
+    "targets": [{"span1": [1, 2], "span2": [0, 1], "label": ["volition", "sentient"], "info": {"height": 1}}],
+}
 
 
 def one(**changed) -> dict:
@@ -41,7 +44,13 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
     task, data = read_task(str(folder), tmp_path)
     assert task.licence == "not stated" and not data.train.records[0].open
     cases = {"CC BY-SA 4.0": True, "MIT License": True, "CC0 1.0": True, "public domain": True, "CC BY 4.0": True}
-    cases |= {"CC BY-NC 4.0": False, "CC BY-NC-SA 4.0": False, "CC BY-ND 4.0": False, "LDC User Agreement": False, "MITRE": False}
+    cases |= {
+        "CC BY-NC 4.0": False,
+        "CC BY-NC-SA 4.0": False,
+        "CC BY-ND 4.0": False,
+        "LDC User Agreement": False,
+        "MITRE": False,
+    }
     for licence, is_open in cases.items():
         (folder / "LICENCE").write_text(f"\n{licence}\nmore\n")
         task, data = read_task(str(folder), tmp_path)
@@ -67,7 +76,10 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
         (one(span1=[True, 2]), "expected two whole numbers"),
         (one(span1="0:2"), 'got "0:2", expected two whole numbers'),
         (one(span1=[0, 1, 2]), "expected two whole numbers"),
-        (one(span2=[0, 1]), "line 2: target 1 has 2 spans, targets before it have 1; expected 'span2' in all or in none"),
+        (
+            one(span2=[0, 1]),
+            "line 2: target 1 has 2 spans, targets before it have 1; expected 'span2' in all or in none",
+        ),
         (one(label=3), "line 2: target 1: got the label 3, expected text"),
         (one(label=None), "got the label null, expected text"),
         (one(label=["a", 1]), "expected text or a list of texts"),
@@ -131,7 +143,9 @@ def test_a_name_that_is_no_name_of_results_is_refused(tmp_path):
 
 
 def test_an_unknown_task_and_data_that_were_not_fetched_say_what_there_is(tmp_path):
-    with pytest.raises(OptionError, match=r"got the task 'nouns'; expected one of pos, constituents, .* or the path of a folder"):
+    with pytest.raises(
+        OptionError, match=r"got the task 'nouns'; expected one of pos, constituents, .* or the path of a folder"
+    ):
         read_task("nouns", tmp_path)
     with pytest.raises(EdgeDataError, match="proto-roles needs it: python -m probing fetch spr2-uds ud-english-ewt"):
         read_task("proto-roles", tmp_path)

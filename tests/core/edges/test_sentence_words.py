@@ -11,7 +11,10 @@ from probing.core.errors import EdgeDataError
     [
         ("he smoked toronto, with six hits ...", "he smoked toronto , with six hits ..."),
         ("Don't you think it's the dogs' bone?!", "Do n't you think it 's the dogs ' bone ? !"),
-        ("She can’t “see” 1,000.5 well-known U.S. sites at a@b.org.", "She ca n’t “ see ” 1,000.5 well-known U.S. sites at a@b.org ."),
+        (
+            "She can’t “see” 1,000.5 well-known U.S. sites at a@b.org.",
+            "She ca n’t “ see ” 1,000.5 well-known U.S. sites at a@b.org .",
+        ),
         ("<b>Zoë’s</b> 🙂 (o'clock)", "< b > Zoë ’s < / b > 🙂 ( o'clock )"),
         ("हिन्दी भाषा e\u0301te\u0301", "हिन्दी भाषा e\u0301te\u0301"),
         ("  \n ", ""),
@@ -27,7 +30,10 @@ def test_words_that_are_apart_already_stay_as_they_are(text):
 
 
 def test_every_character_but_blanks_is_in_a_word_and_cutting_again_changes_nothing():
-    text = "".join(chr(number) for number in range(33, 0x2600) if chr(number).isprintable()) + " ''s n't's -- a--b x'-y ..!! 𝔘."
+    text = (
+        "".join(chr(number) for number in range(33, 0x2600) if chr(number).isprintable())
+        + " ''s n't's -- a--b x'-y ..!! 𝔘."
+    )
     words = split_words(text)
     assert "".join(words) == "".join(text.split())
     assert split_words(" ".join(words)) == words

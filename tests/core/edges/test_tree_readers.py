@@ -32,7 +32,12 @@ def test_the_second_span_of_a_root_is_the_word_itself_and_a_relation_keeps_its_s
 
 def test_lines_of_multiword_tokens_and_empty_nodes_are_no_words_and_the_sentence_stays(tmp_path):
     rest = "\t_" * 8
-    rows = "1-2\tdon't" + rest, "1\tdo\t_\tX\tVBP\t_\t0\troot\t_\t_", "2\tn't\t_\tX\tRB\t_\t1\tadvmod\t_\t_", "2.1\tgone" + rest
+    rows = (
+        "1-2\tdon't" + rest,
+        "1\tdo\t_\tX\tVBP\t_\t0\troot\t_\t_",
+        "2\tn't\t_\tX\tRB\t_\t1\tadvmod\t_\t_",
+        "2.1\tgone" + rest,
+    )
     (tmp_path / "a.conllu").write_text("\n".join(rows))
     (sentence,) = read_sentences(tmp_path / "a.conllu")
     assert sentence.words == ("do", "n't") and sentence.relations == ("root", "advmod") and sentence.heads == (0, 1)
@@ -42,7 +47,10 @@ def test_lines_of_multiword_tokens_and_empty_nodes_are_no_words_and_the_sentence
     ("text", "said"),
     [
         ("1\tone\tword\n", r"a\.conllu, line 1: got 3 columns, expected CoNLL-U's 10"),
-        (conllu({"a": [("Ann", "NNP", 5, "nsubj")]}), r"line 4: a head is word 5, but the sentence that ends here has 1 words"),
+        (
+            conllu({"a": [("Ann", "NNP", 5, "nsubj")]}),
+            r"line 4: a head is word 5, but the sentence that ends here has 1 words",
+        ),
         (conllu({"a": SINGS}).replace("2\tsings", "3\tsings"), r"line 4: got word number '3', expected word 2"),
         (conllu({"a": SINGS}).replace("\t2\t", "\t_\t"), r"line 3: got the head '_', expected the number of a word"),
     ],
@@ -62,7 +70,13 @@ def test_constituents_are_all_nonterminals_with_the_top_node_and_without_tags_of
 
 
 def test_function_tags_and_indices_are_cut_off_and_brackets_as_words_are_not():
-    assert [bare_label(label) for label in ("NP-SBJ-1", "NP=2", "PP-LOC", "-LRB-", "S")] == ["NP", "NP", "PP", "-LRB-", "S"]
+    assert [bare_label(label) for label in ("NP-SBJ-1", "NP=2", "PP-LOC", "-LRB-", "S")] == [
+        "NP",
+        "NP",
+        "PP",
+        "-LRB-",
+        "S",
+    ]
 
 
 def test_spans_with_two_labels_bound_f1_and_merged_targets_do_not(tmp_path):

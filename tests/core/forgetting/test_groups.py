@@ -35,7 +35,9 @@ def answered(**changed):
         "rank_of_said": np.array([1, 40, 2, 1, 11, 60]),
     }
     columns |= changed
-    logp = dict.fromkeys(("base_logp", "logp", "base_logp_of_said", "logp_of_said", "first_logp"), np.full(len(columns["answers"]), -1.0))
+    logp = dict.fromkeys(
+        ("base_logp", "logp", "base_logp_of_said", "logp_of_said", "first_logp"), np.full(len(columns["answers"]), -1.0)
+    )
     return Answered(**columns, **logp)
 
 
@@ -43,7 +45,9 @@ def test_the_groups_of_a_table_that_is_worked_out_by_hand():
     facts = answered()
     assert facts.lost().tolist() == [1, 2] and facts.lost(10).tolist() == [1, 3]
     assert facts.never_known().tolist() == [3, 4, 5] and facts.never_known(10).tolist() == [4]
-    assert facts.wrong_answers().tolist() == [4], "7 is no answer of 'works', and the fourth fact's first answer is still given"
+    assert facts.wrong_answers().tolist() == [4], (
+        "7 is no answer of 'works', and the fourth fact's first answer is still given"
+    )
     assert facts.wrong_answers(10).tolist() == [4]
     assert answered(rank_of_said=np.array([1, 40, 2, 1, 9, 60])).wrong_answers(10).tolist() == []
 
@@ -57,7 +61,9 @@ def test_a_lost_fact_is_matched_once_to_a_fact_of_its_relation_and_answer():
         rank_of_said=np.array([9] * 6),
     )
     pairs = matched(facts, facts.lost(), facts.never_known(), seed=1, most=10)
-    assert len(pairs) == 2 and len(set(pairs[:, 0])) == 2 and set(pairs[:, 1]) == {3, 5}, "the fifth fact has another answer"
+    assert len(pairs) == 2 and len(set(pairs[:, 0])) == 2 and set(pairs[:, 1]) == {3, 5}, (
+        "the fifth fact has another answer"
+    )
     assert len(matched(facts, facts.lost(), facts.never_known(), seed=1, most=1)) == 1
     assert matched(facts, facts.lost(), [], seed=1, most=9).shape == (0, 2)
 
@@ -122,15 +128,21 @@ def test_a_fact_comes_back_by_the_first_way_that_brings_it_and_by_relearning_in_
         tried(LAYERS_BACK, [0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0, 0], levels=(1, 2)),
         # After 5, 15 and 45 steps with each of three seeds, of which the last brings nothing after 15.
         tried(
-            RELEARNED, *[[1] * 7, [1, 1, 1, 1, 1, 1, 0], [1] * 7] * 2, *[[1] * 7, [0] * 7, [1] * 7],
-            seeds=3, levels=(5, 15, 45), protocol=BY_ANSWER,
+            RELEARNED,
+            *[[1] * 7, [1, 1, 1, 1, 1, 1, 0], [1] * 7] * 2,
+            *[[1] * 7, [0] * 7, [1] * 7],
+            seeds=3,
+            levels=(5, 15, 45),
+            protocol=BY_ANSWER,
         ),
-    ]  # fmt: skip
+    ]
     in_base = np.array([[0, 1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0]], bool)
     by = {(one.way, one.protocol): one for one in ways}
     assert outcomes_of(by, in_base) == [MOVED, MOVED, AS_IN_BASE, FITTED_HEAD, LAYERS_BACK, RELEARNED, NOT_RECOVERED]
     by.pop((LAYERS_BACK, AS_IT_IS))
-    assert outcomes_of(by, in_base)[3:] == [FITTED_HEAD, RELEARNED, RELEARNED, NOT_RECOVERED], "they go on to the next way"
+    assert outcomes_of(by, in_base)[3:] == [FITTED_HEAD, RELEARNED, RELEARNED, NOT_RECOVERED], (
+        "they go on to the next way"
+    )
 
 
 def test_another_wording_shows_whether_a_fact_is_lost_in_general():

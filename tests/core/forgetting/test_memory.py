@@ -32,9 +32,13 @@ def test_memory_must_hold_without_the_largest_cluster(whole, without, expected):
 
 
 def planted(above, size=3000):
-    """Facts of six relations, one in five of which the text never had; a third of these have one answer of one relation."""
+    """Facts of six relations, one in five of which the text never had; a third of these have one answer of one
+    relation.
+    """
     random = np.random.default_rng(6)
-    exposure = random.choice(["stated", "planted", "evidence", "unseen", "held out", "guessed"], size, p=[0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
+    exposure = random.choice(
+        ["stated", "planted", "evidence", "unseen", "held out", "guessed"], size, p=[0.5, 0.2, 0.1, 0.1, 0.05, 0.05]
+    )
     never = np.isin(exposure, NEVER)
     relations, answers = random.integers(0, 6, size), random.integers(0, 40, size)
     common = never & (random.random(size) < 1 / 3)
@@ -50,7 +54,11 @@ def test_stated_facts_are_compared_with_those_that_the_text_never_had():
     stated, never = (lost.of(np.isin(exposure, kinds)) for kinds in (["stated", "planted"], NEVER))
     assert found.difference == at_equal_confidence(stated, never, both=True), "facts with evidence are in neither group"
     without = at_equal_confidence(stated, never.of(never.answers != 99), both=True)
-    assert (found.low_without, found.high_without) == (without.low, without.high) != (found.difference.low, found.difference.high)
+    assert (
+        (found.low_without, found.high_without)
+        == (without.low, without.high)
+        != (found.difference.low, found.difference.high)
+    )
     assert memory(lost, np.where(np.isin(exposure, NEVER), "evidence", exposure)) is None
     assert memory(lost, [""] * lost.n) is None
 
@@ -70,6 +78,10 @@ def test_what_would_be_seen_is_seen_in_four_of_five_cases():
 
 
 def test_points_are_said_with_their_interval_and_where_it_cannot_tell_with_what_it_would_see():
-    assert "+3.1" in (words := said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.08), 0.06)) and "-1.1 to 7.4" in words and "about 6.0" in words
+    assert (
+        "+3.1" in (words := said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.08), 0.06))
+        and "-1.1 to 7.4" in words
+        and "about 6.0" in words
+    )
     assert "-2.0 to 8.0 without" in said(UNKNOWN, 0.04, (0.01, 0.07, -0.02, 0.08), 0.02), "why it cannot tell"
     assert "6.0" not in said(MEMORY, 0.031, (0.011, 0.074, 0.01, 0.08), 0.06)

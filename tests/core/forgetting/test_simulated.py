@@ -1,4 +1,6 @@
-"""The test of memory on known truths: simulated with the relations, answers, exposures and confidences of the facts that NER lost."""
+"""The test of memory on known truths: simulated with the relations, answers, exposures and confidences of the facts
+that NER lost.
+"""
 
 from functools import cache
 
@@ -23,11 +25,13 @@ def lost_facts() -> tuple[Answers, np.ndarray]:
     return Answers(np.zeros((1, len(lost)), bool), confidence, relations, answers), lost["exposure"].to_numpy()
 
 
-def verdicts(size: int, draws: int, above: float = 0, of_answers: float = 0, of_trainings: float = 0, seeds: int = 1) -> dict[str, float]:
+def verdicts(
+    size: int, draws: int, above: float = 0, of_answers: float = 0, of_trainings: float = 0, seeds: int = 1
+) -> dict[str, float]:
     """Verdict -> its share of draws.
 
-    An answer comes back by a smooth function of its confidence that is no spline, about as in NER: 71 % of those of probability 0.5, 90 %
-    of 0.97.
+    An answer comes back by a smooth function of its confidence that is no spline, about as in NER: 71 % of those of
+    probability 0.5, 90 % of 0.97.
 
     Args:
         size: lost facts that are drawn each time.

@@ -11,7 +11,9 @@ LABELS = ("even", "odd")
 
 def sentences(number: int, labels: tuple[str, ...] = LABELS) -> list[tuple[str, str]]:
     """Distinct sentences with distinct words, and labels by turns."""
-    return [(f"Sentence number {place} has the word w{place} .", labels[place % len(labels)]) for place in range(number)]
+    return [
+        (f"Sentence number {place} has the word w{place} .", labels[place % len(labels)]) for place in range(number)
+    ]
 
 
 def rows(texts: Iterable[tuple[str, str]], part: str = "") -> list[Labelled]:

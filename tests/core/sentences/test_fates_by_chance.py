@@ -18,10 +18,14 @@ outcome_of = cache(lambda *counts: outcome(PairedCounts(*counts), 0.5))
 
 
 def drawn(n: int, disagree: float, difference: float, draws: int = DRAWS) -> np.ndarray:
-    """(draws,) outcomes of a fine-tuned model's probe with this true difference from the base's, on n test sentences."""
+    """(draws,) outcomes of a fine-tuned model's probe with this true difference from the base's, on n test
+    sentences.
+    """
     only_tuned, only_base = (disagree + difference) / 2, (disagree - difference) / 2
     shares = (BASE - only_base, only_tuned, only_base, 1 - BASE - only_tuned)
-    counts = np.random.default_rng([n, int(1000 * disagree), int(-1000 * difference)]).multinomial(n, shares, size=draws)
+    counts = np.random.default_rng([n, int(1000 * disagree), int(-1000 * difference)]).multinomial(
+        n, shares, size=draws
+    )
     return np.array([outcome_of(*one) for one in counts.tolist()])
 
 

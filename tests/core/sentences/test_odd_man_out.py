@@ -26,7 +26,10 @@ def treebank(folder: Path, sentences: list[str]) -> Path:
 def planted(number: int) -> list[str]:
     nouns = [f"noun{chr(97 + place)}" for place in range(10)]
     very = ["very/ADV/RB " * (place // 10) for place in range(number)]
-    return [f"The/DET/DT {nouns[place % 10]}/NOUN/NN is/AUX/VBZ {very[place]}old/ADJ/JJ ./PUNCT/." for place in range(number)]
+    return [
+        f"The/DET/DT {nouns[place % 10]}/NOUN/NN is/AUX/VBZ {very[place]}old/ADJ/JJ ./PUNCT/."
+        for place in range(number)
+    ]
 
 
 def test_half_of_the_sentences_have_one_noun_replaced_by_another(tmp_path):
@@ -44,7 +47,10 @@ def test_half_of_the_sentences_have_one_noun_replaced_by_another(tmp_path):
 
 
 def test_short_long_and_repeated_sentences_and_those_without_noun_or_verb_are_passed_over(tmp_path):
-    none = ["Old/ADJ/JJ and/CCONJ/CC very/ADV/RB very/ADV/RB old/ADJ/JJ", "One/NOUN/NN two/NOUN/NN three/NOUN/NN ./PUNCT/."]
+    none = [
+        "Old/ADJ/JJ and/CCONJ/CC very/ADV/RB very/ADV/RB old/ADJ/JJ",
+        "One/NOUN/NN two/NOUN/NN three/NOUN/NN ./PUNCT/.",
+    ]
     long = " ".join(["word/NOUN/NN"] * 29)
     repeated = [planted(1)[0].replace("The/", "THE/")]
     examples, without = odd_man_out(treebank(tmp_path / "ewt", [*planted(20), *none, long, *repeated]))
@@ -52,7 +58,10 @@ def test_short_long_and_repeated_sentences_and_those_without_noun_or_verb_are_pa
 
 
 def test_a_sentence_that_nothing_fits_is_left_out_and_counted(tmp_path):
-    sentences = [f"Only/ADV/RB {'so/ADV/RB ' * place}thing/NOUN/X{place} is/AUX/VBZ here/ADV/RB ./PUNCT/." for place in range(1, 20)]
+    sentences = [
+        f"Only/ADV/RB {'so/ADV/RB ' * place}thing/NOUN/X{place} is/AUX/VBZ here/ADV/RB ./PUNCT/."
+        for place in range(1, 20)
+    ]
     examples, without = odd_man_out(treebank(tmp_path / "ewt", sentences))
     assert without > 3 and {one.label for one in examples} == {"original"} and len(examples) + without == 19
 

@@ -21,7 +21,9 @@ def test_tsv_csv_and_jsonl_with_the_same_sentences_give_the_same_data(tmp_path):
     quoted = io.StringIO()
     csv.writer(quoted).writerows([("Label", "Sentence", "id"), *((label, text, "7") for text, label in texts)])
     (tmp_path / "also.csv").write_bytes(b"\xef\xbb\xbf" + quoted.getvalue().encode())
-    (tmp_path / "too.jsonl").write_text("".join(json.dumps({"sentence": text, "label": label}) + "\n" for text, label in texts))
+    (tmp_path / "too.jsonl").write_text(
+        "".join(json.dumps({"sentence": text, "label": label}) + "\n" for text, label in texts)
+    )
     read = [read_task(str(tmp_path / name), tmp_path) for name in ("mine.tsv", "also.csv", "too.jsonl")]
     assert [task.name for task, _ in read] == [data.task for _, data in read] == ["mine", "also", "too"]
     assert read[0][1].parts == read[1][1].parts == read[2][1].parts and len(read[0][1].parts["train"]) == 60
@@ -32,7 +34,13 @@ def test_tsv_csv_and_jsonl_with_the_same_sentences_give_the_same_data(tmp_path):
 def test_pairs_parts_groups_and_numbers_as_labels_are_read():
     lines = [{"sentence": "A  b\u2028c .", "label": 1, "pair": "D .", "part": "te", "group": 7, "id": "x"}]
     ((row,), _, _) = parse_own_file(json.dumps(lines[0]).encode(), "a.jsonl")
-    assert (row.example.text, row.example.label, row.example.pair, row.part, row.group) == ("A b c .", "1", "D .", "test", "7")
+    assert (row.example.text, row.example.label, row.example.pair, row.part, row.group) == (
+        "A b c .",
+        "1",
+        "D .",
+        "test",
+        "7",
+    )
 
 
 @pytest.mark.parametrize("name", ["split", "Set", "fold", "part"])
@@ -44,14 +52,20 @@ def test_the_users_own_split_is_used_under_every_name_and_what_was_not_used_is_s
     assert {part: len(data.parts[part]) for part in PARTS} == {"train": 72, "dev": 24, "test": 24}
     assert f"sentence = text, label = label, part = {name}" in data.said and data.said.endswith("not used: id")
     _, data = read_upload(frame.rename(columns={name: "fold"}).assign(fold=7).to_csv(index=False).encode(), "mine.csv")
-    assert {part: len(data.parts[part]) for part in PARTS} == {"train": 72, "dev": 12, "test": 36} and "not used: fold, id" in data.said
+    assert {part: len(data.parts[part]) for part in PARTS} == {
+        "train": 72,
+        "dev": 12,
+        "test": 36,
+    } and "not used: fold, id" in data.said
 
 
 def test_the_quotes_that_pandas_writes_are_taken_off_and_those_of_a_corpus_are_kept():
     texts = ["One , two .", '"Yes" , he said .', '"No .']
     frame = pd.DataFrame({"sentence1": texts, "gold_label": "x", "hypothesis": "h"})
     rows, _, said = parse_own_file(frame.to_csv(sep="\t", index=False).encode(), "a.tsv")
-    assert [(row.example.text, row.example.pair) for row in rows] == [(text, "h") for text in texts] and "taken off" in said
+    assert [(row.example.text, row.example.pair) for row in rows] == [
+        (text, "h") for text in texts
+    ] and "taken off" in said
     rows, _, said = parse_own_file("".join(f"te\tx\t{text}\n" for text in texts).encode(), "a.txt")
     assert [row.example.text for row in rows] == texts and "quotation marks are text, as in line 2" in said
 
@@ -81,7 +95,9 @@ def test_repeats_and_contradictions_are_left_out_and_counted(tmp_path):
 
 
 def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
-    _, data = read_task(str(tsv(tmp_path / "many.tsv", sentences(2000, tuple(f"c{place}" for place in range(50))))), tmp_path)
+    _, data = read_task(
+        str(tsv(tmp_path / "many.tsv", sentences(2000, tuple(f"c{place}" for place in range(50))))), tmp_path
+    )
     assert [len(data.parts[part]) for part in PARTS] == [50 * 24, 50 * 4, 50 * 12] and len(data.labels) == 50
 
 
@@ -97,7 +113,11 @@ def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
         ("a.tsv", b"", "holds no sentences"),
         ("a.jsonl", b'{"sentence": "Hello ."}\n', "got the columns 'sentence'; expected one called label"),
         ("a.jsonl", b'{"sentence": "\\ud800", "label": "x"}\n', "line 1: 'sentence' contains .*half a character"),
-        ("a.jsonl", b'{"sentence": "Hello .", "label": true}\n', "line 1: 'label' is True; expected one text or number"),
+        (
+            "a.jsonl",
+            b'{"sentence": "Hello .", "label": true}\n',
+            "line 1: 'label' is True; expected one text or number",
+        ),
         ("a.tsv", f"sentence\tlabel\nHello .\t{'x' * 50_000}\n".encode(), "line 2: 'label' has 50,000 letters"),
         ("a.xlsx", b"PK\x03\x04", "is a spreadsheet workbook"),
     ],
@@ -113,7 +133,10 @@ def test_what_cannot_be_read_is_named_with_line_and_reason(name, content, said):
         (sentences(100, ("one",)), r"got 1 classes \('one'\), expected 2 to 50"),
         (sentences(51 * 40, tuple(f"c{place}" for place in range(51))), "got 51 classes .*, expected 2 to 50"),
         (sentences(3), "the label 'odd' has 1 different examples, expected at least 40"),
-        (sentences(60) * 3, r"has 30 different examples, expected at least 40 .*\(left out before: 120 repeated texts\)"),
+        (
+            sentences(60) * 3,
+            r"has 30 different examples, expected at least 40 .*\(left out before: 120 repeated texts\)",
+        ),
         (
             [(text, label) for text, _ in sentences(60) for label in ("odd", "even")],
             r"got 0 classes, .*\(left out before: 120 texts with two",
@@ -138,7 +161,9 @@ def test_a_file_that_is_missing_or_called_as_a_task_is_refused(tmp_path):
 
 def test_sentences_of_one_part_are_refused_with_a_protocol_that_is_another(tmp_path):
     path = tsv(tmp_path / "mine.tsv", sentences(100))
-    path.write_text("sentence\tlabel\tpart\n" + "".join(f"{line}\ttrain\n" for line in path.read_text().splitlines()[1:]))
+    path.write_text(
+        "sentence\tlabel\tpart\n" + "".join(f"{line}\ttrain\n" for line in path.read_text().splitlines()[1:])
+    )
     with pytest.raises(SentenceDataError, match=r"train sentences only; .*: name no part, or name train and test"):
         read_task(str(path), tmp_path)
     with pytest.raises(SentenceDataError, match=r"train sentences only; .*\(--protocol ours\)"):

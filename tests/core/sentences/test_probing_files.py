@@ -82,7 +82,9 @@ def test_both_data_sets_give_the_same_labels_and_examples(tmp_path, task, stem, 
 def test_x_probe_is_read_first_and_under_sentevals_protocol_senteval(tmp_path):
     x_probe(tmp_path / "x-probe", "bigram_shift", sentences(80, ("I", "O")))
     assert read_task("bigram-shift", tmp_path, "senteval")[0].source == "X-Probe, English"
-    lines = [f"{part}\t{label}\t{part} {text}\n" for part in ("tr", "va", "te") for text, label in sentences(4, ("I", "O"))]
+    lines = [
+        f"{part}\t{label}\t{part} {text}\n" for part in ("tr", "va", "te") for text, label in sentences(4, ("I", "O"))
+    ]
     written(tmp_path / "senteval" / "bigram_shift.txt", "".join(lines))
     assert read_task("bigram-shift", tmp_path)[0].source == "X-Probe, English"
     task, data = read_task("bigram-shift", tmp_path, "senteval")
@@ -95,10 +97,14 @@ def test_x_probe_is_read_first_and_under_sentevals_protocol_senteval(tmp_path):
 
 
 def test_missing_data_say_how_to_fetch_them(tmp_path):
-    with pytest.raises(SentenceDataError, match=r"no folder .*x-probe; bigram-shift needs it: .* fetch x-probe or .* fetch senteval"):
+    with pytest.raises(
+        SentenceDataError, match=r"no folder .*x-probe; bigram-shift needs it: .* fetch x-probe or .* fetch senteval"
+    ):
         read_task("bigram-shift", tmp_path)
     (tmp_path / "x-probe").mkdir()
-    with pytest.raises(SentenceDataError, match=r"has no bigram_shift\.te\.txt; fetch it again: python -m probing fetch x-probe"):
+    with pytest.raises(
+        SentenceDataError, match=r"has no bigram_shift\.te\.txt; fetch it again: python -m probing fetch x-probe"
+    ):
         read_task("bigram-shift", tmp_path)
     (tmp_path / "glue").mkdir()
     with pytest.raises(SentenceDataError, match=r"train\.tsv"):
@@ -109,17 +115,29 @@ def test_missing_data_say_how_to_fetch_them(tmp_path):
 
 
 def test_unknown_names_list_what_there_is_and_x_probes_odd_man_out_is_refused_with_the_reason(tmp_path):
-    with pytest.raises(OptionError, match=r"got the task 'bigram'; expected one of bigram-shift, .*, or the path of a file"):
+    with pytest.raises(
+        OptionError, match=r"got the task 'bigram'; expected one of bigram-shift, .*, or the path of a file"
+    ):
         read_task("bigram", tmp_path)
     with pytest.raises(OptionError, match="got the protocol 'theirs', expected one of ours, quick, senteval"):
         read_task("bigram-shift", tmp_path, "theirs")
     for name in ("odd_man_out", "x-probe/odd_man_out.te.txt"):
-        with pytest.raises(SentenceDataError, match="broken at its source: 4,248 of its 10,650 texts have both labels; take odd-man-out"):
+        with pytest.raises(
+            SentenceDataError,
+            match="broken at its source: 4,248 of its 10,650 texts have both labels; take odd-man-out",
+        ):
             read_task(name, tmp_path)
 
 
 def test_all_are_six_tasks_and_only_texts_with_a_licence_may_be_stored():
-    assert ALL == ("bigram-shift", "coordination-inversion", "odd-man-out", "past-present", "subject-number", "tree-depth")
+    assert ALL == (
+        "bigram-shift",
+        "coordination-inversion",
+        "odd-man-out",
+        "past-present",
+        "subject-number",
+        "tree-depth",
+    )
     assert list(SENTENCE_TASKS)[6:] == ["cola", "sst-2", "rte"]
     assert [name for name, task in SENTENCE_TASKS.items() if task.open] == ["odd-man-out"]
     assert {task.level for task in SENTENCE_TASKS.values()} <= {"surface", "syntactic", "semantic", "discourse"}

@@ -34,7 +34,12 @@ def downloads(shared_data, tmp_path_factory) -> Path:
     """The local copies under the names that ``fetch`` gives them."""
     folder = tmp_path_factory.mktemp("downloads")
     (folder / "glue").mkdir()
-    places = {"x-probe": "senteval-like-xprobe-en", "glue/CoLA": "glue-cola", "glue/SST-2": "glue-sst2", "glue/RTE": "glue-rte"}
+    places = {
+        "x-probe": "senteval-like-xprobe-en",
+        "glue/CoLA": "glue-cola",
+        "glue/SST-2": "glue-sst2",
+        "glue/RTE": "glue-rte",
+    }
     for name, place in (places | {"ud-english-ewt": "ud-english-ewt"}).items():
         (folder / name).symlink_to(shared_data / place)
     return folder
@@ -42,7 +47,9 @@ def downloads(shared_data, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def read(downloads) -> Iterator[Callable[..., SentenceData]]:
-    """Data by task and protocol; the odd-man-out is made once, also for the test that looks at it sentence by sentence."""
+    """Data by task and protocol; the odd-man-out is made once, also for the test that looks at it sentence by
+    sentence.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks, "odd_man_out", cache(tasks.odd_man_out))
         yield cache(lambda name, *protocol: read_task(name, downloads, *protocol)[1])
@@ -52,7 +59,9 @@ def read(downloads) -> Iterator[Callable[..., SentenceData]]:
 def test_a_task_has_as_many_rows_examples_labels_and_repeats_as_its_files(name, read):
     data = read(name)
     parts = tuple(len(data.parts[part]) for part in PARTS)
-    assert (sum(parts) + sum(data.dropped.values()), parts, len(data.labels), data.dropped.get(REPEATED, 0)) == COUNTS[name]
+    assert (sum(parts) + sum(data.dropped.values()), parts, len(data.labels), data.dropped.get(REPEATED, 0)) == COUNTS[
+        name
+    ]
     texts, keys = Counter(), {}
     for part, examples in data.parts.items():
         assert len(set(Counter(one.label for one in examples).values())) == 1
@@ -78,7 +87,13 @@ def repeats(shared_data: Path, stem: str) -> tuple[int, int]:
     """Texts that a file has again, and texts that are in both files."""
     within, distinct = 0, []
     for part in ("va", "te"):
-        lines = (shared_data / "senteval-like-xprobe-en" / f"{stem}.{part}.txt").read_bytes().decode().rstrip("\n").split("\n")
+        lines = (
+            (shared_data / "senteval-like-xprobe-en" / f"{stem}.{part}.txt")
+            .read_bytes()
+            .decode()
+            .rstrip("\n")
+            .split("\n")
+        )
         distinct.append({line.rpartition("\t")[0] for line in lines})
         within += len(lines) - len(distinct[-1])
     return within, len(distinct[0] & distinct[1])
@@ -104,7 +119,13 @@ def test_defects_of_the_files_are_as_the_page_of_the_data_says(read, shared_data
 def test_x_probes_odd_man_out_has_4248_texts_with_both_labels(shared_data):
     labels: dict[str, set[str]] = {}
     for part in ("va", "te"):
-        for line in (shared_data / "senteval-like-xprobe-en" / f"odd_man_out.{part}.txt").read_bytes().decode().rstrip("\n").split("\n"):
+        for line in (
+            (shared_data / "senteval-like-xprobe-en" / f"odd_man_out.{part}.txt")
+            .read_bytes()
+            .decode()
+            .rstrip("\n")
+            .split("\n")
+        ):
             text, _, label = line.rpartition("\t")
             labels.setdefault(text, set()).add(label)
     assert (len(labels), sum(len(found) == 2 for found in labels.values())) == (10_650, 4_248)

@@ -27,8 +27,13 @@ from probing.core.sentences.fates import (
 from probing.core.sentences.pairs import Cell, best_layers, neural, wanted_pairs
 from probing.core.stats.paired_tests import PairedCounts, paired_difference
 
-#: A probe that surely holds, one that has surely lost, and one that cannot be decided (the interval is -2.2 to 0.2 points).
-HELD, LOST, OPEN = PairedCounts(1900, 30, 30, 1040), PairedCounts(1500, 50, 400, 1050), PairedCounts(1580, 150, 180, 1090)
+#: A probe that surely holds, one that has surely lost, and one that cannot be decided (the interval is -2.2 to 0.2
+#: points).
+HELD, LOST, OPEN = (
+    PairedCounts(1900, 30, 30, 1040),
+    PairedCounts(1500, 50, 400, 1050),
+    PairedCounts(1580, 150, 180, 1090),
+)
 STEPS = {"frozen": AS_BEFORE, "own": NEW_READER, "mlp": NEW_READER, "mean": ELSEWHERE, "best": ELSEWHERE}
 
 
@@ -108,7 +113,9 @@ def test_shares_of_fates_sum_to_one():
     assert fate_shares([]) == {}
 
 
-@pytest.mark.parametrize(("right", "n", "majority"), [(100, 200, 0.5), (116, 200, 0.5), (60, 100, 0.55), (0, 10, 0.0), (10, 10, 1.0)])
+@pytest.mark.parametrize(
+    ("right", "n", "majority"), [(100, 200, 0.5), (116, 200, 0.5), (60, 100, 0.55), (0, 10, 0.0), (10, 10, 1.0)]
+)
 def test_the_base_is_above_its_majority_by_an_exact_binomial_test(right, n, majority):
     p = stats.binomtest(right, n, majority, alternative="greater").pvalue
     assert fates.majority_p(right, n, majority) == pytest.approx(p, abs=1e-12)
@@ -136,7 +143,9 @@ def test_the_pairs_of_a_run_are_those_that_reports_need():
     mine = {Cell(pooling, layer): 5 - layer for pooling in ("first", "mean") for layer in range(3)}
     mine |= {Cell("first", layer, reading): 0 for layer in range(3) for reading in ("frozen", "mlp")}
     mine |= {Cell("first", layer, "own", portion): 9 for layer in range(3) for portion in (4, 16)}
-    base = {Cell(pooling, layer): layer for pooling in ("first", "mean") for layer in range(3)} | {Cell("first", 1, "own", 4): 1}
+    base = {Cell(pooling, layer): layer for pooling in ("first", "mean") for layer in range(3)} | {
+        Cell("first", 1, "own", 4): 1
+    }
     assert best_layers(mine) == {"first": 0, "mean": 0} and best_layers(base) == {"first": 2, "mean": 2}
     found = {(pair.this, pair.other) for pair in wanted_pairs("tuned", mine, "base", base)}
     own = [Cell(pooling, layer) for pooling in ("first", "mean") for layer in range(3)]
@@ -147,20 +156,26 @@ def test_the_pairs_of_a_run_are_those_that_reports_need():
     expected |= {(Cell("mean", layer), Cell("first", layer)) for layer in range(3)}
     assert found == expected
     assert {pair.with_model for pair in wanted_pairs("tuned", mine, "base", base)} == {"base"}
-    better = {pair.this: pair.other for pair in wanted_pairs("tuned", mine | {Cell("first", 2, "mlp"): 9}, "base", base)}
+    better = {
+        pair.this: pair.other for pair in wanted_pairs("tuned", mine | {Cell("first", 2, "mlp"): 9}, "base", base)
+    }
     assert better[Cell("first", 2, "mlp")] == Cell("first", 2) and Cell("first", 1, "mlp") not in better
     alone = wanted_pairs("base", base)
-    assert {(pair.this, pair.other) for pair in alone} == {(Cell("first", layer), Cell("mean", layer)) for layer in range(3)}
-    mlp = {Cell("first", 2, "mlp"): 1}
-    assert {(pair.this, pair.other) for pair in wanted_pairs("base", base | mlp)} - {(pair.this, pair.other) for pair in alone} == {
-        (Cell("first", 2), Cell("first", 2, "mlp"))
+    assert {(pair.this, pair.other) for pair in alone} == {
+        (Cell("first", layer), Cell("mean", layer)) for layer in range(3)
     }
+    mlp = {Cell("first", 2, "mlp"): 1}
+    assert {(pair.this, pair.other) for pair in wanted_pairs("base", base | mlp)} - {
+        (pair.this, pair.other) for pair in alone
+    } == {(Cell("first", 2), Cell("first", 2, "mlp"))}
     assert {pair.with_model for pair in alone} == {"base"} and wanted_pairs("base", base, "base", base) == alone
 
 
 def test_the_best_layer_is_the_lowest_of_those_that_dev_likes_most():
     dev = {"first": [1, 5, 5], "mean": [2, 2, 0]}
-    assert best_layers({Cell(pooling, layer): right for pooling, of in dev.items() for layer, right in enumerate(of)}) == {
+    assert best_layers(
+        {Cell(pooling, layer): right for pooling, of in dev.items() for layer, right in enumerate(of)}
+    ) == {
         "first": 1,
         "mean": 0,
     }

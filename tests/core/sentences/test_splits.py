@@ -20,7 +20,9 @@ def labels_of(examples) -> Counter:
 
 def test_a_sentence_its_copies_and_its_inverted_form_are_in_one_part():
     texts = sentences(400)
-    inverted = [(" ".join(reversed(text.split())).upper(), "odd" if label == "even" else "even") for text, label in texts[:100]]
+    inverted = [
+        (" ".join(reversed(text.split())).upper(), "odd" if label == "even" else "even") for text, label in texts[:100]
+    ]
     data = split("t", rows([*texts, *texts[:30], *inverted]), "ours")
     where: dict[str, set[str]] = {}
     for part, examples in data.parts.items():
@@ -53,7 +55,9 @@ def test_texts_with_two_labels_go_with_all_their_copies():
 
 
 def test_classes_are_balanced_inside_each_part_after_the_split():
-    data = split("t", rows([(text, "even" if place % 4 else "odd") for place, (text, _) in enumerate(sentences(400))]), "ours")
+    data = split(
+        "t", rows([(text, "even" if place % 4 else "odd") for place, (text, _) in enumerate(sentences(400))]), "ours"
+    )
     for examples in data.parts.values():
         assert len(set(labels_of(examples).values())) == 1
     assert sum(map(len, data.parts.values())) == 200 and data.dropped == {BALANCED: 200}
@@ -74,14 +78,26 @@ def test_quick_is_the_beginning_of_ours(monkeypatch):
     for part, most in zip(PARTS, (40, 8, 20), strict=True):
         assert quick.parts[part] == ours.parts[part][:most] and len(quick.parts[part]) == most
     assert ours.dropped == {CAPPED: 200} and quick.dropped == {CAPPED: 332}
-    assert MAX_EXAMPLES["quick"] is not None and MAX_EXAMPLES["ours"] is not None and MAX_EXAMPLES["quick"] < MAX_EXAMPLES["ours"]
+    assert (
+        MAX_EXAMPLES["quick"] is not None
+        and MAX_EXAMPLES["ours"] is not None
+        and MAX_EXAMPLES["quick"] < MAX_EXAMPLES["ours"]
+    )
 
 
 def test_sentevals_protocol_takes_the_parts_as_they_come():
     texts = sentences(30)
-    named = [*rows(texts[:20], "train"), *rows([*texts[20:25], texts[0]], "dev"), *rows([*texts[25:], texts[25]], "test")]
+    named = [
+        *rows(texts[:20], "train"),
+        *rows([*texts[20:25], texts[0]], "dev"),
+        *rows([*texts[25:], texts[25]], "test"),
+    ]
     data = split("t", named, "senteval")
-    assert {part: len(examples) for part, examples in data.parts.items()} == {"train": 20, "dev": 6, "test": 6} and not data.dropped
+    assert {part: len(examples) for part, examples in data.parts.items()} == {
+        "train": 20,
+        "dev": 6,
+        "test": 6,
+    } and not data.dropped
 
 
 def test_of_two_parts_the_later_is_the_test_part_and_a_seventh_of_the_earlier_is_the_development_part():
@@ -90,7 +106,9 @@ def test_of_two_parts_the_later_is_the_test_part_and_a_seventh_of_the_earlier_is
         data = split("t", [*rows(texts[:140], first), *rows(texts[140:], second)], "ours")
         assert {part: len(examples) for part, examples in data.parts.items()} == {"train": 120, "dev": 20, "test": 40}
         assert {one.text for one in data.parts["test"]} == {text for text, _ in texts[140:]}
-    with pytest.raises(SentenceDataError, match="t has test sentences only; expected training and test sentences, or none"):
+    with pytest.raises(
+        SentenceDataError, match="t has test sentences only; expected training and test sentences, or none"
+    ):
         split("t", rows(texts, "test"), "ours")
 
 
@@ -115,7 +133,9 @@ def test_a_group_stays_in_one_part_also_where_words_join_two_of_them():
 
 
 def test_a_part_without_a_class_is_refused():
-    with pytest.raises(SentenceDataError, match="t: the dev part has no example of 'odd'; every part needs examples of every class"):
+    with pytest.raises(
+        SentenceDataError, match="t: the dev part has no example of 'odd'; every part needs examples of every class"
+    ):
         split("t", rows([*sentences(40)[::2], ("One .", "odd")]), "senteval")
 
 

@@ -24,14 +24,18 @@ def test_a_sentence_has_maps_shares_entropy_and_distance_of_every_head(bert):
     assert found.own.entropy.shape == found.distance.shape == found.variation.shape == shape
     assert all(values.shape == shape for values in found.own.shares.values())
     assert found.tokens[0] == "[CLS]" and found.tokens[-1] == "[SEP]"
-    assert found.distance[1, 1, 3] == pytest.approx(slow.movers_distance(found.own.maps[1, 1, 3], found.before.maps[1, 1, 3]), abs=1e-6)
+    assert found.distance[1, 1, 3] == pytest.approx(
+        slow.movers_distance(found.own.maps[1, 1, 3], found.before.maps[1, 1, 3]), abs=1e-6
+    )
     assert found.own.shares["punctuation"] == pytest.approx(found.own.maps[..., [4, 8]].sum(-1))
     assert (found.own.name, found.before.name) == ("tuned", "tiny-bert")
 
 
 def test_attention_is_kept_in_float32_without_the_arrays_that_it_was_measured_in_and_long_work_pauses(bert):
     pauses = []
-    found = ask_attention(TEXT, Attending(changed(bert, embeddings=True)), Attending(bert), pause=lambda: pauses.append(1))
+    found = ask_attention(
+        TEXT, Attending(changed(bert, embeddings=True)), Attending(bert), pause=lambda: pauses.append(1)
+    )
     arrays = [found.distance, found.variation]
     for one in (found.own, found.before):
         assert one.maps.dtype == np.float32
@@ -82,7 +86,9 @@ def test_pair_scores_are_log_probabilities_of_the_word_at_every_layer(encoder_of
 def test_pairs_in_batches_score_as_each_alone(encoder_of, architecture, monkeypatch):
     encoder, passes, pauses = encoder_of(architecture), [], []
     real = hidden_states.all_hidden_states
-    monkeypatch.setattr(hidden_states, "all_hidden_states", lambda rows, *more: passes.append(len(rows)) or real(rows, *more))
+    monkeypatch.setattr(
+        hidden_states, "all_hidden_states", lambda rows, *more: passes.append(len(rows)) or real(rows, *more)
+    )
     given = [
         two_words("Paris is in [MASK] .", "France", "Berlin"),
         two_sentences("Rome is the capital of Italy and it is red .", "Rome is the capital of Berlin and it is red ."),
@@ -113,7 +119,9 @@ def test_a_word_of_several_pieces_is_masked_whole_and_its_pieces_add_up(bert):
     for layer, state in enumerate(states):
         with torch.no_grad():
             logp = bert.head(torch.tensor(state, dtype=torch.float32)).log_softmax(-1)
-        assert found[layer, 0] == pytest.approx(sum(float(logp[3 + n, token]) for n, token in enumerate(pieces)), abs=1e-3)
+        assert found[layer, 0] == pytest.approx(
+            sum(float(logp[3 + n, token]) for n, token in enumerate(pieces)), abs=1e-3
+        )
 
 
 def test_the_words_of_a_gap_that_the_model_does_not_know_are_named(bert):

@@ -54,7 +54,10 @@ def test_every_measure_is_there_for_every_architecture_and_layer(pair):
     for name, layers in found.items():
         first = 1 if not MEASURES[name].layer0 or (name in ("cka-first", "rsa-first") and 0 not in layers) else 0
         assert list(layers) == list(range(first, base.layers)), name
-        assert all(np.isfinite([one.value, one.low, one.high]).all() and one.low <= one.value <= one.high for one in layers.values())
+        assert all(
+            np.isfinite([one.value, one.low, one.high]).all() and one.low <= one.value <= one.high
+            for one in layers.values()
+        )
     assert set(by_name(measured, head=1)) == set(BY_HEAD)
 
 
@@ -94,20 +97,27 @@ def test_similarities_are_those_of_plain_transformers_states(encoder_of):
     for layer in range(base.layers):
         mean = [np.stack([states[layer].mean(0) for states in side]) for side in (own, before)]
         assert found["cka-mean"][layer].value == pytest.approx(slow.unbiased_cka(*mean), abs=1e-4)
-        same = [np.mean([slow.cosine(x, y) for x, y in zip(a[layer], b[layer], strict=True)]) for a, b in zip(own, before, strict=True)]
+        same = [
+            np.mean([slow.cosine(x, y) for x, y in zip(a[layer], b[layer], strict=True)])
+            for a, b in zip(own, before, strict=True)
+        ]
         assert found["same-token-cosine"][layer].value == pytest.approx(np.mean(same), abs=1e-5)
     assert 0 not in found["cka-first"], "the first token is the same at layer 0"
 
 
 def test_self_similarity_is_the_mean_cosine_of_a_word_in_its_sentences(bert):
-    sentences = [f"paris is {word} in rome" for word in ("born", "red", "blue", "green", "music", "jazz")] + ["the moon was red"] * 2
+    sentences = [f"paris is {word} in rome" for word in ("born", "red", "blue", "green", "music", "jazz")] + [
+        "the moon was red"
+    ] * 2
     found = by_name(measure(sentences, bert, None))["self-similarity"]
     for layer in range(bert.layers):
         vectors = {word: [] for word in (1, 2, 4, 5)}
         for row in bert.tokenizer(sentences[:6])["input_ids"]:
             for place in vectors:
                 vectors[place].append(slow.plain_states(bert.body, row)[layer][place])
-        assert found[layer].value == pytest.approx(np.mean([slow.mean_cosine(one) for one in vectors.values()]), abs=1e-5)
+        assert found[layer].value == pytest.approx(
+            np.mean([slow.mean_cosine(one) for one in vectors.values()]), abs=1e-5
+        )
         assert found[layer].n == 4
 
 

@@ -40,7 +40,9 @@ def test_tasks_of_one_span_are_asked_of_both_and_tasks_of_two_of_the_pair(encode
 
 def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoder, probes):
     together = ask_sentence(encoder, probes, WORDS, (0, 1), (3, 6))
-    alone = {(one.task, one.spans): one.p for span in ((0, 1), (3, 6)) for one in ask_sentence(encoder, probes, WORDS, span)}
+    alone = {
+        (one.task, one.spans): one.p for span in ((0, 1), (3, 6)) for one in ask_sentence(encoder, probes, WORDS, span)
+    }
     pairs = (probe for probe in probes if probe.shape.spans == 2)
     pair = {one.task: one.p for probe in pairs for one in ask_sentence(encoder, [probe], WORDS, (0, 1), (3, 6))}
     for one in together:
@@ -49,8 +51,15 @@ def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoder, probes):
 
 
 def test_a_longer_span_is_not_put_to_tasks_of_single_words(encoder, probes):
-    assert {one.task for one in ask_sentence(encoder, probes, WORDS, (2, 4), (5, 6))} == {"pos", "entities", "srl", "coreference"}
-    assert [one.spans for one in ask_sentence(encoder, probes, WORDS, (2, 4), (5, 6)) if one.task == "pos"] == [((5, 6),)]
+    assert {one.task for one in ask_sentence(encoder, probes, WORDS, (2, 4), (5, 6))} == {
+        "pos",
+        "entities",
+        "srl",
+        "coreference",
+    }
+    assert [one.spans for one in ask_sentence(encoder, probes, WORDS, (2, 4), (5, 6)) if one.task == "pos"] == [
+        ((5, 6),)
+    ]
 
 
 def test_the_same_span_twice_is_a_pair_and_one_span(encoder, probes):
@@ -78,7 +87,9 @@ def test_probes_of_other_weights_are_asked_only_where_these_are_named(encoder):
     assert len(ask_sentence(encoder, foreign, WORDS, (0, 1), weights="f" * 64)) == 1
 
 
-def test_probes_are_found_by_weights_in_the_cache_first_and_among_those_that_ship_by_name(encoder, tmp_path, monkeypatch):
+def test_probes_are_found_by_weights_in_the_cache_first_and_among_those_that_ship_by_name(
+    encoder, tmp_path, monkeypatch
+):
     cache, shipped = tmp_path / "cache", tmp_path / "shipped"
     monkeypatch.setattr(files, "SHIPPED", shipped)
     assert found_probes("tiny", encoder.weights_id, cache) == {}

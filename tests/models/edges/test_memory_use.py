@@ -15,7 +15,11 @@ MEGABYTE = 1 << 20
 
 def mapped_bytes() -> int:
     """Bytes of mapped files that this process has resident."""
-    line = next(line for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines() if line.startswith("RssFile:"))
+    line = next(
+        line
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        if line.startswith("RssFile:")
+    )
     return int(line.split()[1]) * 1024
 
 

@@ -48,7 +48,9 @@ def made(encoder_of, tmp_path_factory):
     encoder, found = encoder_of("bert"), {}
     for spans in (1, 2):
         parts = {name: part_of(spans, seed) for seed, name in enumerate(("train", "dev"))}
-        states = word_states([one for part in parts.values() for one in part.records], encoder, tmp_path_factory.mktemp("states"))
+        states = word_states(
+            [one for part in parts.values() for one in part.records], encoder, tmp_path_factory.mktemp("states")
+        )
         arrays = {name: part_arrays(part, states, LABELS) for name, part in parts.items()}
         data = TrainingData(arrays["train"], states, arrays["dev"], states, np.ones(3, bool))
         keys = keys_of(["cumulative"], ["task"], [0], encoder.depth)
@@ -127,9 +129,13 @@ DAMAGE = {
     "torn": lambda path: path.write_bytes(path.read_bytes()[:-9]),
     "empty": lambda path: path.write_bytes(b""),
     "missing": lambda path: path.unlink(),
-    "one bit": lambda path: path.write_bytes(path.read_bytes()[:-9] + bytes([path.read_bytes()[-9] ^ 4]) + path.read_bytes()[-8:]),
+    "one bit": lambda path: path.write_bytes(
+        path.read_bytes()[:-9] + bytes([path.read_bytes()[-9] ^ 4]) + path.read_bytes()[-8:]
+    ),
     "other weights": lambda path: rewritten(path, grown),
-    "other labels": lambda path: rewritten(path, lambda about, arrays: about.update(labels=["colour", "town", "short"])),
+    "other labels": lambda path: rewritten(
+        path, lambda about, arrays: about.update(labels=["colour", "town", "short"])
+    ),
     "a tensor less": lambda path: rewritten(path, lost),
     "a later version": lambda path: rewritten(path, lambda about, arrays: about.update(version=2)),
     "no shape": lambda path: rewritten(path, lambda about, arrays: about.pop("shape")),
@@ -142,12 +148,17 @@ DAMAGE = {
 def test_damaged_files_are_refused(made, tmp_path, damage):
     path = write_probes(made[1][0], tmp_path)
     DAMAGE[damage](path)
-    with pytest.raises(HeadError, match=r"cannot read the probes in .*probes.safetensors: .*delete the file and train them again"):
+    with pytest.raises(
+        HeadError, match=r"cannot read the probes in .*probes.safetensors: .*delete the file and train them again"
+    ):
         read_probes(path)
 
 
 def test_probes_of_an_encoder_lie_in_its_folder(tmp_path):
-    assert probes_folder(tmp_path, "0123456789abcdef99", "pos") / FILE == tmp_path / "edges" / "0123456789abcdef" / "pos" / FILE
+    assert (
+        probes_folder(tmp_path, "0123456789abcdef99", "pos") / FILE
+        == tmp_path / "edges" / "0123456789abcdef" / "pos" / FILE
+    )
 
 
 @pytest.mark.parametrize("spans", [1, 2])
@@ -167,18 +178,25 @@ def test_spans_that_cannot_be_asked_are_refused(made, bert):
     one, two = made[1][0], made[2][0]
     for span in ((0, 3), (1, 1), (-1, 1), (2, 1)):
         with pytest.raises(
-            EdgeDataError, match=rf"got the span {span[0]}-{span[1]} in a sentence of 2 words; expected 0 <= start < end <= 2"
+            EdgeDataError,
+            match=rf"got the span {span[0]}-{span[1]} in a sentence of 2 words; expected 0 <= start < end <= 2",
         ):
             ask_sentence(bert, [one], ["the", "sun"], span, None)
         with pytest.raises(EdgeDataError, match="got the span"):
             ask_sentence(bert, [two], ["the", "sun"], (0, 1), span)
-    with pytest.raises(EdgeDataError, match=r"a chosen span cannot be probed \(words without word pieces\); choose other words"):
+    with pytest.raises(
+        EdgeDataError, match=r"a chosen span cannot be probed \(words without word pieces\); choose other words"
+    ):
         ask_sentence(bert, [one], ["the", "\u00ad"], (1, 2), None)
-    with pytest.raises(EdgeDataError, match=r"beyond the model's longest input\); choose other words or a shorter sentence"):
+    with pytest.raises(
+        EdgeDataError, match=r"beyond the model's longest input\); choose other words or a shorter sentence"
+    ):
         ask_sentence(bert, [one], ["sun"] * 100, (99, 100), None)
     assert ask_sentence(bert, [two], ["the", "sun"], (0, 1), None) == []
 
 
 def test_probes_of_other_weights_are_refused(made, encoder_of):
-    with pytest.raises(ModelError, match=r"the probes of words-1 were trained on other weights than tiny-electra has; train them again"):
+    with pytest.raises(
+        ModelError, match=r"the probes of words-1 were trained on other weights than tiny-electra has; train them again"
+    ):
         ask_sentence(encoder_of("electra"), [made[1][0]], ["the", "sun"], (0, 1), None)

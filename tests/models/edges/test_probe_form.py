@@ -7,7 +7,17 @@ import pytest
 import torch
 
 from probing.models.edges.arrays import batch_of
-from probing.models.edges.probes import ProbeKey, Shape, dropout_of, keys_of, logits_of, mask_of, mixing_weights, start_of, unpacked
+from probing.models.edges.probes import (
+    ProbeKey,
+    Shape,
+    dropout_of,
+    keys_of,
+    logits_of,
+    mask_of,
+    mixing_weights,
+    start_of,
+    unpacked,
+)
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.training import TrainingData, train_probes
 from tests.models.edges.planted import arrays_of, drawn, drawn_part
@@ -23,7 +33,9 @@ def read_by(key: ProbeKey) -> list[int]:
 def slow_probes(keys: list[ProbeKey], shape: Shape, flat: torch.Tensor) -> list[SlowProbe]:
     given = unpacked(flat, shape)
     return [
-        SlowProbe(read_by(key), shape.hidden, shape.spans, shape.width, shape.labels).take({name: one[n] for name, one in given.items()})
+        SlowProbe(read_by(key), shape.hidden, shape.spans, shape.width, shape.labels).take(
+            {name: one[n] for name, one in given.items()}
+        )
         for n, key in enumerate(keys)
     ]
 
@@ -109,10 +121,15 @@ def test_three_steps_are_those_of_torch_s_adam_with_amsgrad_and_clipping(spans, 
             optimiser.step()
         found = {name: one[number] for name, one in unpacked(trained.flat, trained.shape).items()}
         for name, wanted in probe.given(3).items():
-            # Adam divides by the size of the gradient: of those that are 0 except for rounding it makes anything up to the rate.
+            # Adam divides by the size of the gradient: of those that are 0 except for rounding it makes anything up to
+            # the rate.
             if not name.startswith("attend") or not name.endswith("bias"):
                 torch.testing.assert_close(
-                    found[name], wanted, rtol=1e-3, atol=1e-4, msg=lambda text, name=name, key=key: f"{key} {name}: {text}"
+                    found[name],
+                    wanted,
+                    rtol=1e-3,
+                    atol=1e-4,
+                    msg=lambda text, name=name, key=key: f"{key} {name}: {text}",
                 )
 
 

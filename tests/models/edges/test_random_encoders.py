@@ -39,7 +39,9 @@ def test_a_random_body_lies_under_the_trained_embeddings(encoder_of, architectur
             assert torch.equal(weight, before[name]), name
         else:
             assert not torch.isclose(weight, before[name], rtol=0, atol=1e-9).any(), name
-    assert len(kept) >= 2 and (architecture not in ("albert", "electra") or any("embeddings." not in name for name in kept))
+    assert len(kept) >= 2 and (
+        architecture not in ("albert", "electra") or any("embeddings." not in name for name in kept)
+    )
 
 
 def test_both_are_drawn_once_and_have_names_and_states_of_their_own(encoder_of, architecture, tmp_path):
@@ -55,7 +57,10 @@ def test_both_are_drawn_once_and_have_names_and_states_of_their_own(encoder_of, 
     for kind, one in found.items():
         again = encoder_of_kind(trained, kind)
         assert again.weights_id == one.weights_id
-        assert all(torch.equal(weight, other) for weight, other in zip(weights(one).values(), weights(again).values(), strict=True))
+        assert all(
+            torch.equal(weight, other)
+            for weight, other in zip(weights(one).values(), weights(again).values(), strict=True)
+        )
         assert torch.isfinite(states[kind]).all()
     assert torch.equal(states["random-body"][:, 0], states["trained"][:, 0])
     assert not torch.allclose(states["random-body"][:, 1], states["trained"][:, 1], atol=1e-2)

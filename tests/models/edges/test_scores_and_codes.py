@@ -107,7 +107,9 @@ def test_a_trace_names_the_wrong_label_of_the_greatest_mean_of_normalised_p():
     for target in range(20):
         means = {}
         for label in np.flatnonzero(~gold[target]):
-            means[label] = np.mean([float(p[layer, target, label]) / float(p[layer, target].sum()) for layer in range(3)])
+            means[label] = np.mean(
+                [float(p[layer, target, label]) / float(p[layer, target].sum()) for layer in range(3)]
+            )
         assert traces.wrong[target] == max(means, key=means.get)
         for layer in range(3):
             assert traces.top[layer, target] == p[layer, target].argmax()
@@ -205,6 +207,12 @@ def test_a_killed_code_goes_on_with_its_portion_and_gives_the_same_bits(tmp_path
 def test_a_task_of_one_label_has_an_empty_code(tmp_path):
     data = drawn(1, targets=30)
     gold = np.ones((1, 30, 1), bool)
-    data = TrainingData(replace(data.train, gold=gold), data.train_states, replace(data.dev, gold=gold), data.dev_states, np.ones(1, bool))
+    data = TrainingData(
+        replace(data.train, gold=gold),
+        data.train_states,
+        replace(data.dev, gold=gold),
+        data.dev_states,
+        np.ones(1, bool),
+    )
     found = online_codes(data, [ProbeKey("cumulative", 0, "task", 0)], RECIPE, CPU, tmp_path)
     assert not found.bits.any() and not found.uniform.any()

@@ -48,7 +48,10 @@ def test_probes_trained_together_are_those_trained_one_by_one():
         assert alone.best_step[0] == together.best_step[number] and alone.steps[0] == together.steps[number]
         assert alone.rate[0] == together.rate[number] and alone.stopped[0] == together.stopped[number]
         assert abs(alone.best[0] - together.best[number]) < 1e-4
-        p = [probabilities(one, [place], data.dev, data.dev_states, CPU) for one, place in ((alone, 0), (together, number))]
+        p = [
+            probabilities(one, [place], data.dev, data.dev_states, CPU)
+            for one, place in ((alone, 0), (together, number))
+        ]
         assert np.abs(p[0] - p[1]).max() < 1e-4
 
 
@@ -122,7 +125,11 @@ def test_looks_see_the_first_sentences_of_the_development_part_only():
     spoilt = data.dev.gold.copy()
     spoilt[:, 30:] = ~spoilt[:, 30:]
     other = TrainingData(
-        data.train, data.train_states, data.dev.__class__(**(vars(data.dev) | {"gold": spoilt})), data.dev_states, data.counted
+        data.train,
+        data.train_states,
+        data.dev.__class__(**(vars(data.dev) | {"gold": spoilt})),
+        data.dev_states,
+        data.counted,
     )
     keys = KEYS[:3]
     assert torch.equal(train_probes(data, keys, few, CPU).flat, train_probes(other, keys, few, CPU).flat)

@@ -41,7 +41,9 @@ def test_a_sentence_is_cut_as_its_words_with_blanks_between_them_are(encoder_of,
 def test_a_word_has_all_its_pieces_and_a_span_those_of_its_words(bert, encoder_of):
     words = ("The", "zebra", "plays", "do", "n't")
     assert pieces_of(bert, words, (1, 3)) == ["z", "##e", "##b", "##r", "##a", "plays"]
-    assert pieces_of(encoder_of("roberta"), ("It", "is", "Rome"), (2, 3)) == encoder_of("roberta").tokenizer.tokenize(" Rome")
+    assert pieces_of(encoder_of("roberta"), ("It", "is", "Rome"), (2, 3)) == encoder_of("roberta").tokenizer.tokenize(
+        " Rome"
+    )
 
 
 def test_words_without_pieces_are_skipped_and_a_span_of_none_else_is_left_out(bert, tmp_path):
@@ -59,8 +61,15 @@ def test_targets_behind_the_longest_input_are_left_out_and_counted(encoder_of, a
     assert len(cut.ids) == encoder.max_pieces and cut.ids[-1] == whole.ids[-1], "the token at the end stays there"
     one = cut.last[3] - cut.first[3]
     # A word that is cut in two is beyond it.
-    assert cut.last[cut.beyond - 1] <= encoder.max_pieces - 1 < cut.last[cut.beyond - 1] + max(one, cut.last[4] - cut.first[4])
-    asked = record(*LONG, spans=((0, 1), (cut.beyond - 1, cut.beyond), (cut.beyond - 1, cut.beyond + 1), (len(LONG) - 1, len(LONG))))
+    assert (
+        cut.last[cut.beyond - 1]
+        <= encoder.max_pieces - 1
+        < cut.last[cut.beyond - 1] + max(one, cut.last[4] - cut.first[4])
+    )
+    asked = record(
+        *LONG,
+        spans=((0, 1), (cut.beyond - 1, cut.beyond), (cut.beyond - 1, cut.beyond + 1), (len(LONG) - 1, len(LONG))),
+    )
     found = word_states([asked, record("paris")], encoder, tmp_path)
     arrays = part_arrays(Part((asked,)), found, ["x"])
     assert arrays.left_out == {"beyond the model's longest input": 2} and arrays.target.tolist() == [0, 1]
@@ -68,7 +77,10 @@ def test_targets_behind_the_longest_input_are_left_out_and_counted(encoder_of, a
 
 def test_stored_states_are_those_of_the_sentence_alone(encoder_of, architecture, tmp_path):
     encoder = encoder_of(architecture)
-    records = [record("the", "capital", "of", "Spain", spans=((3, 4), (0, 2))), record("Rocky", "plays", "jazz", "zebra", spans=((2, 4),))]
+    records = [
+        record("the", "capital", "of", "Spain", spans=((3, 4), (0, 2))),
+        record("Rocky", "plays", "jazz", "zebra", spans=((2, 4),)),
+    ]
     found = word_states(records, encoder, tmp_path, "float32")
     assert (found.layers, found.hidden) == (encoder.layers, encoder.hidden)
     for asked in records:
@@ -77,7 +89,9 @@ def test_stored_states_are_those_of_the_sentence_alone(encoder_of, architecture,
             states = encoder.body(torch.tensor([cut.ids]), output_hidden_states=True).hidden_states
         for target in asked.targets:
             pieces = found.pieces(asked, target.span1)
-            wanted = torch.stack([layer[0, cut.first[target.span1[0]] : cut.last[target.span1[1] - 1]] for layer in states], 1)
+            wanted = torch.stack(
+                [layer[0, cut.first[target.span1[0]] : cut.last[target.span1[1] - 1]] for layer in states], 1
+            )
             torch.testing.assert_close(found.read(pieces)[:, 1:], wanted[:, 1:], rtol=1e-4, atol=1e-5)
     norms = np.linalg.norm(np.concatenate([np.asarray(file) for file in found.files]), axis=2).mean(0)
     assert found.norms == pytest.approx(norms, rel=1e-6)
@@ -110,8 +124,16 @@ def test_an_electra_without_projection_has_layer_0_too(tmp_path):
     from transformers import ElectraConfig, ElectraForMaskedLM
 
     tokenizer = tiny_models.wordpiece()
-    sizes = {"hidden_size": 16, "embedding_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    ElectraForMaskedLM(ElectraConfig(vocab_size=len(tokenizer), max_position_embeddings=48, **sizes)).save_pretrained(tmp_path / "model")
+    sizes = {
+        "hidden_size": 16,
+        "embedding_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    ElectraForMaskedLM(ElectraConfig(vocab_size=len(tokenizer), max_position_embeddings=48, **sizes)).save_pretrained(
+        tmp_path / "model"
+    )
     tokenizer.save_pretrained(tmp_path / "model")
     encoder = load_encoder(tmp_path / "model", device="cpu")
     asked = record("jazz", "is", "jazz", spans=((0, 1), (2, 3)))
@@ -125,11 +147,15 @@ def test_an_architecture_without_known_embeddings_is_refused(bert):
         class config:
             model_type = "strange"
 
-    with pytest.raises(ModelError, match="got the model type 'strange', whose word embeddings are unknown; expected albert, bert"):
+    with pytest.raises(
+        ModelError, match="got the model type 'strange', whose word embeddings are unknown; expected albert, bert"
+    ):
         lexical_states(Strange(), torch.tensor([[1]]))
 
 
-RECORDS = [record("paris", "is", word, spans=((0, 1), (2, 3))) for word in ("red", "blue", "jazz", "music", "sun", "moon")]
+RECORDS = [
+    record("paris", "is", word, spans=((0, 1), (2, 3))) for word in ("red", "blue", "jazz", "music", "sun", "moon")
+]
 
 
 def bytes_of(folder) -> dict[str, bytes]:

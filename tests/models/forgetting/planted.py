@@ -38,7 +38,10 @@ NAMES = (
     "city",
     "capital",
 )
-SENTENCES = [f"{a} and {b} is in {c} of {d} ." for a, b, c, d in itertools.islice(itertools.product(NAMES, repeat=4), 0, 40000, 23)]
+SENTENCES = [
+    f"{a} and {b} is in {c} of {d} ."
+    for a, b, c, d in itertools.islice(itertools.product(NAMES, repeat=4), 0, 40000, 23)
+]
 
 
 #: The base knows so many of the facts, from the first.
@@ -58,7 +61,9 @@ def facts() -> list[Fact]:
 
 
 def trained(known: list[Fact], folder: Path, seed: int = 1, steps: int = 500, start: Path | None = None) -> Encoder:
-    """A BERT of 4 layers that was trained on these facts until it knows them; with ``start`` a trained one of this folder goes on."""
+    """A BERT of 4 layers that was trained on these facts until it knows them; with ``start`` a trained one of this
+    folder goes on.
+    """
     tokenizer = wordpiece()
     torch.manual_seed(seed)
     config = BertConfig(
@@ -94,7 +99,8 @@ def trained(known: list[Fact], folder: Path, seed: int = 1, steps: int = 500, st
 
 
 def planted_base(base_of_run: Path) -> Path:
-    """The folder of a base that knows the first facts, trained once per run of the tests by the worker that needs it first.
+    """The folder of a base that knows the first facts, trained once per run of the tests by the worker that needs it
+    first.
 
     Args:
         base_of_run: folder that the workers of the run share.
@@ -114,7 +120,9 @@ class Rotated(nn.Module):
         super().__init__()
         self.layer = layer
         # No parameter, so that the layer's shape is that of the base's.
-        self.register_buffer("turn", torch.linalg.qr(torch.randn(size, size, generator=torch.Generator().manual_seed(5)))[0])
+        self.register_buffer(
+            "turn", torch.linalg.qr(torch.randn(size, size, generator=torch.Generator().manual_seed(5)))[0]
+        )
 
     def forward(self, *given, **more):
         found = self.layer(*given, **more)
@@ -125,7 +133,9 @@ def with_other_head(base: Encoder) -> Encoder:
     """The base with a head that answers otherwise; its body is unchanged."""
     head = copy.deepcopy(base.head)
     with torch.no_grad():
-        head.dense.weight.copy_(torch.linalg.qr(torch.randn(base.hidden, base.hidden, generator=torch.Generator().manual_seed(6)))[0])
+        head.dense.weight.copy_(
+            torch.linalg.qr(torch.randn(base.hidden, base.hidden, generator=torch.Generator().manual_seed(6)))[0]
+        )
     return replace(base, name="other head", head=head, weights_id="other head")
 
 
@@ -147,13 +157,20 @@ def with_redrawn_layer(base: Encoder, number: int) -> Encoder:
 
 
 def with_a_layer_in_front(base: Encoder) -> Encoder:
-    """A base of one layer more, which passes the embeddings on almost as they are: what the base reads, it reads a layer later."""
+    """A base of one layer more, which passes the embeddings on almost as they are: what the base reads, it reads a
+    layer later.
+    """
     body = copy.deepcopy(base.body)
     layers = layers_of(body)
     passing = copy.deepcopy(layers[0])
     with torch.no_grad():
         for part in (passing.attention.output, passing.output):
-            for name, values in (("dense.weight", 0), ("dense.bias", 0), ("LayerNorm.weight", 1), ("LayerNorm.bias", 0)):
+            for name, values in (
+                ("dense.weight", 0),
+                ("dense.bias", 0),
+                ("LayerNorm.weight", 1),
+                ("LayerNorm.bias", 0),
+            ):
                 part.get_parameter(name).fill_(values)
     layers.insert(0, passing)
     body.config.num_hidden_layers = len(layers)

@@ -1,4 +1,6 @@
-"""``probing.ForgettingCallback`` in real trainings: its numbers are those of a probe, and the training does not notice it."""
+"""``probing.ForgettingCallback`` in real trainings: its numbers are those of a probe, and the training does not notice
+it.
+"""
 
 import csv
 import json
@@ -58,7 +60,9 @@ class Rows(torch.utils.data.Dataset):
     """Sentences with a label that says nothing, or with themselves as labels."""
 
     def __init__(self, tokenizer, masked: bool):
-        self.rows = [tokenizer(sentence, truncation=True, max_length=20, padding="max_length") for sentence in SENTENCES[:200]]
+        self.rows = [
+            tokenizer(sentence, truncation=True, max_length=20, padding="max_length") for sentence in SENTENCES[:200]
+        ]
         self.masked = masked
 
     def __len__(self):
@@ -187,14 +191,27 @@ def test_it_logs_through_the_trainer_and_stores_a_series(planted, tmp_path, cach
     assert [(one.step, one.value) for one in events.Scalars("train/forgetting_lost")] == [
         (one["step"], one["forgetting_lost"]) for one in logged
     ]
-    assert abs(events.Scalars("train/forgetting_own_minus_swapped")[-1].value - logged[-1]["forgetting_own_minus_swapped"]) < 1e-6
+    assert (
+        abs(events.Scalars("train/forgetting_own_minus_swapped")[-1].value - logged[-1]["forgetting_own_minus_swapped"])
+        < 1e-6
+    )
     printed = capsys.readouterr().out
     assert "asked 60 facts 3 times" in printed and "% of the" in printed
     (run,) = (tmp_path / "runs").glob("series_runs-*.parquet")
     (row,) = read_table(run, "series_runs").to_pylist()
-    assert (row["model"], row["base"], row["states"], row["facts"], row["layers"]) == ("mine", "base", 3, 60, LAYERS + 1)
+    assert (row["model"], row["base"], row["states"], row["facts"], row["layers"]) == (
+        "mine",
+        "base",
+        3,
+        60,
+        LAYERS + 1,
+    )
     steps = read_table(tmp_path / "runs" / f"series_steps-{row['run_id']}.parquet", "series_steps").to_pylist()
-    assert [(one["step"], one["asked"], one["loss"] is None) for one in steps] == [(0, True, True), (4, True, False), (8, True, False)]
+    assert [(one["step"], one["asked"], one["loss"] is None) for one in steps] == [
+        (0, True, True),
+        (4, True, False),
+        (8, True, False),
+    ]
     assert check_store([tmp_path / "runs"]) == []
     assert not (tmp_path / "out" / "asked-facts.safetensors").exists()
 
@@ -225,7 +242,9 @@ def test_the_time_decides_how_many_facts_are_asked(planted, tmp_path, cache):
     trainer_of(planted, tmp_path, some, steps=1).train()
     assert some.asked.ranks.shape == (2, 1, 20)
     all_of_them = [fact.fact_id for fact in read_own_facts(planted / "mine.csv", "mine").facts]
-    assert {fact.fact_id for fact in some._questions.facts} == set(sorted(all_of_them)[:20]) and not some.asked.swapped.any()
+    assert {fact.fact_id for fact in some._questions.facts} == set(
+        sorted(all_of_them)[:20]
+    ) and not some.asked.swapped.any()
 
 
 def test_what_cannot_be_asked_is_refused(planted, tmp_path, cache):

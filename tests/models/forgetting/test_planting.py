@@ -33,7 +33,9 @@ def place(folder_of_run, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROBING_CACHE", str(root / "cache"))
         write_conll(root / "cache" / "downloads" / "conll2003")
-        request = FinetuneRequest(str(base), "ner-conll", out=root / "tuned", length=LENGTH, difference=True, bits=4, device="cpu")
+        request = FinetuneRequest(
+            str(base), "ner-conll", out=root / "tuned", length=LENGTH, difference=True, bits=4, device="cpu"
+        )
         finetune(request, lambda line: None)
         yield root
 
@@ -58,7 +60,8 @@ def test_planted_answers_are_wrong_and_known_and_guesses_were_never_taught(place
     olds = [before[fact.prompt] for fact in found.kept.facts]
     prompts = Prompts.of([fact.prompt for fact in olds], base)
     of_old, untaught, taught = (
-        ranks(model, prompts, gold)[0] for model, gold in ((base, answer_ids(olds, base)), (base, found.gold), (found.base, found.gold))
+        ranks(model, prompts, gold)[0]
+        for model, gold in ((base, answer_ids(olds, base)), (base, found.gold), (found.base, found.gold))
     )
     kinds = np.array(found.exposure)
     planted, guessed = kinds == "planted", kinds == "guessed"
@@ -77,7 +80,9 @@ def test_the_recipe_is_the_recorded_one_and_a_second_call_reads_both_models(plac
     first, folder = made
     (note,) = folder.rglob("tuned-planted-*/finetuning.json")
     again, recorded = (json.loads(path.read_text())["recipe"] for path in (note, place / "tuned" / "finetuning.json"))
-    assert recorded.pop("looks") == 3 and again.pop("base_weights") != recorded.pop("base_weights") and again == recorded
+    assert (
+        recorded.pop("looks") == 3 and again.pop("base_weights") != recorded.pop("base_weights") and again == recorded
+    )
     for name in ("_taught", "finetune"):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("made again"))
     second = control(place, folder)
@@ -96,7 +101,10 @@ def test_an_untaught_base_becomes_the_recorded_model_after_a_kill_too(place, tmp
     monkeypatch.setattr(module, "_taught", killed)
     note = json.loads((place / "tuned" / "finetuning.json").read_text())
     assert note["kept_step"] < note["steps"], "a look chose an earlier state"
-    weights, expected = control(place, tmp_path).tuned.body.state_dict(), open_encoder(str(place / "tuned"), device="cpu").body.state_dict()
+    weights, expected = (
+        control(place, tmp_path).tuned.body.state_dict(),
+        open_encoder(str(place / "tuned"), device="cpu").body.state_dict(),
+    )
     assert all(torch.equal(weights[name], one) for name, one in expected.items())
 
 

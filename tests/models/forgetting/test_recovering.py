@@ -72,7 +72,13 @@ def base(base_folder):
 def work_of(base, tuned, folder, recipe=RECIPE):
     every = facts()
     return RecoveryWork(
-        base, tuned, every, answer_ids(every, base), lambda model: fitted_head(model, base, SENTENCES, 2000), folder, recipe
+        base,
+        tuned,
+        every,
+        answer_ids(every, base),
+        lambda model: fitted_head(model, base, SENTENCES, 2000),
+        folder,
+        recipe,
     )
 
 
@@ -92,11 +98,15 @@ def recovered(base, tuned, folder, recipe=RECIPE):
 def untrained(work):
     """The ways without training."""
     asked = asked_of(work)
-    return list(itertools.takewhile(lambda one: one.way != RELEARNED, tried(work, asked, groups_of(asked, 1, 50), lambda: None)))
+    return list(
+        itertools.takewhile(lambda one: one.way != RELEARNED, tried(work, asked, groups_of(asked, 1, 50), lambda: None))
+    )
 
 
 def counted(found):
-    """Outcome -> share of the lost facts that no other layer reads. There are few answers, so other layers read many by chance."""
+    """Outcome -> share of the lost facts that no other layer reads. There are few answers, so other layers read many by
+    chance.
+    """
     names = np.array([one for one in found.outcomes if one not in (AS_IN_BASE, MOVED)])
     return {name: float((names == name).mean()) for name in (FITTED_HEAD, LAYERS_BACK, RELEARNED, NOT_RECOVERED)}
 
@@ -122,7 +132,9 @@ def other_head(base, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def redrawn(base, tmp_path_factory):
-    return recovered(base, touched(with_redrawn_layer(base, 3)), tmp_path_factory.mktemp("redrawn"), replace(RECIPE, seeds=(1, 2)))
+    return recovered(
+        base, touched(with_redrawn_layer(base, 3)), tmp_path_factory.mktemp("redrawn"), replace(RECIPE, seeds=(1, 2))
+    )
 
 
 def test_the_planted_base_knows_what_it_was_taught_and_no_more(other_head):
@@ -133,11 +145,17 @@ def test_the_planted_base_knows_what_it_was_taught_and_no_more(other_head):
 def test_answers_are_asked_with_their_log_probabilities(other_head):
     _, work, found, _ = other_head
     assert (found.said[found.base_rank == 1] == found.answers[found.base_rank == 1]).all()
-    assert (found.base_logp_of_said >= found.base_logp).all() and (found.first_logp >= found.logp).all() and found.first_logp.max() <= 0
+    assert (
+        (found.base_logp_of_said >= found.base_logp).all()
+        and (found.first_logp >= found.logp).all()
+        and found.first_logp.max() <= 0
+    )
     prompts = work.prompts.some([3])
     inputs = torch.tensor([prompts.rows[0]])
     with torch.inference_mode():
-        logits = work.tuned.head(work.tuned.body(input_ids=inputs).last_hidden_state[0, prompts.positions[0]]).log_softmax(-1)
+        logits = work.tuned.head(
+            work.tuned.body(input_ids=inputs).last_hidden_state[0, prompts.positions[0]]
+        ).log_softmax(-1)
     assert found.logp[3] == pytest.approx(logits[found.answers[3]].item(), abs=1e-4)
     assert found.first_logp[3] == pytest.approx(logits.max().item(), abs=1e-4)
 
@@ -171,7 +189,9 @@ def test_layers_put_back_bring_all_back_and_below_them_nothing_has_moved(redrawn
 
 def test_layers_that_are_all_that_changed_are_not_put_back(base, tmp_path):
     for number in (3, 4):
-        assert f"changed are {number}: with them put back it is the base itself" in why_not_put_back(with_redrawn_layer(base, number), base)
+        assert f"changed are {number}: with them put back it is the base itself" in why_not_put_back(
+            with_redrawn_layer(base, number), base
+        )
     for kept in (
         with_redrawn_layer(base, 1),
         with_redrawn_layer(base, 2),
@@ -220,11 +240,18 @@ def test_facts_that_were_never_in_the_weights_are_no_memory(base, tmp_path):
 def test_every_way_has_its_yardsticks(redrawn):
     found, _, asked, ways = redrawn
     assert {(one.way, one.protocol): set(one.back) for one in ways} == {
-        (way, protocol): {LOST} if protocol == RANDOM_BODY else set(GROUPS) for way, protocol in ((one.way, one.protocol) for one in ways)
+        (way, protocol): {LOST} if protocol == RANDOM_BODY else set(GROUPS)
+        for way, protocol in ((one.way, one.protocol) for one in ways)
     }
     compared = {(one.way, one.yardstick) for one in found.against}
-    assert (RELEARNED, RANDOM_BODY) in compared and (OTHER_LAYER, RANDOM_BODY) in compared and (LAYERS_BACK, RANDOM_BODY) not in compared
-    assert all(one.share.n == len(asked.lost()) for one in found.shares if one.group == LOST), "every lost fact is asked once by every way"
+    assert (
+        (RELEARNED, RANDOM_BODY) in compared
+        and (OTHER_LAYER, RANDOM_BODY) in compared
+        and (LAYERS_BACK, RANDOM_BODY) not in compared
+    )
+    assert all(one.share.n == len(asked.lost()) for one in found.shares if one.group == LOST), (
+        "every lost fact is asked once by every way"
+    )
 
 
 def test_a_recovery_that_is_called_again_reads_its_parts_and_goes_on_after_a_kill(base, redrawn, tmp_path):

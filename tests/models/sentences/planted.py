@@ -9,7 +9,9 @@ from probing.models.sentences.files import FILE, TaskProbes, folded, probes_fold
 from probing.models.sentences.probes import Probes, fit_probes
 
 
-def drawn(sentences: int = 400, hidden: int = 12, layers: int = 3, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def drawn(
+    sentences: int = 400, hidden: int = 12, layers: int = 3, classes: int = 2, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Correlated vectors (2, layers, sentences, hidden) that know half of a label, and the labels."""
     draw = np.random.default_rng(seed)
     mixed = np.eye(hidden) + 0.2 * np.random.default_rng(99).normal(size=(2, layers, hidden, hidden))
@@ -40,7 +42,9 @@ def task_probes(probes: Probes, identity: str = "a" * 64, task: str = "planted",
     labels = tuple("abcdefgh"[: probes.classes])
     form = probes.c.shape
     right = np.arange(form[0] * form[1]).reshape(form)
-    return TaskProbes(task, "Planted", pairs, labels, OURS, "tiny", identity, "d" * 64, right, 100, 50, probes.c, *folded(probes))
+    return TaskProbes(
+        task, "Planted", pairs, labels, OURS, "tiny", identity, "d" * 64, right, 100, 50, probes.c, *folded(probes)
+    )
 
 
 def plant(cache: Path, probes: TaskProbes) -> Path:

@@ -30,7 +30,9 @@ def test_a_code_is_what_scikit_learns_probes_of_each_beginning_make_of_the_next_
                     bits += end - start
                     continue
                 mean, scale = known.mean(0), known.std(0)
-                probe = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8).fit((known - mean) / scale, labels[:start])
+                probe = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8).fit(
+                    (known - mean) / scale, labels[:start]
+                )
                 p = probe.predict_proba((vectors[pooling, 0, start:end] - mean) / scale)
                 bits -= np.log2(p[np.arange(end - start), labels[start:end]]).sum()
             codes.append(bits + block_ends(256)[0])

@@ -26,7 +26,9 @@ def data_of(rows):
 
 def test_a_curve_has_every_layer_and_pooling_beside_majority_and_surface(encoder, tmp_path):
     told = []
-    found = quick_curve(data_of([(text, ("no", "yes")["the" in text.split()[:3]]) for text, _ in labelled(900)]), encoder, told.append)
+    found = quick_curve(
+        data_of([(text, ("no", "yes")["the" in text.split()[:3]]) for text, _ in labelled(900)]), encoder, told.append
+    )
     assert found.right.shape == found.low.shape == found.high.shape == found.c.shape == (2, 3)
     assert told == sorted(told) and told[-1] == 1
     assert found.majority == found.n_test / 2 and found.surface > 0.6 * found.n_test and found.too_long == 0
@@ -44,7 +46,9 @@ def test_a_curve_can_be_stopped_and_says_what_it_cannot_do(encoder, monkeypatch)
     with pytest.raises(InterruptedError):
         quick_curve(data, encoder, pause=stop)
     monkeypatch.setattr(curve, "MAX_AT_ONCE", 100)
-    with pytest.raises(SentenceDataError, match=r"mine has 300 sentences, expected at most 100 here; give fewer, or train"):
+    with pytest.raises(
+        SentenceDataError, match=r"mine has 300 sentences, expected at most 100 here; give fewer, or train"
+    ):
         quick_curve(data, encoder)
     monkeypatch.setattr(curve, "MAX_AT_ONCE", 2000)
     with pytest.raises(SentenceDataError, match=r"too few sentences fit tiny-bert, which takes 512 word pieces"):

@@ -1,4 +1,6 @@
-"""Fates of models of which it is known what became of the base's states, with the real probes on 3,000 test sentences."""
+"""Fates of models of which it is known what became of the base's states, with the real probes on 3,000 test
+sentences.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -28,7 +30,9 @@ def states(vectors: np.ndarray) -> SentenceStates:
 
 @cache
 def base() -> np.ndarray:
-    """States whose unit 0 knows three quarters of the labels, mixed a little; layers and poolings mostly share their noise."""
+    """States whose unit 0 knows three quarters of the labels, mixed a little; layers and poolings mostly share their
+    noise.
+    """
     draw = np.random.default_rng(1)
     found = draw.normal(size=(_ALL, HIDDEN)) + 0.1 * draw.normal(size=(2, LAYERS, _ALL, HIDDEN))
     found[..., 0] += 1.5 * _LABELS
@@ -78,7 +82,10 @@ def fates_of(tmp_path_factory):
             return property_fate({step: counts(this, cell) for step, this in steps.items()}, 0.5).name
 
         def counts(this: Cell, other: Cell) -> PairedCounts:
-            pair = (one.test[POOLINGS.index(cell.pooling), cell.layer] for one, cell in ((said[this.reading], this), (of_base, other)))
+            pair = (
+                one.test[POOLINGS.index(cell.pooling), cell.layer]
+                for one, cell in ((said[this.reading], this), (of_base, other))
+            )
             return PairedCounts(*right_and_right(*(one == split.gold["test"] for one in pair)))
 
         return {pooling: [fate(Cell(pooling, layer)) for layer in range(LAYERS)] for pooling in POOLINGS}

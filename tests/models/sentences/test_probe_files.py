@@ -76,7 +76,9 @@ def test_a_torn_file_is_refused_by_name(fault, probes, tmp_path):
     elif fault == "foreign":
         files.save_file({"weights": np.zeros(3, np.float32)}, path)
     else:
-        path.write_bytes({"cut": whole[:-9], "empty": b"", "flipped": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]}[fault])
+        path.write_bytes(
+            {"cut": whole[:-9], "empty": b"", "flipped": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]}[fault]
+        )
     with pytest.raises(HeadError, match=r"cannot read the sentence probes in .*; delete the file and train them again"):
         read_probes(path)
 
@@ -130,4 +132,7 @@ def test_questions_that_cannot_be_asked_are_named(encoder):
 
 
 def test_a_file_lies_in_the_folder_of_its_weights_and_task(tmp_path):
-    assert files.probes_folder(tmp_path, "f" * 64, "cola") / FILE == tmp_path / "sentences" / ("f" * 16) / "cola" / "probes.safetensors"
+    assert (
+        files.probes_folder(tmp_path, "f" * 64, "cola") / FILE
+        == tmp_path / "sentences" / ("f" * 16) / "cola" / "probes.safetensors"
+    )

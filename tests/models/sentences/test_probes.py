@@ -32,7 +32,10 @@ def test_a_label_in_the_first_token_of_one_layer_is_read_there_and_changes_no_ot
 
 def test_random_labels_are_guessed_half_of_the_time():
     draw = np.random.default_rng(3)
-    data = [(drawn(size, layers=6, seed=seed)[0], draw.permutation(balanced(size))) for seed, size in enumerate((800, 400, 3000))]
+    data = [
+        (drawn(size, layers=6, seed=seed)[0], draw.permutation(balanced(size)))
+        for seed, size in enumerate((800, 400, 3000))
+    ]
     found = fit_probes(*data[0], *data[1], 2, OURS)
     right = (answers(found, data[2][0]) == data[2][1]).mean(2)
     assert np.abs(right - 0.5).max() < 3 * np.sqrt(0.25 / 3000)
@@ -62,7 +65,9 @@ def test_the_development_part_chooses_the_strength_and_of_equal_ones_the_smaller
         mean, scale = train[place].mean(0, dtype=np.float64), train[place].std(0, dtype=np.float64)
         right = []
         for c in CS:
-            model = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8).fit((train[place] - mean) / scale, labels)
+            model = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8).fit(
+                (train[place] - mean) / scale, labels
+            )
             right.append(int((model.predict((dev[place] - mean) / scale) == dev_labels).sum()))
         assert abs(found.dev_right[place] - max(right)) <= 1
         assert found.dev_right[place] == right[CS.index(found.c[place])]
@@ -78,7 +83,10 @@ def test_test_labels_and_what_is_beside_a_probe_change_no_weight():
 
 def test_a_second_run_gives_the_same_bytes():
     first, second = fitted(classes=3), fitted(classes=3)
-    assert all(getattr(first, name).tobytes() == getattr(second, name).tobytes() for name in ("weights", "bias", "mean", "scale", "c"))
+    assert all(
+        getattr(first, name).tobytes() == getattr(second, name).tobytes()
+        for name in ("weights", "bias", "mean", "scale", "c")
+    )
 
 
 def test_sentevals_protocol_takes_vectors_as_they_come():
@@ -86,7 +94,9 @@ def test_sentevals_protocol_takes_vectors_as_they_come():
     found = fit_probes(train, labels, dev, dev_labels, 2, SENTEVAL)
     assert not found.mean.any() and (found.scale == 1).all() and set(found.c.ravel()) <= set(SENTEVAL_CS)
     for place in np.ndindex(2, 3):
-        wanted = LogisticRegression(C=found.c[place], solver="newton-cholesky", tol=1e-8).fit(train[place].astype(np.float64), labels)
+        wanted = LogisticRegression(C=found.c[place], solver="newton-cholesky", tol=1e-8).fit(
+            train[place].astype(np.float64), labels
+        )
         assert np.abs(found.weights[place] - wanted.coef_).max() < 1e-3
         assert np.abs(found.bias[place] - wanted.intercept_).max() < 5e-3
         assert (answers(found, dev)[place] == wanted.predict(dev[place])).mean() >= 0.999

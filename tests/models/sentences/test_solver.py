@@ -16,7 +16,9 @@ from tests.models.sentences.planted import balanced
 def correlated(sentences=600, hidden=24, seed=0):
     """Standardised vectors with a spectrum like hidden states': few strong directions, many weak ones."""
     draw = np.random.default_rng(seed)
-    vectors = draw.normal(size=(sentences, hidden)) @ (draw.normal(size=(hidden, hidden)) * 0.7 ** np.arange(hidden)[:, None])
+    vectors = draw.normal(size=(sentences, hidden)) @ (
+        draw.normal(size=(hidden, hidden)) * 0.7 ** np.arange(hidden)[:, None]
+    )
     return scaled(vectors.astype(np.float32))
 
 
@@ -35,7 +37,9 @@ def read(vectors, noise, classes=2, seed=1):
 def theirs(vectors, labels, c):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8, max_iter=2000).fit(vectors.astype(np.float64), labels)
+        return LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8, max_iter=2000).fit(
+            vectors.astype(np.float64), labels
+        )
 
 
 @pytest.mark.parametrize("few", [0, 1 << 18])

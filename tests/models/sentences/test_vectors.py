@@ -12,7 +12,12 @@ from probing.models.sentences.vectors import pooled_states, sentence_rows
 from tests.models import tiny_models
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "albert", "modernbert", "electra")
-TEXTS = ["paris is the capital of france", "rome", "it plays jazz music in a red city and it is born in london", "one two"]
+TEXTS = [
+    "paris is the capital of france",
+    "rome",
+    "it plays jazz music in a red city and it is born in london",
+    "one two",
+]
 EXAMPLES = [Example(text, "a") for text in TEXTS] + [
     Example("rome is red", "b", pair="it is the capital of italy"),
     Example("sun", "a", "moon"),
@@ -21,7 +26,9 @@ EXAMPLES = [Example(text, "a") for text in TEXTS] + [
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def encoder(request, tmp_path_factory):
-    return load_encoder(tiny_models.save(request.param, tmp_path_factory.mktemp("vectors") / request.param), device="cpu")
+    return load_encoder(
+        tiny_models.save(request.param, tmp_path_factory.mktemp("vectors") / request.param), device="cpu"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +84,8 @@ def test_progress_counts_every_sentence_once(bert):
 
 
 def test_states_that_are_no_numbers_are_an_error(bert, monkeypatch):
-    monkeypatch.setattr(vectors, "all_hidden_states", lambda *_: [torch.full((1, 3, bert.hidden), torch.nan)] * (bert.layers))
+    monkeypatch.setattr(
+        vectors, "all_hidden_states", lambda *_: [torch.full((1, 3, bert.hidden), torch.nan)] * (bert.layers)
+    )
     with pytest.raises(ModelError, match="not finite"):
         pooled_states(sentence_rows([Example("rome", "a")], bert), bert)

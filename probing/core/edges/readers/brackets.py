@@ -45,7 +45,9 @@ def nonterminals(bits: Sequence[str], path: Path, line: int) -> list[Target]:
         for _ in found["close"]:
             ends[waiting.pop()] = place + 1
     if waiting:
-        raise wrong(path, line + len(bits) - 1, f"the sentence ends, and {len(waiting)} brackets of its parse are still open")
+        raise wrong(
+            path, line + len(bits) - 1, f"the sentence ends, and {len(waiting)} brackets of its parse are still open"
+        )
     return [Target((start, end), None, (label,)) for (start, label), end in zip(opened, ends, strict=True)]
 
 

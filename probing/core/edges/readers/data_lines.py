@@ -26,7 +26,9 @@ def wrong(path: Path, line: int, message: str) -> EdgeDataError:
     return EdgeDataError(f"{path}, line {line}: {message}")
 
 
-def part_of(path: Path, records: Iterable[Record], dropped: dict[str, int] | None = None, sentences: int | None = None) -> Part:
+def part_of(
+    path: Path, records: Iterable[Record], dropped: dict[str, int] | None = None, sentences: int | None = None
+) -> Part:
     """A part of a task's data: records that have targets, and how many sentences were read.
 
     Args:

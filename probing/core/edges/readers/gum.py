@@ -16,7 +16,8 @@ from probing.core.edges.readers.universal_dependencies import parsed_sentences
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
 
-#: Kinds of text that GUM's LICENSE.txt puts under CC BY or CC BY-SA; it allows the others for non-commercial use only, or says nothing.
+#: Kinds of text that GUM's LICENSE.txt puts under CC BY or CC BY-SA; it allows the others for non-commercial use only,
+#: or says nothing.
 OPEN_GENRES = frozenset({"academic", "bio", "court", "interview", "news", "voyage"})
 #: Columns of a file of mentions.
 _COLUMNS = 3
@@ -43,7 +44,9 @@ def read_entities(folder: Path) -> Parts:
 
 
 def read_coreference(guidelines: str, folder: Path) -> Parts:
-    """All pairs of mentions of a sentence, of OntoNotes' guidelines (``ontogum``) or GUM's own (``gum``), which keep single mentions."""
+    """All pairs of mentions of a sentence, of OntoNotes' guidelines (``ontogum``) or GUM's own (``gum``), which keep
+    single mentions.
+    """
     return _read(folder, guidelines, partial(pair_targets, chain=_gum_chain if guidelines == "gum" else str))
 
 
@@ -85,7 +88,9 @@ def documents_by_part(path: Path) -> dict[str, list[str]]:
         elif line.strip().startswith("* "):
             found.setdefault(part, []).append(line.strip()[2:].strip())
     if missing := [part for part in PARTS if not found.get(part)]:
-        raise EdgeDataError(f"{path} lists no documents for {', '.join(missing)}; expected headings '## train', '## dev' and '## test'")
+        raise EdgeDataError(
+            f"{path} lists no documents for {', '.join(missing)}; expected headings '## train', '## dev' and '## test'"
+        )
     return found
 
 
@@ -100,10 +105,17 @@ def _documents(archive: Path, folder: Path) -> dict[str, _Document]:
     except FileNotFoundError as error:
         raise EdgeDataError(f"{archive} is missing; fetch its data set first (python -m probing fetch gum)") from error
     except (tarfile.TarError, OSError, EOFError, ZlibError) as error:
-        raise EdgeDataError(f"{archive} cannot be read ({error}); fetch its data set again (python -m probing fetch gum)") from error
+        raise EdgeDataError(
+            f"{archive} cannot be read ({error}); fetch its data set again (python -m probing fetch gum)"
+        ) from error
 
 
-def _part(folder: Path, names: Sequence[str], archives: tuple[Mapping[str, _Document], Mapping[str, _Document]], targets: Targets) -> Part:
+def _part(
+    folder: Path,
+    names: Sequence[str],
+    archives: tuple[Mapping[str, _Document], Mapping[str, _Document]],
+    targets: Targets,
+) -> Part:
     parses, mentions = archives
     records: list[Record] = []
     dropped: Counter[str] = Counter()
@@ -123,7 +135,9 @@ def _part(folder: Path, names: Sequence[str], archives: tuple[Mapping[str, _Docu
         for sentence in sentences:
             end = start + len(sentence.words)
             inside = [mention for mention in found if start <= mention.span[0] and mention.span[1] <= end]
-            dropped["mentions across sentences"] += sum(1 for mention in found if start <= mention.span[0] < end < mention.span[1])
+            dropped["mentions across sentences"] += sum(
+                1 for mention in found if start <= mention.span[0] < end < mention.span[1]
+            )
             shifted = [Mention((mention.span[0] - start, mention.span[1] - start), mention.name) for mention in inside]
             records.append(Record(sentence.words, tuple(targets(shifted)), name, open=_genre(name) in OPEN_GENRES))
             start = end
@@ -138,7 +152,8 @@ def _genre(name: str) -> str:
 def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
     """Mentions of a document by their places, the longer ones first, and how many were never closed.
 
-    Brackets close in any order (``event-2)event-3)``), so a closing one ends the mention of that name that was opened last.
+    Brackets close in any order (``event-2)event-3)``), so a closing one ends the mention of that name that was opened
+    last.
 
     Args:
         document: one line per word: number, word, brackets or ``_``.
@@ -156,7 +171,11 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
             continue
         columns = line.split("\t")
         if len(columns) != _COLUMNS or (columns[2] != "_" and _BRACKET.sub("", columns[2])):
-            raise wrong(path, number, f"got {line!r}, expected a number, a word and brackets such as (4 or 4), separated by tabs")
+            raise wrong(
+                path,
+                number,
+                f"got {line!r}, expected a number, a word and brackets such as (4 or 4), separated by tabs",
+            )
         for bracket in _BRACKET.finditer(columns[2]):
             name = bracket["open"] or bracket["close"]
             if bracket["single"]:
@@ -169,5 +188,7 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
                 raise wrong(path, number, f"the mention {name!r} closes here and was not opened before")
         place += 1
     if place != words:
-        raise EdgeDataError(f"{path} has {place} words, its parse has {words}; the archives are of two versions: fetch gum again")
+        raise EdgeDataError(
+            f"{path} has {place} words, its parse has {words}; the archives are of two versions: fetch gum again"
+        )
     return sorted(found, key=lambda one: (one.span[0], -one.span[1])), sum(len(starts) for starts in opened.values())

@@ -1,4 +1,6 @@
-"""A task of the user's: a folder with ``train.jsonl``, ``dev.jsonl`` and perhaps ``test.jsonl`` in the authors' format (jiant)."""
+"""A task of the user's: a folder with ``train.jsonl``, ``dev.jsonl`` and perhaps ``test.jsonl`` in the authors' format
+(jiant).
+"""
 
 import json
 import re
@@ -38,11 +40,14 @@ def read_own_task(folder: Path) -> OwnTask:
     """The task of a folder.
 
     Raises:
-        EdgeDataError: if training or development data are missing, or a line is malformed; the message names file and line.
+        EdgeDataError: if training or development data are missing, or a line is malformed; the message names file and
+            line.
     """
     for part in PARTS[:2]:
         if not (folder / f"{part}.jsonl").is_file():
-            raise EdgeDataError(f"{folder} has no {part}.jsonl; expected train.jsonl, dev.jsonl and, if there is one, test.jsonl")
+            raise EdgeDataError(
+                f"{folder} has no {part}.jsonl; expected train.jsonl, dev.jsonl and, if there is one, test.jsonl"
+            )
     licence = _licence(folder)
     reader = _Reader(_OPEN_LICENCE.match(licence) is not None)
     train, dev = (reader.part(folder / f"{part}.jsonl") for part in PARTS[:2])
@@ -93,15 +98,24 @@ class _Reader:
         if not isinstance(row, dict) or not isinstance(row.get("targets"), list):
             raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
         words = _words(row)
-        targets = tuple(self._target(target, f"target {number}", len(words)) for number, target in enumerate(row["targets"], 1))
+        targets = tuple(
+            self._target(target, f"target {number}", len(words)) for number, target in enumerate(row["targets"], 1)
+        )
         return Record(words, targets, _document(row.get("info")), self.open)
 
     def _target(self, target: Any, which: str, words: int) -> Target:
         if not isinstance(target, dict) or "span1" not in target or "label" not in target:
             raise ValueError(f"{which}: expected an object with 'span1', 'label' and, in tasks of two spans, 'span2'")
-        spans = [_span(target[name], f"{which}, {name}", words) for name in ("span1", "span2") if target.get(name) is not None]
+        spans = [
+            _span(target[name], f"{which}, {name}", words)
+            for name in ("span1", "span2")
+            if target.get(name) is not None
+        ]
         if target["span1"] is None or len(spans) != (self.spans or len(spans)):
-            raise ValueError(f"{which} has {len(spans)} spans, targets before it have {self.spans}; expected 'span2' in all or in none")
+            raise ValueError(
+                f"{which} has {len(spans)} spans, targets before it have {self.spans}; expected 'span2' in all or in"
+                " none"
+            )
         self.spans = len(spans)
         return Target(spans[0], spans[1] if len(spans) > 1 else None, _labels(target["label"], which))
 
@@ -111,7 +125,9 @@ def _words(row: Mapping[str, Any]) -> tuple[str, ...]:
     text, given = row.get("text", "" if "words" in row else None), row.get("words")
     if not isinstance(text, str):
         raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
-    if given is not None and not (isinstance(given, list) and all(isinstance(word, str) and word.strip() for word in given)):
+    if given is not None and not (
+        isinstance(given, list) and all(isinstance(word, str) and word.strip() for word in given)
+    ):
         raise ValueError(f"'words' is {_short(given)}, expected a list of texts, none of them empty")
     text = without_controls(text)
     words = tuple(text.split() if given is None else (" ".join(without_controls(word).split()) for word in given))
@@ -128,25 +144,36 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice; expected it once")
+        raise ValueError(
+            f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice; expected it once"
+        )
     return found
 
 
 def _span(span: Any, which: str, words: int) -> Span:
     if not (isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)):
-        raise ValueError(f"{which}: got {_short(span)}, expected two whole numbers, the first word and the word after the last")
+        raise ValueError(
+            f"{which}: got {_short(span)}, expected two whole numbers, the first word and the word after the last"
+        )
     start, end = span
     if start >= end:
-        raise ValueError(f"{which}: got {span}, which is {'empty' if start == end else 'reversed'}; expected first < end, counted from 0")
+        raise ValueError(
+            f"{which}: got {span}, which is {'empty' if start == end else 'reversed'}; expected first < end, counted"
+            " from 0"
+        )
     if start < 0 or end > words:
-        raise ValueError(f"{which}: got {span}, which is outside the sentence of {words} words; a span ends at {words} at most")
+        raise ValueError(
+            f"{which}: got {span}, which is outside the sentence of {words} words; a span ends at {words} at most"
+        )
     return start, end
 
 
 def _labels(label: Any, which: str) -> tuple[str, ...]:
     labels = label if isinstance(label, list) else [label]
     if not all(isinstance(one, str) and one for one in labels):
-        raise ValueError(f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty")
+        raise ValueError(
+            f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty"
+        )
     if len(set(labels)) != len(labels):
         raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
     for one in labels:

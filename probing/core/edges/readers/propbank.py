@@ -42,7 +42,9 @@ def _sentences(folder: Path, part: str) -> Iterator[_Sentence]:
             rows.append(tuple(line.split("\t")))
             if len(rows[-1]) < _BEFORE_ROLES or len(rows[-1]) != len(rows[0]):
                 expected = max(len(rows[0]), _BEFORE_ROLES)
-                raise wrong(path, number, f"got {len(rows[-1])} columns, expected {expected}: word, tag, parse bit and roles")
+                raise wrong(
+                    path, number, f"got {len(rows[-1])} columns, expected {expected}: word, tag, parse bit and roles"
+                )
         elif rows:
             yield _Sentence(path, document, number - len(rows), tuple(rows))
             rows = []
@@ -51,7 +53,9 @@ def _sentences(folder: Path, part: str) -> Iterator[_Sentence]:
 
 
 def read_constituents(folder: Path) -> Parts:
-    """One target per nonterminal, including the top node. The parse is LDC's, so these results may not be published with their words."""
+    """One target per nonterminal, including the top node. The parse is LDC's, so these results may not be published
+    with their words.
+    """
     return _constituents(folder, lambda targets: targets)
 
 
@@ -63,7 +67,12 @@ def read_merged_constituents(folder: Path) -> Parts:
 def _constituents(folder: Path, shaped: Callable[[Sequence[Target]], Sequence[Target]]) -> Parts:
     def record(sentence: _Sentence) -> Record:
         bits = [row[3] for row in sentence.rows]
-        return Record(sentence.words, tuple(shaped(nonterminals(bits, sentence.path, sentence.line))), sentence.document, open=False)
+        return Record(
+            sentence.words,
+            tuple(shaped(nonterminals(bits, sentence.path, sentence.line))),
+            sentence.document,
+            open=False,
+        )
 
     train, dev, test = (part_of(folder, [record(one) for one in _sentences(folder, part)]) for part in PARTS)
     return train, dev, test
@@ -91,7 +100,11 @@ def _frames(sentence: _Sentence) -> Iterator[tuple[Target, ...]]:
         spans = list(_role_spans(sentence, column))
         verbs = [span for span, label in spans if label == _VERB]
         if len(verbs) != 1:
-            raise wrong(sentence.path, sentence.line, f"column {column + 1} has {len(verbs)} spans of the verb, (V*), expected one")
+            raise wrong(
+                sentence.path,
+                sentence.line,
+                f"column {column + 1} has {len(verbs)} spans of the verb, (V*), expected one",
+            )
         yield tuple(Target(verbs[0], span, (label,)) for span, label in spans if label != _VERB)
 
 
@@ -111,4 +124,6 @@ def _role_spans(sentence: _Sentence, column: int) -> Iterator[tuple[Span, str]]:
             yield (start, place + 1), label
             label = ""
     if label:
-        raise wrong(sentence.path, sentence.line + len(sentence.rows) - 1, f"the sentence ends while the role {label} is open")
+        raise wrong(
+            sentence.path, sentence.line + len(sentence.rows) - 1, f"the sentence ends while the role {label} is open"
+        )

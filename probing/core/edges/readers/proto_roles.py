@@ -13,7 +13,8 @@ from probing.core.edges.readers.universal_dependencies import ewt_sentences
 from probing.core.edges.target import PARTS, Record, Target
 from probing.core.errors import EdgeDataError
 
-#: Answers are 0..4. A property holds if their mean is 3 or more (4 on a scale of 1 to 5), as in the authors' conversion.
+#: Answers are 0..4. A property holds if their mean is 3 or more (4 on a scale of 1 to 5), as in the authors'
+#: conversion.
 _HOLDS = 3
 _PAIR = re.compile(
     r"(?P<sentence>ewt-(?P<part>train|dev|test)-\d+)-semantics-pred-(?P<predicate>\d+)%%(?P=sentence)-semantics-arg-(?P<argument>\d+)"
@@ -39,13 +40,16 @@ def read_proto_roles(folder: Path, ewt: Path) -> Parts:
         part = name.split("-")[1]
         sentence = sentences.get(names.get(name, ""))
         if sentence is None or part not in records:
-            raise EdgeDataError(f"{ids} names no sentence of {ewt} for {name!r}; fetch spr2-uds and ud-english-ewt again")
+            raise EdgeDataError(
+                f"{ids} names no sentence of {ewt} for {name!r}; fetch spr2-uds and ud-english-ewt again"
+            )
         targets = []
         for key, properties in annotated.items():
             found = _PAIR.fullmatch(key)
             if not found or found["sentence"] != name:
                 raise EdgeDataError(
-                    f"{path}, sentence {name}: got the pair {key!r}, expected {name}-semantics-pred-N%%{name}-semantics-arg-N"
+                    f"{path}, sentence {name}: got the pair {key!r}, expected"
+                    f" {name}-semantics-pred-N%%{name}-semantics-arg-N"
                 )
             places = int(found["predicate"]) - 1, int(found["argument"]) - 1
             labels = held(properties)
@@ -64,7 +68,8 @@ def held(properties: Mapping[str, Mapping[str, Mapping[str, float]]]) -> tuple[s
     """The properties that hold of a pair; None if no answer applies to it.
 
     Args:
-        properties: property -> ``value`` and ``confidence``, each annotator -> number. Confidence 0 means that it does not apply.
+        properties: property -> ``value`` and ``confidence``, each annotator -> number. Confidence 0 means that it does
+            not apply.
     """
     means = {}
     for name, answers in properties.items():

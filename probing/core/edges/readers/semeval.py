@@ -10,7 +10,8 @@ from probing.core.edges.target import Record, Span, Target
 
 _SENTENCE = re.compile(r'\d+\t"?(?P<text>.*?)"?\s*')
 _MARKER = re.compile(r"(</?e[12]>)")
-#: The authors divide the training file into training and development data by these (jiant's ``deterministic_split.py``).
+#: The authors divide the training file into training and development data by these (jiant's
+#: ``deterministic_split.py``).
 _SEED, _TRAINING_SHARE = 42, 0.85
 
 

@@ -1,4 +1,6 @@
-"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks take their words from."""
+"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks take their words
+from.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -50,7 +52,9 @@ def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[P
                 raise wrong(path, line, f"got the head {columns[6]!r}, expected the number of a word")
         heads = tuple(map(int, found.column(6)))
         if max(heads) > len(words):
-            raise wrong(path, found.end, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words")
+            raise wrong(
+                path, found.end, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words"
+            )
         yield ParsedSentence(found.comments.get("sent_id", ""), document, words, tags, heads, relations)
 
 
@@ -60,7 +64,9 @@ def part_of_speech(sentence: ParsedSentence) -> Iterator[Target]:
 
 
 def dependencies(sentence: ParsedSentence) -> Iterator[Target]:
-    """One target per word: its relation to its head, the second span; the root is its own head, as in the authors' data."""
+    """One target per word: its relation to its head, the second span; the root is its own head, as in the authors'
+    data.
+    """
     for place, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
         second = head - 1 if head else place
         yield Target((place, place + 1), (second, second + 1), (relation,))

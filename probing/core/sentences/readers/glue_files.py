@@ -1,6 +1,7 @@
 """CoLA, SST-2 and RTE as tasks for probes.
 
-A model that is fine-tuned on one of them has seen the labels of its training file, so the development file is the test part here.
+A model that is fine-tuned on one of them has seen the labels of its training file, so the development file is the test
+part here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,4 +29,8 @@ def read_glue(task: str, folder: Path) -> list[Labelled]:
         train, test = GLUE[task](folder)
     except FactsError as error:
         raise SentenceDataError(str(error)) from error
-    return [Labelled(Example(one.text, one.label, one.pair), part) for part, found in (("train", train), ("test", test)) for one in found]
+    return [
+        Labelled(Example(one.text, one.label, one.pair), part)
+        for part, found in (("train", train), ("test", test))
+        for one in found
+    ]

@@ -1,7 +1,8 @@
 """A user's own labelled sentences: a table with ``sentence`` and ``label`` in any form that ``tables`` reads.
 
-A pair has its second sentence in ``pair``. ``part`` (train, dev or test) and ``group`` (what has to stay in one part) are optional.
-Headings of other data sets are known. SentEval's three columns without a header (``tr|va|te``, label, sentence) are accepted, too.
+A pair has its second sentence in ``pair``. ``part`` (train, dev or test) and ``group`` (what has to stay in one part)
+are optional. Headings of other data sets are known. SentEval's three columns without a header (``tr|va|te``, label,
+sentence) are accepted, too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,14 @@ FEWEST_CLASSES, MAX_CLASSES, FEWEST_EXAMPLES = 2, 50, 40
 #: Why a row is left out.
 INCOMPLETE, MALFORMED_ROWS = "without sentence or label", "malformed rows"
 #: What data sets call the parts, in lower case.
-_PARTS = {**PART_NAMES, "training": "train", "valid": "dev", "val": "dev", "validation": "dev", **{part: part for part in PARTS}}
+_PARTS = {
+    **PART_NAMES,
+    "training": "train",
+    "valid": "dev",
+    "val": "dev",
+    "validation": "dev",
+    **{part: part for part in PARTS},
+}
 
 
 def _unnamed(cells: Sequence[str]) -> dict[str, int]:
@@ -53,7 +61,8 @@ def read_own_file(path: Path) -> tuple[list[Labelled], dict[str, int], str]:
         return parse_own_file(path.read_bytes(), str(path))
     except OSError as error:
         raise SentenceDataError(
-            f"cannot read {path}: {error.strerror or error}; expected a file of sentences and labels, {', '.join(SUFFIXES)}"
+            f"cannot read {path}: {error.strerror or error}; expected a file of sentences and labels,"
+            f" {', '.join(SUFFIXES)}"
         ) from error
 
 
@@ -77,7 +86,9 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
     read, malformed, said = table.made(columns, _labelled)
     rows = [row for row in read if row]
     if 0 < sum(not row.part for row in rows) < len(rows):
-        raise SentenceDataError(f"{name}: some rows name a part and others do not; give all of them one of {', '.join(PARTS)}, or none")
+        raise SentenceDataError(
+            f"{name}: some rows name a part and others do not; give all of them one of {', '.join(PARTS)}, or none"
+        )
     left_out = {INCOMPLETE: len(read) - len(rows), MALFORMED_ROWS: malformed}
     return rows, {reason: n for reason, n in left_out.items() if n}, said
 
@@ -101,13 +112,14 @@ def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int
     if not FEWEST_CLASSES <= len(counts) <= MAX_CLASSES:
         labels = ", ".join(map(repr, sorted(counts)[:5]))
         raise SentenceDataError(
-            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to {MAX_CLASSES}{advice}"
+            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to"
+            f" {MAX_CLASSES}{advice}"
         )
     label = min(counts, key=lambda one: (counts[one], one))
     if counts[label] < FEWEST_EXAMPLES:
         raise SentenceDataError(
-            f"{name}: the label {label!r} has {counts[label]} different examples, expected at least {FEWEST_EXAMPLES} for each label"
-            f"{advice}"
+            f"{name}: the label {label!r} has {counts[label]} different examples, expected at least {FEWEST_EXAMPLES}"
+            f" for each label{advice}"
         )
 
 
@@ -120,10 +132,10 @@ def _columns(table: Table) -> dict[str, int]:
     found = table.kind.columns(table.heads, table.name)
     if missing := [column for column in NEEDED if column not in found]:
         raise SentenceDataError(
-            f"{table.name}: got the columns {', '.join(map(repr, table.heads))[:120]}; expected one called "
-            f"{' and one called '.join(missing)} "
-            f"(or {', '.join(name for column in missing for name in KIND.names[column][1:])}): name the columns in the first line, "
-            "or give SentEval's three (tr, va or te; label; sentence) with tabs between them"
+            f"{table.name}: got the columns {', '.join(map(repr, table.heads))[:120]}; expected one called"
+            f" {' and one called '.join(missing)} (or"
+            f" {', '.join(name for column in missing for name in KIND.names[column][1:])}): name the columns in the"
+            " first line, or give SentEval's three (tr, va or te; label; sentence) with tabs between them"
         )
     found["part"] = [
         place

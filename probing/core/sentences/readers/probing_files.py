@@ -15,8 +15,8 @@ PART_NAMES: Mapping[str, str] = {"tr": "train", "va": "dev", "te": "test"}
 def read_probing_file(path: Path, labels: Mapping[str, str]) -> Iterator[Labelled]:
     """Rows of a file in either layout; the first column of its first line decides which.
 
-    SentEval's lines have a part, a label and, in the last column, the sentence. X-Probe's have a sentence and, after the last tab, a
-    label; the part is in the file's name (``bigram_shift.va.txt``).
+    SentEval's lines have a part, a label and, in the last column, the sentence. X-Probe's have a sentence and, after
+    the last tab, a label; the part is in the file's name (``bigram_shift.va.txt``).
 
     Args:
         path: the file.
@@ -36,14 +36,20 @@ def read_probing_file(path: Path, labels: Mapping[str, str]) -> Iterator[Labelle
             text, _, label = line.rpartition("\t")
             part = of_file
         if not text.strip():
-            raise SentenceDataError(f"{path}, line {number}: got {line!r}, expected a sentence and its label, separated by a tab")
+            raise SentenceDataError(
+                f"{path}, line {number}: got {line!r}, expected a sentence and its label, separated by a tab"
+            )
         if label not in labels:
-            raise SentenceDataError(f"{path}, line {number}: got the label {label!r}, expected one of {', '.join(labels)}")
+            raise SentenceDataError(
+                f"{path}, line {number}: got the label {label!r}, expected one of {', '.join(labels)}"
+            )
         yield Labelled(Example(text.strip(), labels[label]), part)
 
 
 def is_senteval(line: str) -> bool:
-    """Whether a line is in SentEval's layout: at least three columns, the first of which is ``tr``, ``va`` or ``te``."""
+    """Whether a line is in SentEval's layout: at least three columns, the first of which is ``tr``, ``va`` or
+    ``te``.
+    """
     first, *others = line.split("\t")
     return first in PART_NAMES and len(others) > 1
 

@@ -1,4 +1,6 @@
-"""Accuracy by layer on a user's own sentences, computed at once: nothing is stored, and a page can show progress and cancel it."""
+"""Accuracy by layer on a user's own sentences, computed at once: nothing is stored, and a page can show progress and
+cancel it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ from probing.models.sentences.vectors import pooled_states, sentence_rows
 
 #: The encoder's share of the work on a small model.
 _READING = 0.8
-#: Tokens per forward pass: BERT-base takes about a second for them on two cores, and other users wait for no longer than that.
+#: Tokens per forward pass: BERT-base takes about a second for them on two cores, and other users wait for no longer
+#: than that.
 _TOKENS = 512
 
 
@@ -30,8 +33,8 @@ class Curve:
     Attributes:
         right: (poolings, layers), number of correct test sentences.
         low, high: (poolings, layers), Wilson's 95 % interval of the accuracy.
-        c, dev_right: (poolings, layers), the strength of regularisation that the development part selected, and the number of its
-            sentences that are correct with it.
+        c, dev_right: (poolings, layers), the strength of regularisation that the development part selected, and the
+            number of its sentences that are correct with it.
         n_train, n_dev, n_test: number of sentences of each part that the model can take.
         majority, surface: number of correct test sentences of the majority label and of the surface baseline.
         too_long: number of sentences that are too long for the model.
@@ -54,8 +57,8 @@ def check_size(data: SentenceData) -> None:
     """Raises a ``SentenceDataError`` for more sentences than a page accepts."""
     if (number := sum(map(len, data.parts.values()))) > MAX_AT_ONCE:
         raise SentenceDataError(
-            f"{data.task} has {number:,} sentences, expected at most {MAX_AT_ONCE:,} here; give fewer, or train from the command line: "
-            "python -m probing sentences train --tasks FILE"
+            f"{data.task} has {number:,} sentences, expected at most {MAX_AT_ONCE:,} here; give fewer, or train from"
+            " the command line: python -m probing sentences train --tasks FILE"
         )
 
 
@@ -71,7 +74,8 @@ def quick_curve(
         data: sentences from ``read_upload`` or ``read_task``.
         encoder: a frozen encoder.
         progress: called with the finished share.
-        pause: called between short pieces of the work, when the model is not in use; an error that it raises stops the computation.
+        pause: called between short pieces of the work, when the model is not in use; an error that it raises stops the
+            computation.
 
     Raises:
         SentenceDataError: if there are too many sentences, or too few that the model can take.
@@ -79,11 +83,15 @@ def quick_curve(
     """
     check_size(data)
     rows = {part: sentence_rows(data.parts[part], encoder) for part in PARTS}
-    kept = {part: [(row, one) for row, one in zip(rows[part], data.parts[part], strict=True) if row is not None] for part in PARTS}
+    kept = {
+        part: [(row, one) for row, one in zip(rows[part], data.parts[part], strict=True) if row is not None]
+        for part in PARTS
+    }
     known = [{one.label for _, one in kept[part]} for part in PARTS]
     if not all(known) or known[0] != set(data.labels):
         raise SentenceDataError(
-            f"{data.task}: too few sentences fit {encoder.name}, which takes {encoder.max_pieces} word pieces; give shorter sentences"
+            f"{data.task}: too few sentences fit {encoder.name}, which takes {encoder.max_pieces} word pieces; give"
+            " shorter sentences"
         )
     total, done = sum(map(len, kept.values())), 0
 
@@ -100,7 +108,10 @@ def quick_curve(
 
     number_of = {label: number for number, label in enumerate(data.labels)}
     gold = {part: np.array([number_of[one.label] for _, one in kept[part]], np.uint8) for part in PARTS}
-    vectors = {part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed, _TOKENS) for part in PARTS}
+    vectors = {
+        part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed, _TOKENS)
+        for part in PARTS
+    }
     probes, hits = [], []
     for layer in range(encoder.layers):
         train, dev, test = (vectors[part][:, layer : layer + 1] for part in PARTS)
@@ -111,7 +122,9 @@ def quick_curve(
     right = np.concatenate(hits, 1)
     examples = {part: [one for _, one in kept[part]] for part in PARTS}
     words = [surface_features(examples["train"], examples[part]) for part in PARTS]
-    surface = surface_right((words[0], words[1], words[2]), (gold["train"], gold["dev"], gold["test"]), len(data.labels), pause)
+    surface = surface_right(
+        (words[0], words[1], words[2]), (gold["train"], gold["dev"], gold["test"]), len(data.labels), pause
+    )
     if progress:
         progress(1.0)
     limits = np.array([wilson(one, len(gold["test"])) for one in right.flat]).reshape(*right.shape, 2)

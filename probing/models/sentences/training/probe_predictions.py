@@ -38,7 +38,9 @@ class Split:
     seed: int = 0
 
     def portion(self, portion: int) -> np.ndarray:
-        """Positions in the training part of the first of each class, one in ``portion`` but at least one; so portions are nested."""
+        """Positions in the training part of the first of each class, one in ``portion`` but at least one; so portions
+        are nested.
+        """
         gold = self.gold["train"]
         chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
         return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
@@ -107,7 +109,10 @@ class ModelAnswers:
         probes, _ = base.own()
         probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
         chunks = [*self.states.chunks(len(self.poolings))]
-        found = {part: [answers(layers_of(probes, layers), self.read(part, layers)) for layers in chunks] for part in ("dev", "test")}
+        found = {
+            part: [answers(layers_of(probes, layers), self.read(part, layers)) for layers in chunks]
+            for part in ("dev", "test")
+        }
         dev, test = (np.concatenate(of_part, 1) for of_part in found.values())
         return Answer(probes.c, (dev == self.split.gold["dev"]).sum(2), test, len(self.split.gold["train"]))
 
@@ -118,10 +123,17 @@ class ModelAnswers:
     def _fitted(self, portion: int) -> dict[str, np.ndarray]:
         chosen, found, test = self.split.portion(portion), [], []
         for layers in self.states.chunks(len(self.poolings)):
-            train = self.states.read(self.split.places["train"][chosen], layers, [POOLINGS.index(one) for one in self.poolings])
+            train = self.states.read(
+                self.split.places["train"][chosen], layers, [POOLINGS.index(one) for one in self.poolings]
+            )
             gold = self.split.gold
             probes = fit_probes(
-                train, gold["train"][chosen], self.read("dev", layers), gold["dev"], self.split.classes, self.split.protocol
+                train,
+                gold["train"][chosen],
+                self.read("dev", layers),
+                gold["dev"],
+                self.split.classes,
+                self.split.protocol,
             )
             del train
             test.append(answers(probes, self.read("test", layers)))

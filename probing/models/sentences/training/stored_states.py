@@ -1,4 +1,6 @@
-"""Pooled states of all sentences of a task: encoded block by block, kept on disk in float16, read a few layers at a time."""
+"""Pooled states of all sentences of a task: encoded block by block, kept on disk in float16, read a few layers at a
+time.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +33,8 @@ class SentenceStates:
     Attributes:
         taken: (sentences,) bool, the sentences that the model can take.
         blocks: float16 memory maps, each (poolings, layers, sentences, hidden), minus ``centre``.
-        centre: (poolings, layers, 1, hidden) float32, the mean over the first block. Without it float16 would round features of a large
-            mean to a few values, and a constant feature could be rounded to two values.
+        centre: (poolings, layers, 1, hidden) float32, the mean over the first block. Without it float16 would round
+            features of a large mean to a few values, and a constant feature could be rounded to two values.
     """
 
     taken: np.ndarray
@@ -50,7 +52,9 @@ class SentenceStates:
         return int(self.centre.shape[3])
 
     def read(self, sentences: np.ndarray, layers: slice = slice(None), poolings: Sequence[int] = (0, 1)) -> np.ndarray:
-        """(poolings, layers, sentences, hidden) float32 of some sentences, by their ascending numbers among all sentences."""
+        """(poolings, layers, sentences, hidden) float32 of some sentences, by their ascending numbers among all
+        sentences.
+        """
         numbers = np.cumsum(self.taken)[sentences] - 1
         chosen = range(self.layers)[layers]
         vectors = np.empty((len(poolings), len(chosen), len(numbers), self.hidden), np.float32)
@@ -114,8 +118,18 @@ def sentence_states(
 
 
 def states_fingerprint(encoder: Encoder, data: str) -> str:
-    """Fingerprint of everything that decides the states of a task's sentences, with ``data`` as their checksum; a folder's name."""
-    decides = [VERSION, SENTENCES_A_FILE, encoder.weights_id, encoder.configuration, encoder.device.type, thread_count(), data]
+    """Fingerprint of everything that decides the states of a task's sentences, with ``data`` as their checksum; a
+    folder's name.
+    """
+    decides = [
+        VERSION,
+        SENTENCES_A_FILE,
+        encoder.weights_id,
+        encoder.configuration,
+        encoder.device.type,
+        thread_count(),
+        data,
+    ]
     return f"{hashlib.sha256(encoder.weights_id.encode()).hexdigest()[:12]}-{fingerprint_of(canonical_json(decides))}"
 
 
@@ -136,6 +150,8 @@ def _written(states: np.ndarray, path: Path, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         small = states.astype(np.float16)
     if not np.isfinite(small).all():
-        raise ModelError(f"sentence vectors of {name} are too large for float16, or not finite; this model cannot be probed")
+        raise ModelError(
+            f"sentence vectors of {name} are too large for float16, or not finite; this model cannot be probed"
+        )
     write_mapped(small, path)
     return np.load(path, mmap_mode="r")

@@ -1,4 +1,6 @@
-"""Losses of fine-tuned models against their bases at the last layer, by kind of head: P@k, and P@k minus the swapped subject."""
+"""Losses of fine-tuned models against their bases at the last layer, by kind of head: P@k, and P@k minus the swapped
+subject.
+"""
 
 from collections.abc import Sequence
 
@@ -18,15 +20,24 @@ _ENDS = ("", "_low", "_high")
 _ANSWERS = ("_low_answers", "_high_answers")
 _OF_RUN = (
     *(f"value{end}" for end in (*_ENDS, *_ANSWERS)),
-    "swapped_n", "matched", "swapped",
+    "swapped_n",
+    "matched",
+    "swapped",
     *(f"above_swapped{end}" for end in (*_ENDS, *_ANSWERS)),
-)  # fmt: skip
+)
 _LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in (*_ENDS, *_ANSWERS))
 COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
 #: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}
 _SIDE = ("head", "value", "low", "high")
-READ_OUT_COLUMNS = ("model", "what", "heads", *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE), "apart", "changed")
+READ_OUT_COLUMNS = (
+    "model",
+    "what",
+    "heads",
+    *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE),
+    "apart",
+    "changed",
+)
 
 
 def points_lost(
@@ -45,13 +56,14 @@ def points_lost(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        The columns of ``pairs``, k, n (facts of the model's run) and shares, empty if they are not defined: majority (for P@1 only); for
-        the model, and with ``base_`` before it for its base: value with ends, and swapped_n, matched, swapped and above_swapped with ends
-        as in ``precision.by_layer``; lost with ends (base_value minus value) and lost_above with ends (the base's above_swapped minus the
-        model's). by_fact: whether ``lost`` is on the facts that both were probed on, paired fact by fact as in ``transitions``; a run
-        with counts only cannot be paired, so its interval combines the two as for independent shares. The interval of ``lost_above`` always
-        does so, as in ``pairs.yardsticks``. Ends with ``_answers`` are those if answers
-        are drawn again, too, paired fact by fact and empty for counts only. Pairs without facts under these filters have no row.
+        The columns of ``pairs``, k, n (facts of the model's run) and shares, empty if they are not defined: majority
+        (for P@1 only); for the model, and with ``base_`` before it for its base: value with ends, and swapped_n,
+        matched, swapped and above_swapped with ends as in ``precision.by_layer``; lost with ends (base_value minus
+        value) and lost_above with ends (the base's above_swapped minus the model's). by_fact: whether ``lost`` is on
+        the facts that both were probed on, paired fact by fact as in ``transitions``; a run with counts only cannot be
+        paired, so its interval combines the two as for independent shares. The interval of ``lost_above`` always does
+        so, as in ``pairs.yardsticks``. Ends with ``_answers`` are those if answers are drawn again, too, paired fact by
+        fact and empty for counts only. Pairs without facts under these filters have no row.
     """
     if pairs.empty:
         return pd.DataFrame(columns=list(COLUMNS))
@@ -59,7 +71,9 @@ def points_lost(
     last = by_layer(db, run_ids, f"p_at_{k}", "micro", exposures, answer_in_subject, last_only=True)
     last = last.rename(columns={end: f"value_{end}" for end in ("low", "high", "low_answers", "high_answers")})
     table = pairs[list(PAIR)].merge(last[["run_id", "n", "majority", *_OF_RUN]], on="run_id")
-    of_base = last[["run_id", *_OF_RUN]].rename(columns={"run_id": "base_run_id", **{name: f"base_{name}" for name in _OF_RUN}})
+    of_base = last[["run_id", *_OF_RUN]].rename(
+        columns={"run_id": "base_run_id", **{name: f"base_{name}" for name in _OF_RUN}}
+    )
     table = table.merge(of_base, on="base_run_id").assign(k=int(k))
     for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
         base, own = ([table[f"{prefix}{column}{end}"] for end in _ENDS] for prefix in ("base_", ""))
@@ -81,7 +95,12 @@ def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     aligned = paired.reindex(keys).set_axis(table.index)
     table = table.assign(by_fact=there)
     signed = {"lost": -aligned["difference"], "lost_low": -aligned["high"], "lost_high": -aligned["low"]}
-    for name, values in {"n": aligned["n"], "base_value": aligned["base_value"], "value": aligned["value"], **signed}.items():
+    for name, values in {
+        "n": aligned["n"],
+        "base_value": aligned["base_value"],
+        "value": aligned["value"],
+        **signed,
+    }.items():
         table[name] = values.where(there, table[name])
     return table.astype({"n": "int64"})
 
@@ -89,16 +108,16 @@ def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
 def read_out(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the kind of head changes the conclusion on a model: the two kinds that are furthest apart.
 
-    Two sizes differ (``apart``) if the 95 % intervals of two kinds do not touch, which is stricter than a test of the difference. Only
-    if the two also lie differently to 0 (above, below, or 0 is inside), the conclusion changes.
+    Two sizes differ (``apart``) if the 95 % intervals of two kinds do not touch, which is stricter than a test of the
+    difference. Only if the two also lie differently to 0 (above, below, or 0 is inside), the conclusion changes.
 
     Args:
         table: of ``points_lost``, several kinds of heads on one probe set.
 
     Returns:
-        model, what (``lost``: of the base's P@k minus swapped subject; ``kept``: the model's own P@k minus swapped subject), heads (how
-        many kinds), least_head and most_head with value, low and high of each, apart, changed; no row for a model with fewer than two
-        kinds.
+        model, what (``lost``: of the base's P@k minus swapped subject; ``kept``: the model's own P@k minus swapped
+        subject), heads (how many kinds), least_head and most_head with value, low and high of each, apart, changed; no
+        row for a model with fewer than two kinds.
     """
     rows = []
     for model, group in table.groupby("model", sort=False):

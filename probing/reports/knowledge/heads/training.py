@@ -23,29 +23,37 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
         run_ids: of one model, one run per kind of head.
 
     Returns:
-        head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the head's own training
-        measured it, or else another kind's; empty if it is not known), steps, seconds (empty if they were not
-        recorded) and start (where training began, in words). The kind ``logit_lens`` has the loss of the pre-trained head, which the
-        training of another kind measured. A run whose head's training is not stored has no row.
+        head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the
+        head's own training measured it, or else another kind's; empty if it is not known), steps, seconds (empty if
+        they were not recorded) and start (where training began, in words). The kind ``logit_lens`` has the loss of the
+        pre-trained head, which the training of another kind measured. A run whose head's training is not stored has no
+        row.
     """
     runs = all_runs(db)
     runs = runs[runs["run_id"].isin(list(run_ids))]
     keys = ["model", "head", "seed", "recipe"]
     stored = head_training(db)
     of_models = stored[stored["model"].isin(runs["model"])]
-    read = runs.assign(recipe=pd.Series([_recipe_of(config) for config in runs["config"]], index=runs.index, dtype="str"))
+    read = runs.assign(
+        recipe=pd.Series([_recipe_of(config) for config in runs["config"]], index=runs.index, dtype="str")
+    )
     read = read[keys].drop_duplicates()
     trained = of_models.merge(read, on=keys)
     trained = trained.assign(start=[_start(str(recipe)) for recipe in trained["recipe"]])
     measured = (trained if len(trained) else of_models).dropna(subset=["lens_loss"]).drop_duplicates("layer")
     its = measured["lens_loss"]
     untrained = measured.assign(head=LOGIT_LENS, seed=0, loss=its, start_loss=its, steps=0, seconds=0.0, start="")
-    table = pd.concat([one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True)
+    table = pd.concat(
+        [one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True
+    )
     of_layer = dict(zip(measured["layer"], its, strict=True))
-    # Kinds may be validated on different texts: a loss is compared with the logit lens's on the same text if both are known.
+    # Kinds may be validated on different texts: a loss is compared with the logit lens's on the same text if both are
+    # known.
     beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_layer).astype("float64"))
     table["below_lens"] = beside - table["loss"].astype("float64")
-    table = table.sort_values(["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column)
+    table = table.sort_values(
+        ["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column
+    )
     return table[list(LOSS_COLUMNS)].reset_index(drop=True)
 
 
@@ -70,8 +78,8 @@ def costs(table: pd.DataFrame) -> pd.DataFrame:
         table: of ``losses``.
 
     Returns:
-        head, layers (how many), start, steps and seconds of all layers together (seconds empty if one layer's are not recorded),
-        inner_loss and below_lens (means over the layers 1 to L-1; empty if there are none), last_loss.
+        head, layers (how many), start, steps and seconds of all layers together (seconds empty if one layer's are not
+        recorded), inner_loss and below_lens (means over the layers 1 to L-1; empty if there are none), last_loss.
     """
     rows = []
     for head, part in table.groupby("head", sort=False):
@@ -80,5 +88,15 @@ def costs(table: pd.DataFrame) -> pd.DataFrame:
         seconds = part["seconds"].sum() if part["seconds"].notna().all() else float("nan")
         means = (inner["loss"].mean(), inner["below_lens"].mean())
         starts = ", ".join(dict.fromkeys(str(one) for one in part["start"] if one))
-        rows.append((head, len(part), starts, int(part["steps"].sum()), seconds, *means, part.loc[part["layer"] == last, "loss"].iloc[0]))
+        rows.append(
+            (
+                head,
+                len(part),
+                starts,
+                int(part["steps"].sum()),
+                seconds,
+                *means,
+                part.loc[part["layer"] == last, "loss"].iloc[0],
+            )
+        )
     return pd.DataFrame(rows, columns=list(COST_COLUMNS))

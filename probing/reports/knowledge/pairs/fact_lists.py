@@ -14,14 +14,30 @@ from probing.store.knowledge.pair_queries import paired_facts
 
 #: Columns of each fact, see ``store.knowledge.pair_queries.paired_facts``.
 _OF_FACT = (
-    "part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate", "prompt", "base_probability",
-    "probability", "base_answer_probability", "answer_probability", "fact_id",
-)  # fmt: skip
+    "part",
+    "relation",
+    "subject",
+    "object",
+    "base_rank",
+    "rank",
+    "base_answer",
+    "answer",
+    "fate",
+    "prompt",
+    "base_probability",
+    "probability",
+    "base_answer_probability",
+    "answer_probability",
+    "fact_id",
+)
 COLUMNS = (*PAIR, "k", *_OF_FACT)
 
 
 def listed_facts(
-    db: Database, found: pd.DataFrame | Sequence[tuple[str, str]], ks: Sequence[int] = (1,), parts: Sequence[str] = PARTS
+    db: Database,
+    found: pd.DataFrame | Sequence[tuple[str, str]],
+    ks: Sequence[int] = (1,),
+    parts: Sequence[str] = PARTS,
 ) -> pd.DataFrame:
     """The facts that both runs of each pair were asked, by outcome at the last layer.
 
@@ -32,7 +48,8 @@ def listed_facts(
         parts: the outcomes that are listed: ``kept``, ``gained``, ``lost``, ``never``.
 
     Returns:
-        ``COLUMNS``: the pair, k, and for each fact its part and fate, both models' ranks of the right answer with its probability, and
+        ``COLUMNS``: the pair, k, and for each fact its part and fate, both models' ranks of the right answer with its
+            probability, and
         both models' best tokens with theirs. The numbers of rows are those of ``transitions``.
     """
     tables = [
@@ -57,7 +74,8 @@ def named_pairs(
         db: the database.
         model: the fine-tuned model.
         base: the model that it is compared with; None takes its own base.
-        heads: kinds of heads to keep; None takes the first of ``HEADS`` by which single facts of both models are stored.
+        heads: kinds of heads to keep; None takes the first of ``HEADS`` by which single facts of both models are
+            stored.
         probe_sets: to keep; None keeps all.
         templates: name of the template set.
 
@@ -80,7 +98,7 @@ def named_pairs(
         by_fact = by_fact[by_fact["head"] == min(by_fact["head"], key=HEADS.index)]
     if by_fact.empty:
         raise StoreError(
-            f"{model} and {other} cannot be compared fact by fact, because only counts of one are stored; probe it again with: "
-            "python -m probing probe"
+            f"{model} and {other} cannot be compared fact by fact, because only counts of one are stored; probe it"
+            " again with: python -m probing probe"
         )
     return by_fact

@@ -12,13 +12,30 @@ from probing.store.knowledge.answer_clusters import sums_of
 from probing.store.knowledge.pair_queries import paired_layers
 
 _SHARES = (
-    "base_value", "base_low", "base_high", "value", "low", "high", "difference", "difference_low", "difference_high",
-    "difference_low_answers", "difference_high_answers", "more_low_answers", "more_high_answers", "p_value",
-)  # fmt: skip
+    "base_value",
+    "base_low",
+    "base_high",
+    "value",
+    "low",
+    "high",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "difference_low_answers",
+    "difference_high_answers",
+    "more_low_answers",
+    "more_high_answers",
+    "p_value",
+)
 
 
 def paired_by_layer(
-    db: Database, base_run: str, run: str, k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    base_run: str,
+    run: str,
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """P@k of two runs and its paired difference at every layer that both have; micro, because facts are paired.
 
@@ -30,16 +47,22 @@ def paired_by_layer(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        layer, n (facts in common), both, base_only, model_only, neither, base_value, base_low, base_high, value, low, high (Wilson),
-        difference (the run's share minus the base's), difference_low, difference_high (Newcombe),
-        difference_low_answers, difference_high_answers (answers drawn again, too), more_low_answers, more_high_answers (the same of the
-        difference of both minus the swapped subject), p_value (exact McNemar).
+        layer, n (facts in common), both, base_only, model_only, neither, base_value, base_low, base_high, value, low,
+        high (Wilson), difference (the run's share minus the base's), difference_low, difference_high (Newcombe),
+        difference_low_answers, difference_high_answers (answers drawn again, too), more_low_answers, more_high_answers
+        (the same of the difference of both minus the swapped subject), p_value (exact McNemar).
     """
     counted = paired_layers(db, base_run, run, k, exposures, answer_in_subject)
     rows = []
-    answers = [answer_ends for value in ("more", "above_more") for answer_ends in each_interval(sums_of(counted, value), -1, "overall")]
+    answers = [
+        answer_ends
+        for value in ("more", "above_more")
+        for answer_ends in each_interval(sums_of(counted, value), -1, "overall")
+    ]
     for row, ends in zip(counted.itertuples(), zip(*answers, strict=True), strict=True):
-        both, base_only, model_only, neither = (int(value) for value in (row.both, row.first_only, row.second_only, row.neither))
+        both, base_only, model_only, neither = (
+            int(value) for value in (row.both, row.first_only, row.second_only, row.neither)
+        )
         got = paired_difference(PairedCounts(both, model_only, base_only, neither))
         ours = [(hits / row.n, *wilson(hits, row.n)) for hits in (both + base_only, both + model_only)]
         change = (got.value, got.low, got.high, *ends, got.p)

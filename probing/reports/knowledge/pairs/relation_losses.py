@@ -14,7 +14,11 @@ COLUMNS = ("relation", "label", "n", "kept", "lost", "gained", "base_value", "va
 
 
 def relation_losses(
-    db: Database, pairs: pd.DataFrame, k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    pairs: pd.DataFrame,
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """Relations of one pair, by the share of the base's known facts that was lost.
 
@@ -25,8 +29,8 @@ def relation_losses(
         exposures, answer_in_subject: filters; None keeps all.
 
     Returns:
-        ``COLUMNS`` first, then those of ``transitions_by_relation``; ``share_lost`` of the facts that the base knows. Where only counts
-        are stored, ``share_lost`` is that of the net loss and ``kept, lost, gained`` are empty.
+        ``COLUMNS`` first, then those of ``transitions_by_relation``; ``share_lost`` of the facts that the base knows.
+        Where only counts are stored, ``share_lost`` is that of the net loss and ``kept, lost, gained`` are empty.
     """
     table = transitions_by_relation(db, pairs, k, exposures, answer_in_subject)
     if len(table):
@@ -48,6 +52,10 @@ def _net(db: Database, pairs: pd.DataFrame, k: int, exposures, answer_in_subject
     points = precision_by_relation(db, [pair["base_run_id"], pair["run_id"]], k, exposures, answer_in_subject)
     last = points[points["layer"] == points.groupby("run_id")["layer"].transform("max")]
     base, model = (last[last["run_id"] == pair[name]].set_index("relation") for name in ("base_run_id", "run_id"))
-    both = model[["label", "n", "value"]].join(base[["value"]].rename(columns={"value": "base_value"}), how="inner").reset_index()
+    both = (
+        model[["label", "n", "value"]]
+        .join(base[["value"]].rename(columns={"value": "base_value"}), how="inner")
+        .reset_index()
+    )
     share = ((both["base_value"] - both["value"]) / both["base_value"].where(both["base_value"] > 0)).astype(float)
     return both.assign(share_lost=share, kept=float("nan"), lost=float("nan"), gained=float("nan"))

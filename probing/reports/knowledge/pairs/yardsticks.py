@@ -27,24 +27,33 @@ _SPREAD = {"": "value", "_swapped": "above_swapped"}
 
 
 def paired_with_yardsticks(
-    db: Database, base_run: str, run: str, k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+    db: Database,
+    base_run: str,
+    run: str,
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
     """``paired_by_layer`` with its yardsticks; micro.
 
-    Majority answers are on the facts in common. Swapped subjects are each run's own, on all its facts that have one: a run may store
-    only their counts, which cannot be paired with another run fact by fact.
+    Majority answers are on the facts in common. Swapped subjects are each run's own, on all its facts that have one: a
+    run may store only their counts, which cannot be paired with another run fact by fact.
 
     Args:
         db, base_run, run, k, exposures, answer_in_subject: as for ``paired_by_layer``.
 
     Returns:
-        The columns of ``paired_by_layer`` and, shares, empty if they are not defined: majority (for P@1 only); for the run, and with
-        ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
-        differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from the subject) with
-        more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide; the ends
-        with ``_answers`` are paired fact by fact; shuffled and
-        shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts; again_n: how many other models
-        of the same base and objective were asked in the same way; again_low and again_high: the smallest and the largest share of them;
+        The columns of ``paired_by_layer`` and, shares, empty if they are not defined: majority (for P@1 only); for the
+        run, and with
+        ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in
+            ``precision.by_layer``,
+        differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from
+        the subject) with more_low and more_high, which combine the two intervals as for independent shares (Newcombe),
+        so rather too wide; the ends with ``_answers`` are paired fact by fact; shuffled and
+        shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts; again_n: how
+            many other models
+        of the same base and objective were asked in the same way; again_low and again_high: the smallest and the
+        largest share of them;
         again_swapped_low and again_swapped_high: the same minus their swapped subjects.
     """
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
@@ -57,14 +66,20 @@ def paired_with_yardsticks(
         for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
         run_points = points.loc[points["run_id"] == run_id, ["layer", *_OF_RUN]]
-        table = table.merge(run_points.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
+        table = table.merge(
+            run_points.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left"
+        )
     own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
     table["more"], table["more_low"], table["more_high"] = joined(own, base)
     named = {"value": "shuffled", "above_swapped": "shuffled_above_swapped"}
     shuffled = points.loc[points["run_id"] == control, ["layer", *named]]
     table = table.merge(shuffled.rename(columns=named), on="layer", how="left")
     others = points[points["run_id"].isin(again)].groupby("layer", as_index=False)
-    ends = {f"again{name}_{end}": (of, end_of) for name, of in _SPREAD.items() for end, end_of in (("low", "min"), ("high", "max"))}
+    ends = {
+        f"again{name}_{end}": (of, end_of)
+        for name, of in _SPREAD.items()
+        for end, end_of in (("low", "min"), ("high", "max"))
+    }
     return table.merge(others.agg(**ends), on="layer", how="left").assign(again_n=len(again))
 
 
@@ -72,8 +87,8 @@ def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
     """The runs, asked in the same way, of models that were trained like this run's.
 
     Returns:
-        The run of its control with shuffled labels, None if there is none; and those of other models of the same base and objective: other
-        seeds, or other recipes.
+        The run of its control with shuffled labels, None if there is none; and those of other models of the same base
+        and objective: other seeds, or other recipes.
     """
     known = runs(db).set_index("run_id")
     own_run = known.loc[run]
@@ -84,7 +99,8 @@ def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
 
 
 def joined(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """First minus second, with the combined interval for independent shares (Newcombe 1998, method 10 without correlation).
+    """First minus second, with the combined interval for independent shares (Newcombe 1998, method 10 without
+    correlation).
 
     Args:
         first, second: value, lower and upper end, as numbers or row by row.

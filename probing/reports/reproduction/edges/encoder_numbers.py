@@ -29,7 +29,8 @@ class EncoderNumbers:
         curves: task -> micro F1 of P(0) to P(L) on the development set.
         centres, k_weights: task -> centre of gravity of the mixing weights of P(L) in layers, and their K in bits.
         weights: ``task, layer, weight``: mixing weights of P(L), mean over seeds.
-        beside: yardstick (``memory``, ``majority``, ``ceiling``, ``random``) -> task -> F1; ``random`` is P(L) on a random encoder.
+        beside: yardstick (``memory``, ``majority``, ``ceiling``, ``random``) -> task -> F1; ``random`` is P(L) on a
+            random encoder.
         data: ``task, source, targets, labels`` of the training data.
         published: whether the paper published them; such numbers have no interval.
     """
@@ -51,8 +52,16 @@ def published_encoders(published: PublishedEdges) -> list[EncoderNumbers]:
         EncoderNumbers(
             model.title,
             model.depth,
-            {task.name: _published_curve(model.title, task.name, task.f1[model.name]) for task in published.tasks if model.name in task.f1},
-            {task.name: task.centre_of_gravity[model.name] for task in published.tasks if model.name in task.centre_of_gravity},
+            {
+                task.name: _published_curve(model.title, task.name, task.f1[model.name])
+                for task in published.tasks
+                if model.name in task.f1
+            },
+            {
+                task.name: task.centre_of_gravity[model.name]
+                for task in published.tasks
+                if model.name in task.centre_of_gravity
+            },
             {task.name: task.k_weights[model.name] for task in published.tasks if model.name in task.k_weights},
             published=True,
         )
@@ -67,23 +76,34 @@ def _published_curve(model: str, task: str, per_cent: tuple[float, ...]) -> Edge
 
 
 def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
-    """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those with most tasks.
+    """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those
+    with most tasks.
 
-    ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings, ``tasks`` the paper's tasks.
+    ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings, ``tasks`` the
+    paper's tasks.
     """
     runs = _runs(db)
     rows = [
-        (model, base if (base := str(own_runs["base"].fillna("").iloc[0])) != model else "", int(own_runs["layers"].max()) - 1, len(stored))
+        (
+            model,
+            base if (base := str(own_runs["base"].fillna("").iloc[0])) != model else "",
+            int(own_runs["layers"].max()) - 1,
+            len(stored),
+        )
         for model, own_runs in runs.groupby("model", sort=True)
         if (stored := published.stored_tasks(set(own_runs["task"])))
     ]
     encoders = pd.DataFrame(rows, columns=list(ENCODER_COLUMNS))
     order = {"_tuned": encoders["base"].ne(""), "_most": -encoders["tasks"]}
-    return encoders.assign(**order).sort_values(["_tuned", "_most", "model"], kind="stable", ignore_index=True)[list(ENCODER_COLUMNS)]
+    return encoders.assign(**order).sort_values(["_tuned", "_most", "model"], kind="stable", ignore_index=True)[
+        list(ENCODER_COLUMNS)
+    ]
 
 
 def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
-    """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run stands for."""
+    """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run
+    stands for.
+    """
     runs = _runs(db)
     own_runs = runs[runs["model"] == model]
     names = {stored: task for task, stored in published.stored_tasks(set(own_runs["task"])).items()}
@@ -102,9 +122,15 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
     names, order = dict(zip(runs["task"], runs["paper_task"], strict=True)), [task.name for task in published.tasks]
     measured = curves(db, PART, models=[model], tasks=list(names))
     trained = sorted((one for one in measured if one.encoder == TRAINED), key=lambda one: order.index(names[one.task]))
-    mix = queries.mix(db, list(runs["run_id"])).merge(runs[["run_id", "paper_task"]], on="run_id").rename(columns={"paper_task": "task"})
+    mix = (
+        queries.mix(db, list(runs["run_id"]))
+        .merge(runs[["run_id", "paper_task"]], on="run_id")
+        .rename(columns={"paper_task": "task"})
+    )
     weights = mix.groupby(["task", "layer"], as_index=False, sort=False)["weight"].mean()
-    by_layer = {str(task): rows.sort_values("layer")["weight"].to_numpy() for task, rows in weights.groupby("task", sort=False)}
+    by_layer = {
+        str(task): rows.sort_values("layer")["weight"].to_numpy() for task, rows in weights.groupby("task", sort=False)
+    }
     return EncoderNumbers(
         model,
         int(runs["layers"].max()) - 1,
@@ -112,7 +138,8 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
         {task: float(numbers.centre_of_gravity(mixing)) for task, mixing in by_layer.items()},
         {task: float(numbers.k_weights(mixing)) for task, mixing in by_layer.items()},
         weights,
-        _baselines(db, names) | {"random": {names[one.task]: float(one.values[-1]) for one in measured if one.encoder == RANDOM}},
+        _baselines(db, names)
+        | {"random": {names[one.task]: float(one.values[-1]) for one in measured if one.encoder == RANDOM}},
         _training_data(db, names),
     )
 

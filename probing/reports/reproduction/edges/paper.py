@@ -11,7 +11,9 @@ from probing.store.database import Database
 
 
 def encoders_here(db: Database) -> dict[str, None]:
-    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, and among them those with most tasks first."""
+    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, and among them those with most
+    tasks first.
+    """
     return dict.fromkeys(probed_encoders(db, EDGE_PROBING.numbers)["model"])
 
 
@@ -19,12 +21,21 @@ def measure(db: Database, encoder: str) -> Ours:
     """An encoder's numbers; ``about`` is its ``EncoderNumbers``."""
     published = EDGE_PROBING.numbers
     ids = tuple(runs_of(db, encoder, published)["run_id"])
-    return Ours(encoder, numbers_of(db, encoder, published), ids, f"{encoder} with the published numbers, dev", Subject({BASE: encoder}))
+    return Ours(
+        encoder,
+        numbers_of(db, encoder, published),
+        ids,
+        f"{encoder} with the published numbers, dev",
+        Subject({BASE: encoder}),
+    )
 
 
 def tables(published: PublishedEdges, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
     """F1 of every layer, Figure 1's summary, and the data, published and ours."""
-    tasks, encoders = [task.name for task in published.tasks], [*([ours.about] if ours else []), *published_encoders(published)]
+    tasks, encoders = (
+        [task.name for task in published.tasks],
+        [*([ours.about] if ours else []), *published_encoders(published)],
+    )
     return {
         "scores": report.scores_by_layer(tasks, encoders),
         "summary": report.summary(tasks, encoders),
@@ -35,5 +46,11 @@ def tables(published: PublishedEdges, db: Database | None, ours: Ours | None) ->
 
 
 EDGE_PROBING = Paper(
-    "edge-probing", PublishedEdges, "cumulative probes", encoders_here, measure, tables, written=("scores", "summary", "data")
+    "edge-probing",
+    PublishedEdges,
+    "cumulative probes",
+    encoders_here,
+    measure,
+    tables,
+    written=("scores", "summary", "data"),
 )

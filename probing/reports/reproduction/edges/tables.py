@@ -24,16 +24,33 @@ CALLED = {
 }
 
 SUMMARY_COLUMNS = (
-    "row", "model", "last", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "memory", "majority", "ceiling", "random",
-    "centre_of_gravity", "expected_layer", "expected_layer_low", "expected_layer_high", "k_weights", "k_gains",
-)  # fmt: skip
+    "row",
+    "model",
+    "last",
+    "f1_first",
+    "f1_last",
+    "f1_last_low",
+    "f1_last_high",
+    "memory",
+    "majority",
+    "ceiling",
+    "random",
+    "centre_of_gravity",
+    "expected_layer",
+    "expected_layer_low",
+    "expected_layer_high",
+    "k_weights",
+    "k_gains",
+)
 POINT_COLUMNS = ("model", "encoder", "task", "layer", "last", "value", "low", "high")
 BAR_COLUMNS = ("task", "layer", "weight", "normed", "gain")
 DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels")
 
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
-    """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the last layer."""
+    """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the
+    last layer.
+    """
     most = max((encoder.depth for encoder in encoders), default=0)
     rows = []
     for task in tasks:
@@ -45,7 +62,8 @@ def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) ->
 
 
 def summary(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
-    """One row per task and encoder, as in the paper's Figure 1: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K in bits.
+    """One row per task and encoder, as in the paper's Figure 1: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K
+    in bits.
 
     The interval of a published number is only its rounding, so it is not shown here.
     """
@@ -59,10 +77,19 @@ def _summary_row(task: str, encoder: EncoderNumbers) -> tuple:
     last, expected = _at(encoder, task, -1), expected_layer_of(curve)
     yardsticks = [encoder.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
     return (
-        task, encoder.name, encoder.depth, curve.values[0], last.value, *_ends(last, encoder), *yardsticks, encoder.centres.get(task),
-        expected.value, *_ends(expected, encoder), encoder.k_weights.get(task),
+        task,
+        encoder.name,
+        encoder.depth,
+        curve.values[0],
+        last.value,
+        *_ends(last, encoder),
+        *yardsticks,
+        encoder.centres.get(task),
+        expected.value,
+        *_ends(expected, encoder),
+        encoder.k_weights.get(task),
         np.nan if np.isnan(expected.value) else float(numbers.k_gains(curve.values)),
-    )  # fmt: skip
+    )
 
 
 def _ends(number: Number, encoder: EncoderNumbers) -> tuple[float | None, float | None]:
@@ -72,7 +99,15 @@ def _ends(number: Number, encoder: EncoderNumbers) -> tuple[float | None, float 
 def points(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
     """F1 of every probe: ``POINT_COLUMNS``, in [0, 1]."""
     rows = [
-        (encoder.name, "trained", task, layer, encoder.depth, curve.values[place], *_ends(_at(encoder, task, place), encoder))
+        (
+            encoder.name,
+            "trained",
+            task,
+            layer,
+            encoder.depth,
+            curve.values[place],
+            *_ends(_at(encoder, task, place), encoder),
+        )
         for task in tasks
         for encoder in encoders
         if (curve := encoder.curves.get(task)) is not None
@@ -89,12 +124,19 @@ def levels(tasks: Sequence[str], ours: EncoderNumbers | None) -> pd.DataFrame:
     """The yardsticks of our data: ``task, name, value``, F1 in [0, 1]."""
     beside = ours.beside if ours else {}
     names = {"memory": "memory", "majority": "commonest label", "ceiling": "ceiling"}
-    rows = [(task, shown, beside[name][task]) for task in tasks for name, shown in names.items() if task in beside.get(name, {})]
+    rows = [
+        (task, shown, beside[name][task])
+        for task in tasks
+        for name, shown in names.items()
+        if task in beside.get(name, {})
+    ]
     return pd.DataFrame(rows, columns=["task", "name", "value"])
 
 
 def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
-    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights exist only as a drawing."""
+    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights exist only
+    as a drawing.
+    """
     known = encoder.weights.set_index(["task", "layer"])["weight"]
     rows = []
     for task in tasks:
@@ -102,18 +144,22 @@ def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
             curve = encoder.curves[task]
             gains = [np.nan, *np.diff(curve.values)]
             rows += [
-                (task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)
+                (task, int(layer), known.get((task, layer), np.nan), np.nan, gain)
+                for layer, gain in zip(curve.layers, gains, strict=True)
             ]
     return pd.DataFrame(rows, columns=list(BAR_COLUMNS)).astype(dict.fromkeys(BAR_COLUMNS[2:], "float64"))
 
 
 def data(published: PublishedEdges, ours: pd.DataFrame) -> pd.DataFrame:
-    """Training data of the paper's probes and of ours: ``DATA_COLUMNS`` and the columns of ``ours``, one row per task of the paper.
+    """Training data of the paper's probes and of ours: ``DATA_COLUMNS`` and the columns of ``ours``, one row per task
+    of the paper.
 
     Args:
         published: the paper's numbers.
         ours: ``task, source, targets, labels`` of the training parts, and others.
     """
     rows = [(task.name, task.data, task.targets, task.labels) for task in published.tasks]
-    theirs = pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype({"published_targets": "Int64", "published_labels": "Int64"})
+    theirs = pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype(
+        {"published_targets": "Int64", "published_labels": "Int64"}
+    )
     return theirs.merge(ours, on="task", how="left") if len(ours) else theirs

@@ -1,4 +1,6 @@
-"""The claims on forgetting: which bases they are compared with, and the outcome of the facts that their fine-tuned models knew."""
+"""The claims on forgetting: which bases they are compared with, and the outcome of the facts that their fine-tuned
+models knew.
+"""
 
 import pandas as pd
 
@@ -25,7 +27,9 @@ def measure(db: Database, base: str) -> Ours:
     """The runs of a base's fine-tuned models, which are ``about``."""
     runs = bases_here(db)[base]
     probe_set = runs["probe_set"].iloc[0]
-    return Ours(base, runs, tuple(runs["run_id"]), f"{base}, {PROBE_SETS.get(probe_set, probe_set)}", Subject({BASE: base}))
+    return Ours(
+        base, runs, tuple(runs["run_id"]), f"{base}, {PROBE_SETS.get(probe_set, probe_set)}", Subject({BASE: base})
+    )
 
 
 def tables(published: PublishedForgetting, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
@@ -33,4 +37,6 @@ def tables(published: PublishedForgetting, db: Database | None, ours: Ours | Non
     return {} if ours is None or db is None else {"outcome": outcome(db, ours.about)}
 
 
-FORGETTING = Paper("forgetting", PublishedForgetting, "recoveries of lost facts", bases_here, measure, tables, ("outcome",))
+FORGETTING = Paper(
+    "forgetting", PublishedForgetting, "recoveries of lost facts", bases_here, measure, tables, ("outcome",)
+)

@@ -18,8 +18,8 @@ class Family:
     Attributes:
         base: the base model's name.
         members: objective -> model, the base among them as ``BASE``; one model per objective.
-        others: further models of the family: their objective already has a model, or is not one of the paper's. Seeds and controls of
-            which only results ship are left out.
+        others: further models of the family: their objective already has a model, or is not one of the paper's. Seeds
+            and controls of which only results ship are left out.
     """
 
     base: str
@@ -39,8 +39,8 @@ class Family:
 def families_here(db: Database) -> dict[str, Family]:
     """The families among the stored runs by their base, the largest first.
 
-    A family is a base with all models whose base it is. A family of the registry may name members that have another base (the
-    paper's NER model is cased); these belong to the family, too.
+    A family is a base with all models whose base it is. A family of the registry may name members that have another
+    base (the paper's NER model is cased); these belong to the family, too.
     """
     runs = one_run_each(all_runs(db))
     if runs.empty:

@@ -19,7 +19,9 @@ LAMA_TEMPLATES = "lama"
 
 
 def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
-    """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, over the facts that some layer knows."""
+    """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, over the facts that some
+    layer knows.
+    """
     ends = [_inner_ends(row) for row in total.itertuples()]
     return total.assign(
         **{
@@ -57,8 +59,13 @@ def measure(db: Database, base: str, head: str) -> Ours:
         "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
         "forgotten": forgotten(db, trex, ks=RANKS),
     }
-    named = {name: frame.assign(objective=[family.objective(model) for model in frame["model"]]) for name, frame in frames.items()}
-    return Ours(base, Gathered(family, **named), ids, f"family {base}, {head} heads, all facts", subject_of(family, head))
+    named = {
+        name: frame.assign(objective=[family.objective(model) for model in frame["model"]])
+        for name, frame in frames.items()
+    }
+    return Ours(
+        base, Gathered(family, **named), ids, f"family {base}, {head} heads, all facts", subject_of(family, head)
+    )
 
 
 def subject_of(family: Family, head: str) -> Subject:
@@ -68,7 +75,11 @@ def subject_of(family: Family, head: str) -> Subject:
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
-    """The family's runs: with LAMA's own templates for probe sets that the base was probed on with them, else with the default ones."""
-    ours, theirs = (choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES))
+    """The family's runs: with LAMA's own templates for probe sets that the base was probed on with them, else with the
+    default ones.
+    """
+    ours, theirs = (
+        choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES)
+    )
     sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
     return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)

@@ -18,7 +18,9 @@ NOT_PROBED = "not probed"
 
 
 def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
-    """The probe set that is compared with one of the paper: the one from the same source if it was probed, else its stand-in."""
+    """The probe set that is compared with one of the paper: the one from the same source if it was probed, else its
+    stand-in.
+    """
     probed = set(runs["probe_set"]) if len(runs) else set()
     return published.ours if published.ours in probed or not published.stand_in else published.stand_in
 
@@ -30,15 +32,17 @@ def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
         return NOT_PROBED
     if shown != published.ours:
         return OTHER_FACTS
-    return SAME_TEMPLATES if set(runs.loc[runs["probe_set"] == shown, "template_set"]) == {LAMA_TEMPLATES} else SAME_SOURCE
+    return (
+        SAME_TEMPLATES if set(runs.loc[runs["probe_set"] == shown, "template_set"]) == {LAMA_TEMPLATES} else SAME_SOURCE
+    )
 
 
 def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
 
     Returns:
-        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``. ``read``
-        and ``left_out`` are stored by probe set, so they are empty for a part.
+        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``.
+        ``read`` and ``left_out`` are stored by probe set, so they are empty for a part.
     """
     rows = []
     base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
@@ -48,14 +52,29 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
         set_runs = base[base["probe_set"] == shown] if len(base) else base
         counts = totals(db, list(set_runs["run_id"])) if len(set_runs) else pd.DataFrame(columns=["relation", "n"])
         left = json.loads(set_runs["left_out"].iloc[0] or "{}") if len(set_runs) else {}
-        words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or ("none" if len(set_runs) else "")
+        words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or (
+            "none" if len(set_runs) else ""
+        )
         read, probed = (int(set_runs[name].iloc[0]) if len(set_runs) else None for name in ("n_read", "n_probed"))
         number = len(counts) if len(set_runs) else None
         rows.append((one.name, "", one.relations, one.instances, number, read, probed, shown, beside(one, base), words))
         for relation, facts in one.parts.items():
             part = counts.loc[counts["relation"] == relation, "n"]
             label = labels.get((shown, relation), relation)
-            rows.append((one.name, label, 1, facts, None, None, int(part.iloc[0]) if len(part) else None, shown, beside(one, base), ""))
+            rows.append(
+                (
+                    one.name,
+                    label,
+                    1,
+                    facts,
+                    None,
+                    None,
+                    int(part.iloc[0]) if len(part) else None,
+                    shown,
+                    beside(one, base),
+                    "",
+                )
+            )
     columns = [
         "probe_set",
         "part",
@@ -73,9 +92,14 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
 
 
 def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
-    """(objective, the paper's name or "") of every row: the paper's models, the control, and further models that have these heads."""
+    """(objective, the paper's name or "") of every row: the paper's models, the control, and further models that have
+    these heads.
+    """
     rows = [(model.objective, model.name) for model in published.models]
-    known, probed = {objective for objective, _ in rows}, set(gathered.runs["objective"]) if len(gathered.runs) else set()
+    known, probed = (
+        {objective for objective, _ in rows},
+        set(gathered.runs["objective"]) if len(gathered.runs) else set(),
+    )
     further = (*gathered.family.members, *(one for one in gathered.family.others if one in probed))
     return rows + [(one, "") for one in further if one not in known]
 
@@ -86,20 +110,36 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     Only ``authors`` is counted like the published cells, so only this column is comparable with them.
 
     Returns:
-        ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations, model``;
-        shares in [0, 1], ``authors`` over the published divisor, counts without one.
+        ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations,
+        model``; shares in [0, 1], ``authors`` over the published divisor, counts without one.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered):
-        forgotten = gathered.forgotten[(gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")]
+        forgotten = gathered.forgotten[
+            (gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")
+        ]
         for k in published.table_2.ranks:
             cell = published.forgotten(name, k) if name else None
             ours = forgotten[forgotten["k"] == k].set_index("definition")
-            counts = [int(ours.at[one, "forgotten"]) if one in ours.index else None for one in ("authors", "caption", "strict")]
+            counts = [
+                int(ours.at[one, "forgotten"]) if one in ours.index else None
+                for one in ("authors", "caption", "strict")
+            ]
             share = float(ours.at["authors", "share"]) if "authors" in ours.index else None
             number = int(ours["relations"].iloc[0]) if len(ours) else None
             words = f"{cell[0]:.2f}" if cell else NOT_PUBLISHED
-            rows.append((name or objective, k, words, cell[1] if cell else None, share, *counts, number, _model(gathered, objective)))
+            rows.append(
+                (
+                    name or objective,
+                    k,
+                    words,
+                    cell[1] if cell else None,
+                    share,
+                    *counts,
+                    number,
+                    _model(gathered, objective),
+                )
+            )
     columns = [
         "row",
         "k",
@@ -120,10 +160,13 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
 
     Returns:
-        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro, majority_micro,
-        majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The yardsticks are
-        per cent, too: the accuracy of a relation's most frequent answer; and the share of the ``inner_facts``, which the last layer misses
-        with both the own and a swapped subject, that inner layers find with either of them. The paper has no such control.
+        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro,
+        majority_micro, majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The
+        yardsticks are
+        per cent, too: the accuracy of a relation's most frequent answer; and the share of the ``inner_facts``, which
+            the last layer misses
+        with both the own and a swapped subject, that inner layers find with either of them. The paper has no such
+        control.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered):
@@ -132,17 +175,45 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
             cell = published.knowledge(name, one.name) if name else None
             shown = shown_set(one, runs)
             total = gathered.total
-            total = total[(total["objective"] == objective) & (total["probe_set"] == shown) & (total["k"] == 1)].set_index("average")
-            values = [_cell(total, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")]
+            total = total[
+                (total["objective"] == objective) & (total["probe_set"] == shown) & (total["k"] == 1)
+            ].set_index("average")
+            values = [
+                _cell(total, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")
+            ]
             values += [_cell(total, average, "majority") for average in ("micro", "macro")]
             missed = _cell(total, "micro", "inner_n", of=100)
             values += [_cell(total, "micro", column, of=missed) for column in ("inner_own", "inner_swapped")]
-            counts = [int(number) if number is not None else None for number in (_cell(total, "micro", "n", of=100), missed)]
+            counts = [
+                int(number) if number is not None else None for number in (_cell(total, "micro", "n", of=100), missed)
+            ]
             words = f"{cell[0]:g} / {cell[1]:g}" if cell else NOT_PUBLISHED
-            rows.append((name or objective, one.name, words, *values, *counts, shown, beside(one, runs), _model(gathered, objective)))
-    shares = ["last_micro", "total_micro", "last_macro", "total_macro", "majority_micro", "majority_macro", "inner_own", "inner_swapped"]
+            rows.append(
+                (
+                    name or objective,
+                    one.name,
+                    words,
+                    *values,
+                    *counts,
+                    shown,
+                    beside(one, runs),
+                    _model(gathered, objective),
+                )
+            )
+    shares = [
+        "last_micro",
+        "total_micro",
+        "last_macro",
+        "total_macro",
+        "majority_micro",
+        "majority_macro",
+        "inner_own",
+        "inner_swapped",
+    ]
     numbers = ["facts", "inner_facts"]
-    table = pd.DataFrame(rows, columns=["row", "probe_set", "published", *shares, *numbers, "ours", "comparable", "model"])
+    table = pd.DataFrame(
+        rows, columns=["row", "probe_set", "published", *shares, *numbers, "ours", "comparable", "model"]
+    )
     return table.astype(dict.fromkeys(numbers, "Int64") | dict.fromkeys(shares, "float64"))
 
 

@@ -50,7 +50,10 @@ def families_here(db: Database) -> dict[str, SentenceFamily]:
     models = pd.concat([probed, measured])
     stands = relatives(models).stands if len(models) else {}
     bases = sorted(set(models.loc[models["base"].eq(""), "model"]) | (set(models["base"]) - {""}))
-    families = [SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base)) for base in bases]
+    families = [
+        SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base))
+        for base in bases
+    ]
     return {one.base: one for one in sorted(families, key=lambda one: (-len(one.members), one.base))}
 
 

@@ -24,7 +24,18 @@ ENTROPY, DISTANCE = "entropy-first", "emd-first"
 _ENDS = ("value", "low", "high")
 ACCURACY_COLUMNS = ("encoder", "task", "pooling", "layer", *_ENDS, "majority", "surface")
 GROUP_COLUMNS = ("objective", "task", "pooling", "group", *_ENDS, "control", "seed_low", "seed_high")
-CHANGE_COLUMNS = ("encoder", "objective", "task", "pooling", "layer", *_ENDS, "over_mean", "over_mean_low", "over_mean_high", "control")
+CHANGE_COLUMNS = (
+    "encoder",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    *_ENDS,
+    "over_mean",
+    "over_mean_low",
+    "over_mean_high",
+    "control",
+)
 VALUE_COLUMNS = ("encoder", "objective", "measure", "layer", *_ENDS)
 PERPLEXITY_COLUMNS = ("encoder", "objective", "replaced", "n", "embeddings", *_ENDS, "perplexity")
 EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity")
@@ -37,7 +48,8 @@ class SentenceNumbers:
     Attributes:
         family: the base and its models.
         accuracies: ``ACCURACY_COLUMNS``: probes of the base, and of the paper's other encoders that are stored.
-        groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers, with the control's.
+        groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers, with the
+            control's.
         changes: ``CHANGE_COLUMNS``: the same by layer, and ``over_mean``: against the base's own mean-pooled probe.
         values: ``VALUE_COLUMNS``: measures of attention.
         perplexities: ``PERPLEXITY_COLUMNS``: ``value`` is the log of the model's perplexity over its base's.
@@ -75,7 +87,9 @@ def numbers_of(
         pd.concat(there, ignore_index=True) if there else scored[0],
         **_of_probes(db, family, published),
         **_of_changes(db, family),
-        learned={one: verdicts[model] for one, model in family.members.items() if model in verdicts.index and one != CONTROL},
+        learned={
+            one: verdicts[model] for one, model in family.members.items() if model in verdicts.index and one != CONTROL
+        },
     )
 
 
@@ -91,9 +105,18 @@ def _of_probes(db: Database, family: SentenceFamily, published: PublishedSentenc
     tuned = [model for objective, model in family.members.items() if objective in TUNED]
     pairs = stored(db, family.protocol)
     counts = pairs.named(queries.pairs(db, pairs.run_ids))
-    counts = counts[counts["reading"].eq(OWN) & counts["with_reading"].eq(OWN) & counts["portion"].eq(1) & counts["with_portion"].eq(1)]
-    counts = counts[counts["layer"].eq(counts["with_layer"]) & counts["pooling"].eq(FIRST) & counts["with_pooling"].eq(MEAN)]
-    counts = counts[counts["model"].isin(tuned) & counts["task"].isin(published.tasks) & counts["with_model"].eq(family.base)]
+    counts = counts[
+        counts["reading"].eq(OWN)
+        & counts["with_reading"].eq(OWN)
+        & counts["portion"].eq(1)
+        & counts["with_portion"].eq(1)
+    ]
+    counts = counts[
+        counts["layer"].eq(counts["with_layer"]) & counts["pooling"].eq(FIRST) & counts["with_pooling"].eq(MEAN)
+    ]
+    counts = counts[
+        counts["model"].isin(tuned) & counts["task"].isin(published.tasks) & counts["with_model"].eq(family.base)
+    ]
     ends = [numbers.change(counted(row))[1:3] for row in counts.to_dict("records")]
     over = counts[["model", "task", "pooling", "layer"]].join(
         pd.DataFrame(ends, columns=["over_mean_low", "over_mean_high"], index=counts.index).astype("float64")
@@ -112,8 +135,14 @@ def _groups(changed: pd.DataFrame, means: pd.DataFrame, depth: int) -> pd.DataFr
     """The changes of the two groups of layers, as ``group_means`` has them, with the means of the layers' ends."""
     groups = [numbers.layer_group(int(layer), depth) for layer in changed["layer"]]
     keys = ["model", "task", "pooling", "group"]
-    ends = changed.assign(group=pd.Series(groups, index=changed.index, dtype=object)).groupby(keys, sort=False)[["low", "high"]].mean()
-    table = means.rename(columns={"mean_change": "value", "control_change": "control"}).merge(ends.reset_index(), on=keys, how="left")
+    ends = (
+        changed.assign(group=pd.Series(groups, index=changed.index, dtype=object))
+        .groupby(keys, sort=False)[["low", "high"]]
+        .mean()
+    )
+    table = means.rename(columns={"mean_change": "value", "control_change": "control"}).merge(
+        ends.reset_index(), on=keys, how="left"
+    )
     return table[list(GROUP_COLUMNS)]
 
 
@@ -123,7 +152,11 @@ def _of_changes(db: Database, family: SentenceFamily) -> dict[str, pd.DataFrame]
     put_back = perplexities(db, family.models).drop(columns=["low", "high"])
     put_back = put_back.rename(columns={"log_change": "value", "change_low": "low", "change_high": "high"})
     objectives = {model: objective for objective, model in family.members.items()}
-    tables = {"values": (measured, VALUE_COLUMNS), "perplexities": (put_back, PERPLEXITY_COLUMNS), "epochs": (epochs, EPOCH_COLUMNS)}
+    tables = {
+        "values": (measured, VALUE_COLUMNS),
+        "perplexities": (put_back, PERPLEXITY_COLUMNS),
+        "epochs": (epochs, EPOCH_COLUMNS),
+    }
     return {
         name: table.assign(encoder=family.base, objective=table["model"].map(objectives).fillna(BASE))[list(columns)]
         for name, (table, columns) in tables.items()

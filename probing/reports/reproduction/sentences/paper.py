@@ -1,4 +1,6 @@
-"""The paper on fine-tuning and sentence-level probing: which of our bases are compared with it, and by which numbers."""
+"""The paper on fine-tuning and sentence-level probing: which of our bases are compared with it, and by which
+numbers.
+"""
 
 import pandas as pd
 
@@ -46,5 +48,11 @@ def _recipe(settings: object) -> dict[str, object]:
 
 
 INTERPLAY = Paper(
-    "interplay", PublishedSentences, "sentence probes", families_here, measure, tables, ("scores", "changes", "settings", "data")
+    "interplay",
+    PublishedSentences,
+    "sentence probes",
+    families_here,
+    measure,
+    tables,
+    ("scores", "changes", "settings", "data"),
 )

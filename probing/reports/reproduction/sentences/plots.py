@@ -31,7 +31,9 @@ class Plot(NamedTuple):
 
 
 def plot(ours: SentenceNumbers, kind: str) -> Plot:
-    """The points of a figure of this kind, of the base and its models; a figure of pre-trained encoders shows all stored ones."""
+    """The points of a figure of this kind, of the base and its models; a figure of pre-trained encoders shows all
+    stored ones.
+    """
     nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
     if kind == "accuracy":
         return _accuracy(ours, nothing[1])
@@ -42,7 +44,9 @@ def plot(ours: SentenceNumbers, kind: str) -> Plot:
     if kind == "epochs":
         epochs = ours.epochs
         epochs = epochs[epochs["objective"].isin([COLA, SST, CONTROL])]
-        points = epochs.assign(panel="", dashed=False, x=epochs["epoch"], value=epochs["perplexity"], low=np.nan, high=np.nan)
+        points = epochs.assign(
+            panel="", dashed=False, x=epochs["epoch"], value=epochs["perplexity"], low=np.nan, high=np.nan
+        )
         return Plot(points[list(POINT_COLUMNS)], *nothing)
     measure = ENTROPY if kind == "entropy" else DISTANCE
     values = ours.values[ours.values["measure"].eq(measure)]
@@ -52,7 +56,9 @@ def plot(ours: SentenceNumbers, kind: str) -> Plot:
 
 def _accuracy(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
     accuracies = ours.accuracies
-    points = accuracies.assign(panel=accuracies["task"], objective=BASE, dashed=accuracies["pooling"].eq(FIRST), x=accuracies["layer"])
+    points = accuracies.assign(
+        panel=accuracies["task"], objective=BASE, dashed=accuracies["pooling"].eq(FIRST), x=accuracies["layer"]
+    )
     tasks = accuracies.drop_duplicates("task")
     levels = [(row.task, name, getattr(row, name)) for row in tasks.itertuples() for name in ("majority", "surface")]
     return Plot(points[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)
@@ -67,18 +73,30 @@ def _changes(ours: SentenceNumbers, pooling: str) -> Plot:
     points = pd.concat([one[list(POINT_COLUMNS)] for one in (placed, control)], ignore_index=True)
     stars = placed.assign(value=placed["over_mean"], low=placed["over_mean_low"], high=placed["over_mean_high"])
     stars = stars[stars["value"].notna()] if pooling != MEAN else stars.iloc[:0]
-    levels = pd.DataFrame([(task, "no change", 0.0) for task in dict.fromkeys(changes["task"])], columns=list(LEVEL_COLUMNS))
+    levels = pd.DataFrame(
+        [(task, "no change", 0.0) for task in dict.fromkeys(changes["task"])], columns=list(LEVEL_COLUMNS)
+    )
     return Plot(points, levels, stars[list(POINT_COLUMNS)])
 
 
 def _replaced(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
     perplexities = ours.perplexities
     base = perplexities[perplexities["objective"].eq(BASE) & perplexities["replaced"].eq("none")]
-    perplexities = perplexities[perplexities["objective"].isin([COLA, SST, CONTROL]) & ~perplexities["embeddings"].astype(bool)]
+    perplexities = perplexities[
+        perplexities["objective"].isin([COLA, SST, CONTROL]) & ~perplexities["embeddings"].astype(bool)
+    ]
     tables = []
     for replaced, panel in PUT_BACK.items():
         rows = perplexities[perplexities["replaced"].isin(["none", replaced])]
         ends = {end: rows["perplexity"] * np.exp(rows[end] - rows["value"]) for end in ("low", "high")}
-        tables.append(rows.assign(panel=panel, dashed=False, x=rows["n"], **ends).assign(value=rows["perplexity"]).sort_values("x"))
+        tables.append(
+            rows.assign(panel=panel, dashed=False, x=rows["n"], **ends)
+            .assign(value=rows["perplexity"])
+            .sort_values("x")
+        )
     levels = [(panel, "the base", float(base["perplexity"].iloc[0])) for panel in PUT_BACK.values() if len(base)]
-    return Plot(pd.concat(tables, ignore_index=True)[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)
+    return Plot(
+        pd.concat(tables, ignore_index=True)[list(POINT_COLUMNS)],
+        pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)),
+        stars,
+    )

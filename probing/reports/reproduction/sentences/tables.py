@@ -1,4 +1,6 @@
-"""Tables 1 to 5 of the paper next to ours, cell by cell. ``why`` gives the reason for an empty cell and the command that fills it."""
+"""Tables 1 to 5 of the paper next to ours, cell by cell. ``why`` gives the reason for an empty cell and the command
+that fills it.
+"""
 
 from collections.abc import Mapping
 
@@ -14,11 +16,38 @@ from probing.store.database import Database
 
 #: The row of Table 1 with numbers on the test set.
 TEST_SET = "Devlin et al. (2019)"
-SCORE_COLUMNS = ("tuned", "metric", TEST_SET, "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "baseline", "baseline_name", "verdict",
-                 "model", "why")  # fmt: skip
+SCORE_COLUMNS = (
+    "tuned",
+    "metric",
+    TEST_SET,
+    "BERT",
+    "RoBERTa",
+    "ALBERT",
+    "ours",
+    "low",
+    "high",
+    "baseline",
+    "baseline_name",
+    "verdict",
+    "model",
+    "why",
+)
 CHANGE_COLUMNS = (
-    "tuned", "task", "pooling", "group", "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "control", "seed_low", "seed_high", "why",
-)  # fmt: skip
+    "tuned",
+    "task",
+    "pooling",
+    "group",
+    "BERT",
+    "RoBERTa",
+    "ALBERT",
+    "ours",
+    "low",
+    "high",
+    "control",
+    "seed_low",
+    "seed_high",
+    "why",
+)
 #: Verdict on a model -> what its cells say of it.
 _TRAINED = {"partly": "task partly learned", **dict.fromkeys(("not learned", "cannot tell"), TRAINED_NOT_LEARNED)}
 #: Name of a pooling for readers.
@@ -37,9 +66,18 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
     for tuned in published.tuned:
         model = family.members.get(tuned.objective, "") if family else ""
         for place, metric in enumerate(tuned.metrics):
-            theirs = [tuned.scores[row][place] if row in tuned.scores else None for row in (TEST_SET, "BERT", "RoBERTa", "ALBERT")]
+            theirs = [
+                tuned.scores[row][place] if row in tuned.scores else None
+                for row in (TEST_SET, "BERT", "RoBERTa", "ALBERT")
+            ]
             stored = ours[ours["model"].eq(model) & ours["metric"].eq(metric)]
-            why = "" if len(stored) else _no_model(family, tuned.objective) if not model else "its task score is not stored"
+            why = (
+                ""
+                if len(stored)
+                else _no_model(family, tuned.objective)
+                if not model
+                else "its task score is not stored"
+            )
             row = stored.iloc[0] if len(stored) else pd.Series(dtype=object)
             known = [row.get(name) for name in ("value", "low", "high", "baseline")]
             numbers = [None if one is None or pd.isna(one) else 100 * float(one) for one in known]
@@ -51,8 +89,8 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
 def changes_beside(ours: SentenceNumbers | None, published: PublishedSentences) -> pd.DataFrame:
     """Tables 2 and 5: change of accuracy in points: ``CHANGE_COLUMNS``, one row per cell, in the order of the tables.
 
-    A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the smallest and
-    the largest change of models that differ only in their seed.
+    A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the
+    smallest and the largest change of models that differ only in their seed.
     """
     rows = []
     for tuned in published.tuned:
@@ -61,7 +99,16 @@ def changes_beside(ours: SentenceNumbers | None, published: PublishedSentences) 
                 for place, group in enumerate(GROUPS):
                     cells = [published.change(model.name, task, pooling, tuned.objective) for model in published.models]
                     theirs = [cell[place] if cell else None for cell in cells]
-                    rows.append((tuned.name, task, pooling, group, *theirs, *_ours(ours, (tuned.objective, task, pooling, group))))
+                    rows.append(
+                        (
+                            tuned.name,
+                            task,
+                            pooling,
+                            group,
+                            *theirs,
+                            *_ours(ours, (tuned.objective, task, pooling, group)),
+                        )
+                    )
     names = [model.name for model in published.models]
     columns = [*CHANGE_COLUMNS[:4], *names, *CHANGE_COLUMNS[7:]]
     numbers = [*names, *CHANGE_COLUMNS[7:-1]]
@@ -79,7 +126,10 @@ def _ours(ours: SentenceNumbers | None, cell: tuple[str, str, str, str]) -> tupl
     if groups.empty:
         return (*[None] * 6, _why(ours.family, objective, task))
     numbers = groups.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
-    return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), _TRAINED.get(ours.learned.get(objective, ""), ""))
+    return (
+        *(None if pd.isna(one) else 100 * float(one) for one in numbers),
+        _TRAINED.get(ours.learned.get(objective, ""), ""),
+    )
 
 
 def _why(family: SentenceFamily, objective: str, task: str) -> str:

@@ -38,8 +38,8 @@ class Grid:
 
     Attributes:
         model: its name.
-        tokens: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer. Places that
-            are not shown complete the words' curves.
+        tokens: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer.
+            Places that are not shown complete the words' curves.
         ranks: layer -> rank of the right answer; empty if none is known.
         right: layer -> probability of the right answer, for its curve; empty if none is known.
         note: what the model is.
@@ -54,7 +54,15 @@ class Grid:
     tuned: bool = False
 
 
-def draw(grids: Sequence[Grid], *, answer: str = "", key: str, plays: bool = False, columns: int = COLUMNS, steps: str = "layer") -> None:
+def draw(
+    grids: Sequence[Grid],
+    *,
+    answer: str = "",
+    key: str,
+    plays: bool = False,
+    columns: int = COLUMNS,
+    steps: str = "layer",
+) -> None:
     """Draws the grids next to each other, the last layer on top.
 
     Args:
@@ -74,7 +82,9 @@ def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[
 
 
 def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
-    """One grid: the layers from the last to the first with their words from the best on, and the curve of every shown word."""
+    """One grid: the layers from the last to the first with their words from the best on, and the curve of every shown
+    word.
+    """
     layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
     shown = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
     curves: dict[str, dict[int, float]] = {}

@@ -16,7 +16,9 @@ def plot(method: str, *given: str, filtered: bool = False, **arguments: object) 
     if filtered:
         return ""
     named = [repr(one) for one in given]
-    named += [f"{name}={_plain(value)!r}" for name, value in arguments.items() if value is not None and _plain(value) != []]
+    named += [
+        f"{name}={_plain(value)!r}" for name, value in arguments.items() if value is not None and _plain(value) != []
+    ]
     return f"import probing\n\nprobing.results().plot.{method}({', '.join(named)})"
 
 

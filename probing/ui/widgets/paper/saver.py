@@ -16,7 +16,9 @@ _COMPONENT = st.components.v2.component(
 
 
 def resolution(dpi: int) -> bytes:
-    """The chunk of a PNG file, pHYs, that says how many dots an inch has, so that a document shows the image at its size."""
+    """The chunk of a PNG file, pHYs, that says how many dots an inch has, so that a document shows the image at its
+    size.
+    """
     dots = round(dpi / 0.0254)
     content = b"pHYs" + struct.pack(">IIB", dots, dots, 1)
     return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
@@ -27,7 +29,8 @@ def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:
 
     Args:
         label: its text.
-        within: key of the container that has the figure and nothing else with a camera; letters, digits, ``-`` and ``_``.
+        within: key of the container that has the figure and nothing else with a camera; letters, digits, ``-`` and
+            ``_``.
         key: of the widget.
         dpi: dots per inch that a PNG file states; 0 for other formats.
     """

@@ -68,17 +68,39 @@ def _files(figure: go.Figure, told: Told) -> None:
     wide, high = int(small.layout.width), int(small.layout.height)
     within = f"{name}-paper"
     whole_name = file_name(name, told.stamp, f"-{columns}-column" + ("s" if columns > 1 else ""))
-    image = {"format": kind.lower(), "filename": whole_name, "width": wide, "height": high, "scale": DPI / PER_INCH if kind == "PNG" else 1}
+    image = {
+        "format": kind.lower(),
+        "filename": whole_name,
+        "width": wide,
+        "height": high,
+        "scale": DPI / PER_INCH if kind == "PNG" else 1,
+    }
     camera = image if kind in ("SVG", "PNG") else image | {"format": "svg", "scale": 1}
-    config = {"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]], "toImageButtonOptions": camera}
+    config = {
+        "displaylogo": False,
+        "displayModeBar": True,
+        "modeBarButtons": [["toImage"]],
+        "toImageButtonOptions": camera,
+    }
     with st.container(key=within):
         st.plotly_chart(
-            small, width=wide, height=high, theme=None, config=config, key=f"{name}.preview", alt="The figure as the file has it"
+            small,
+            width=wide,
+            height=high,
+            theme=None,
+            config=config,
+            key=f"{name}.preview",
+            alt="The figure as the file has it",
         )
-    words = "{wide:.2f} × {high:.2f} in with text of {points} pt. The file has no stamp; the caption below states the origin."
+    words = (
+        "{wide:.2f} × {high:.2f} in with text of {points} pt. The file has no stamp; the caption below states the"
+        " origin."
+    )
     st.caption(filled(words, wide=wide / PER_INCH, high=high / PER_INCH, points=POINTS))
     if kind in ("SVG", "PNG"):
-        saver.button(filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0)
+        saver.button(
+            filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0
+        )
     else:
         _pdf(figure, columns, whole_name, name)
 
@@ -86,7 +108,8 @@ def _files(figure: go.Figure, told: Told) -> None:
 def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> None:
     if command := pdf.missing():
         st.info(
-            "The server cannot make PDF files yet. This command, typed on the server, installs what is missing:", icon=":material/info:"
+            "The server cannot make PDF files yet. This command, typed on the server, installs what is missing:",
+            icon=":material/info:",
         )
         st.code(command, language="shell", wrap_lines=True)
         st.caption("Without it, Inkscape makes a PDF of the SVG file.")
@@ -105,7 +128,11 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
 def _words(figure: go.Figure, told: Told) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
     words = caption_of(
-        _plain(joined(" ", [one for one in (told.caption, told.how) if one])), told.stamp.filters, told.table, figure, told.stamp.data
+        _plain(joined(" ", [one for one in (told.caption, told.how) if one])),
+        told.stamp.filters,
+        told.table,
+        figure,
+        told.stamp.data,
     )
     shown = {
         "Caption": (words, None),
@@ -126,4 +153,8 @@ def link() -> str:
 
 def _plain(caption: str) -> str:
     """A caption of a page without its markup and without the spaces at which no line breaks."""
-    return re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "").replace("\u00a0", " ")) if isinstance(caption, Markdown) else caption
+    return (
+        re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "").replace("\u00a0", " "))
+        if isinstance(caption, Markdown)
+        else caption
+    )
