@@ -42,13 +42,7 @@ class Difference(Frozen):
 
 
 class Comparison(NamedTuple):
-    """One comparison of a check.
-
-    Attributes:
-        of: what tells it from the others.
-        first: the rows of the first quantity.
-        second: those of the second; None if the first is a difference.
-    """
+    """One comparison of a check; ``of`` tells it from the others, ``second`` is None if the first is a difference."""
 
     of: Rows
     first: Rows
@@ -59,38 +53,30 @@ class Check(Frozen):
     """Two quantities of a report that are compared, for every combination of the values that are named.
 
     A model is named by the paper's name for it or for its fine-tuning task, ``base`` is the pre-trained one. Layers are
-    counted as in the paper's model.
-
-    Attributes:
-        asks: what is compared, for readers.
-        report: kind and name of the report, such as ``knowledge total``.
-        columns: the number and the ends of its interval.
-        where: the rows of both quantities.
-        for_each: column -> values; both quantities are compared for every combination.
-        first, second: the rows of one quantity. Without ``second`` and ``in_turn`` the first is a difference and is
-            compared with 0.
-        in_turn: a column with values in their order: each is the first quantity, the next the second.
-        share_of: rows of a quantity of which both are taken as shares.
-        beside: rows in place of the first quantity's, such as those of a control: a yardstick beside each comparison,
-            without a verdict.
-        paired: a report that has the difference of some of the pairs; it is used instead of the two intervals.
-        relation: of the first to the second; ``about`` is at most ``margin`` apart.
-        margin: by how much, in units of the columns.
-        depth: number of layers of the paper's model.
+    counted as in the paper's model, which has ``depth`` of them.
     """
 
     asks: str
+    #: Its kind and name, such as ``knowledge total``.
     report: str
+    #: The number and the ends of its interval.
     columns: Columns
+    #: The rows of both quantities.
     where: Rows = Field(default_factory=dict)
     for_each: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
+    #: Without ``second`` and ``in_turn`` a difference, which is compared with 0.
     first: Rows = Field(default_factory=dict)
     second: Rows | None = None
+    #: A column with values in their order: each is the first quantity, the next the second.
     in_turn: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
+    #: Rows of a quantity of which both are taken as shares.
     share_of: Rows | None = None
+    #: Rows in place of the first quantity's, such as a control's: a yardstick without a verdict.
     beside: Rows = Field(default_factory=dict)
+    #: A report that has the difference of some of the pairs; it is used instead of the two intervals.
     paired: Difference | None = None
     relation: Literal[">", "<", "about"]
+    #: In units of the columns; ``about`` is at most this far apart.
     margin: float = Field(0.0, ge=0)
     depth: int = Field(12, ge=1)
 
@@ -123,24 +109,18 @@ class Check(Frozen):
 
 
 class Claim(Frozen):
-    """A claim of a paper's text.
-
-    Attributes:
-        name: identifies it.
-        says, where: its text, and where the paper has it.
-        printed: its number in short; empty if the paper draws it and prints none.
-        unchecked: in one line, why it has no check.
-        against: what the paper's own tables say to the contrary.
-        shown: what shows it here.
-        check: decides it; None for a claim that no two quantities with intervals decide.
-    """
+    """A claim of a paper's text; ``check`` is None if no two quantities with intervals decide it."""
 
     name: str
     says: str
     where: str
+    #: Its number in short; empty if the paper draws it and prints none.
     printed: str = ""
+    #: In one line, why it has no check.
     unchecked: str = ""
+    #: What the paper's own tables say to the contrary.
     against: str = ""
+    #: What shows it here.
     shown: Target
     check: Check | None = None
 

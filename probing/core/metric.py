@@ -7,32 +7,25 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity with everything a reader needs to judge it.
+    """A quantity with everything a reader needs to judge it."""
 
-    Attributes:
-        name: key in ``METRICS``.
-        label: its name in figures, "P@1".
-        unit: "share of facts", "rank", "nats", ...
-        low: smallest possible value; None if there is none.
-        high: largest possible value; None if there is none.
-        better: the better direction; ``neither`` if no direction is better.
-        definition: its first sentence says what it is; intervals, tests and exceptions follow.
-        ties: how equal scores are handled.
-        empty: the value if there is nothing to count.
-        source: the paper that defines it, and where we differ from it.
-        computed_in: the function that computes it, below ``probing``.
-    """
-
+    #: Key in ``METRICS``.
     name: str
+    #: Its name in figures, "P@1".
     label: str
+    #: "share of facts", "rank", "nats",
     unit: str
     low: float | None
     high: float | None
     better: Literal["higher", "lower", "neither"]
+    #: Its first sentence says what it is; intervals, tests and exceptions follow.
     definition: str
     ties: str
+    #: The value if there is nothing to count.
     empty: str
+    #: The paper that defines it, and where we differ from it.
     source: str
+    #: The function that computes it, below ``probing``.
     computed_in: str
 
     @property

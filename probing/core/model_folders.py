@@ -17,11 +17,7 @@ FINETUNING = "finetuning.json"
 
 
 def finetuning_note(folder: Path) -> dict[str, Any]:
-    """The note of ``finetune`` in a model's folder; empty if there is none.
-
-    Raises:
-        ModelError: if the note cannot be read.
-    """
+    """The note of ``finetune`` in a model's folder; empty if there is none."""
     note = folder / FINETUNING
     if not note.is_file():
         return {}
@@ -35,11 +31,8 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
-    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None if no recipe
-    is noted.
-
-    Raises:
-        ModelError: if the note is damaged.
+    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None without a
+    recipe.
     """
     recipe = finetuning_note(folder).get("recipe")
     if not recipe:
@@ -55,17 +48,8 @@ def find_entry(model: str, base: str | None = None, name: str | None = None, rev
 
     A model of the hub is called by the last part of its id, as in ``NAME`` of ``OWNER/NAME``; by its full id if
     ``NAME`` is another model of the registry. At a revision that is neither its main branch nor what the registry pins,
-    it is called ``NAME@REVISION``.
-
-    Args:
-        model: name of the registry, folder, hub id, or name of a folder of models that ``PROBING_MODELS`` names.
-        base: replaces the base that is known.
-        name: how results call the model; its own name by default.
-        revision: branch, tag or commit of the hub; replaces what the registry pins.
-
-    Raises:
-        ModelError: for an empty text, a path that is or can be no folder, a folder whose note of ``finetune`` is
-            damaged, the revision of a folder, or a ``name`` that is not allowed.
+    it is called ``NAME@REVISION``. Names in a folder that ``PROBING_MODELS`` names are found, too. ``base``, ``name``
+    and ``revision`` replace what is known.
     """
     if not model.strip():
         raise ModelError(f"got the model {model!r}; expected a name of the registry, a folder or a hub id")
@@ -108,11 +92,7 @@ def _known(model: str) -> ModelEntry:
 
 
 def at_revision(entry: ModelEntry, revision: str) -> ModelEntry:
-    """The entry at a revision of the hub, under another name unless that is the revision that it has anyway.
-
-    Raises:
-        ModelError: for a model that is not on the hub, or a text that is no revision.
-    """
+    """The entry at a revision of the hub, under another name unless that is the revision that it has anyway."""
     if not entry.hub_id:
         raise ModelError(
             f"got the revision {revision!r} of {entry.name}, which is the folder {entry.location}; only models of the"
@@ -170,11 +150,8 @@ def check_name(name: str, own: str = "") -> None:
 
 
 def base_entry(entry: ModelEntry) -> ModelEntry | None:
-    """The entry of a model's base: the folder that ``finetune`` read if it still exists, else by name. None if the
-    model has no base.
-
-    Raises:
-        ModelError: as ``find_entry``.
+    """The entry of a model's base: the folder that ``finetune`` read if it still exists, else by name; None without a
+    base.
     """
     if not entry.base:
         return None

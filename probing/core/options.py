@@ -20,21 +20,19 @@ class Option:
     """What a field's annotation says of an option: ``blocks: Annotated[int, Option("Blocks of text.", least=0)] =
     300``.
 
-    Attributes:
-        help: one line.
-        least, most: bounds of a number, or of each of several; None: unbounded.
-        known: the values that it takes; none: any.
-        names: in the command, if not the field's name.
-        argument: whether the command takes it without a name.
-        repeated: whether several values repeat the option; otherwise commas separate them.
+    The bounds are of a number, or of each of several.
     """
 
     help: str
     least: float | None = None
     most: float | None = None
+    #: The values that it takes; none: any.
     known: tuple[Any, ...] = ()
+    #: In the command, if not the field's name.
     names: tuple[str, ...] = ()
+    #: Whether the command takes it without a name.
     argument: bool = False
+    #: Whether several values repeat the option; otherwise commas separate them.
     repeated: bool = False
 
     @property
@@ -54,20 +52,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Declared:
-    """An option of a request.
-
-    Attributes:
-        name: of the field.
-        type: of its values, without None.
-        default: ``MISSING`` if it is required.
-        option: help, range and names.
-        holder: field of the request whose object has it; empty for the request itself.
-    """
+    """An option of a request; its type is without None, its default ``MISSING`` if it is required."""
 
     name: str
     type: Any
     default: Any
     option: Option
+    #: Field of the request whose object has it; empty for the request itself.
     holder: str = ""
 
     @property
@@ -115,11 +106,7 @@ def option_fields(request: type) -> list[Declared]:
 
 
 def made(request: type, values: Mapping[str, Any]) -> Any:
-    """A request with these values of its options, by name; each goes to the object that has it.
-
-    Raises:
-        OptionError: for a value out of range.
-    """
+    """A request with these values of its options, by name; each goes to the object that has it."""
     given: dict[str, Any] = {}
     held: dict[str, dict[str, Any]] = {}
     for one in option_fields(request):
@@ -129,10 +116,7 @@ def made(request: type, values: Mapping[str, Any]) -> Any:
 
 
 def refuse_out_of_range(request: Any) -> None:
-    """Refuses a value that an option does not take.
-
-    Raises:
-        OptionError: which spells the option as the reader does.
+    """Refuses a value that an option does not take, spelled as the reader does.
 
     >>> @dataclass(frozen=True)
     ... class Wish(Options):
@@ -167,12 +151,7 @@ def in_python() -> Iterator[None]:
 
 
 def spelled(argument: str, value: Any = None, named: tuple[str, ...] = ()) -> str:
-    """An option as the reader types it.
-
-    Args:
-        argument: its name in Python.
-        value: written after it; None: the name alone.
-        named: its names in the command, if they differ.
+    """An option as the reader types it, with a value unless it is None; ``named`` are its names in the command.
 
     >>> spelled("base"), spelled("probe_set", "squad"), spelled("called", named=("--as",))
     ('--base', '--probe-set squad', '--as')

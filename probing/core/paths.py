@@ -26,9 +26,7 @@ def cache_folder() -> Path:
 def _named(variable: str) -> Path | None:
     """The folder that a variable of the environment names, with ``~`` expanded; None if it is not set.
 
-    Raises:
-        CacheError: if no folder should have the name: it has a line end, another control character, or bytes that are
-            no UTF-8.
+    Refused are names with a line end, another control character, or bytes that are no UTF-8.
     """
     named = os.environ.get(variable)
     if not named:

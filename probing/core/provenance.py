@@ -25,40 +25,32 @@ class Provenance(Frozen):
     A kind of run adds further fields for all else that it depends on, as ``models.knowledge.probe.RunConfig`` does for
     facts. The run's id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has
     a default.
-
-    Attributes:
-        model: how results call it.
-        weights: identity of the weights.
-        model_revision: commit on the hub; ``local`` for a folder.
-        base: name of the model that it was fine-tuned from; empty for a base.
-        objective: what it was trained for.
-        recipe: canonical JSON of how the heads or probes were trained, or their name; ``head_recipe`` in JSON.
-        seed: of that training.
-        dtype: the precision that it was computed in.
-        threads: of the computation, as sums depend on them.
-        code_version: of this program.
-        configuration: ``Encoder.configuration``.
-        casing: how the tokenizer treats capitals.
-        hub_id: full id of the model on the hub; empty for a folder.
-        base_source: hub id and commit of the base whose head, probes or weights are used, as ``ID@COMMIT``; empty if
-            there is none, or it is a folder.
     """
 
     model_config = ConfigDict(populate_by_name=True)
 
     model: str
+    #: Identity of the weights.
     weights: str
+    #: Commit on the hub; ``local`` for a folder.
     model_revision: str
+    #: Name of the model that it was fine-tuned from; empty for a base.
     base: str
     objective: str
+    #: Canonical JSON of how the heads or probes were trained, or their name.
     recipe: str = Field(alias="head_recipe")
+    #: Of that training.
     seed: int
     dtype: str
+    #: Of the computation, as sums depend on them.
     threads: int
     code_version: str
+    #: ``Encoder.configuration``.
     configuration: str = ""
+    #: How the tokenizer treats capitals.
     casing: str = ""
     hub_id: str = ""
+    #: ``ID@COMMIT`` on the hub of the base whose head, probes or weights are used; empty if it is a folder.
     base_source: str = ""
 
     @property

@@ -16,27 +16,18 @@ FOLDER = REPOSITORY / "data" / "published"
 
 
 class PublishedFigure(Frozen):
-    """What a figure shows.
-
-    Attributes:
-        number: as the paper counts its figures.
-        kind: how ours is drawn; the allowed kinds are in the subclasses.
-        title: its subject, for readers.
-        shows: the content of the paper's own figure.
-    """
+    """What a figure shows."""
 
     number: int | str
+    #: How ours is drawn; the allowed kinds are in the subclasses.
     kind: str
     title: str
+    #: The content of the paper's own figure.
     shows: str
 
 
 class Published(Frozen):
-    """What every file of published numbers has. A subclass is a paper and adds its tables.
-
-    Attributes:
-        file: name of the paper's file in ``data/published``.
-    """
+    """What every file of published numbers in ``data/published`` has. A subclass is a paper and adds its tables."""
 
     file: ClassVar[str]
     title: str
@@ -61,14 +52,7 @@ class Published(Frozen):
 
     @classmethod
     def read(cls, path: Path | None = None) -> Self:
-        """Reads and checks the paper's numbers.
-
-        Args:
-            path: another file than the paper's own.
-
-        Raises:
-            PublishedError: if the file is missing or malformed, or its numbers do not fit together.
-        """
+        """Reads and checks the paper's numbers, by default from its own file."""
         path = path or FOLDER / cls.file
         try:
             return cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -78,11 +62,7 @@ class Published(Frozen):
             ) from error
 
     def figure(self, number: int | str) -> Any:
-        """The figure of that number.
-
-        Raises:
-            PublishedError: if there is none; the message lists the numbers.
-        """
+        """The figure of that number."""
         found = {one.number: one for one in self.figures}
         if number not in found:
             raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(map(str, found))}")
@@ -90,11 +70,7 @@ class Published(Frozen):
 
 
 def refuse_twice(named: Mapping[str, Sequence[object]]) -> None:
-    """Raises a ``ValueError`` if a name occurs twice.
-
-    Args:
-        named: kind of thing -> its names, each of which must occur once.
-    """
+    """Raises a ``ValueError`` if one of a kind's names occurs twice."""
     for kind, names in named.items():
         if len(set(names)) < len(names):
             raise ValueError(f"the {kind} are {list(names)}, expected each once")

@@ -34,20 +34,14 @@ def with_masks(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """A sentence with a gap, and what to return of every layer.
-
-    Attributes:
-        prompt: the sentence, its gaps written ``[MASK]``.
-        head: kind of the decoding heads.
-        top: tokens per layer.
-        watch: words to follow, each one token.
-        mask: which of several gaps is predicted, from 0; None if there is one, or for every gap.
-    """
+    """A sentence with a gap ``[MASK]``, and what to return of every layer."""
 
     prompt: str
     head: str
     top: int = 5
+    #: Words to follow, each one token.
     watch: tuple[str, ...] = ()
+    #: Which of several gaps is predicted, from 0; None if there is one, or for every gap.
     mask: int | None = None
 
 
@@ -83,47 +77,28 @@ class LayerAnswer:
 
 @dataclass(frozen=True)
 class Answer:
-    """Every layer's prediction for one prompt.
-
-    Attributes:
-        model, head, device: what predicted, and where.
-        seconds: from the typed text to the predictions.
-        prompt: the sentence, its gaps written ``[MASK]``.
-        pieces: its word pieces.
-        mask_position: position of the gap among them.
-        layers: 0 is the embeddings.
-        of_best: (layers,) probabilities of the last layer's best token.
-        vocabulary: number of tokens that each layer's probabilities are over.
-        notes: sentences on what the model reads otherwise than the user may think: unknown pieces, special tokens that
-            were typed.
-    """
+    """Every layer's prediction for one prompt; layer 0 is the embeddings."""
 
     model: str
     head: str
     device: str
+    #: From the typed text to the predictions.
     seconds: float
     prompt: str
     pieces: tuple[str, ...]
+    #: Of the gap among the pieces.
     mask_position: int
     layers: tuple[LayerAnswer, ...]
+    #: (layers,) probabilities of the last layer's best token.
     of_best: tuple[float, ...]
     vocabulary: int
+    #: What the model reads otherwise than the user may think, such as unknown pieces or typed special tokens.
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class EveryToken:
-    """The predictions of every layer at every token of a sentence.
-
-    Attributes:
-        model, head, device: what predicted, and where.
-        seconds: from the typed text to the predictions.
-        text: the sentence, its gaps, if there are any, written ``[MASK]``.
-        pieces, own: its word pieces, including special tokens, and their token ids.
-        ids: (layers, pieces, top) the best tokens of each cell, best first; layer 0 is the embeddings.
-        probabilities: (layers, pieces, top) their probabilities.
-        words: token id -> its text, of all tokens in ``ids``.
-    """
+    """The predictions of every layer at every token of a sentence; layer 0 is the embeddings."""
 
     model: str
     head: str
@@ -131,9 +106,12 @@ class EveryToken:
     seconds: float
     text: str
     pieces: tuple[str, ...]
+    #: Token ids of the pieces, including special ones.
     own: tuple[int, ...]
+    #: (layers, pieces, top) the best tokens of each cell, best first, with their probabilities.
     ids: np.ndarray
     probabilities: np.ndarray
+    #: Token id -> its text, of all tokens in ``ids``.
     words: Mapping[int, str]
 
 

@@ -19,36 +19,27 @@ REGISTRY = Path(__file__).resolve().parents[1] / "registry.toml"
 
 
 class ModelEntry(Frozen):
-    """A model that menus offer.
-
-    Attributes:
-        name: how results call it.
-        source: hub id, or a path inside the repository for a shipped model.
-        revision: pinned hub commit or tag; empty for a shipped model.
-        base: name of the model that it was fine-tuned from and whose head it uses; empty for a base.
-        objective: what it was trained for.
-        licence: of the weights.
-        paper: where it is described.
-        shipped: whether it is in the repository.
-        note: one sentence for the reader.
-        colour: in figures, as ``#RRGGBB``; empty leaves it to the objective and the family.
-        base_folder: folder of the base when ``finetune`` read it, if it was a user's folder.
-        base_source: hub id and commit of the base when it was read, as ``ID@COMMIT``, if it came from the hub.
-        base_weights: identity of the base's weights at that time; empty if it was not recorded.
-    """
+    """A model that menus offer."""
 
     name: str
+    #: Hub id, or a path inside the repository for a shipped model.
     source: str
+    #: Pinned hub commit or tag; empty for a shipped model.
     revision: str = ""
+    #: Name of the model that it was fine-tuned from and whose head it uses; empty for a base.
     base: str = ""
     objective: str = "pre-training"
     licence: str
     paper: str = ""
     shipped: bool = False
     note: str = ""
+    #: In figures; empty leaves it to the objective and the family.
     colour: Annotated[str, Field(pattern=r"^(#[0-9A-Fa-f]{6})?$")] = ""
+    #: Folder of the base when ``finetune`` read it, if it was a user's folder.
     base_folder: str = ""
+    #: ``ID@COMMIT`` of the base when it was read, if it came from the hub.
     base_source: str = ""
+    #: Their identity at that time; empty if it was not recorded.
     base_weights: str = ""
 
     @property
@@ -72,11 +63,7 @@ class ModelEntry(Frozen):
 
 
 class DataFile(Frozen):
-    """One file of a data set: its path inside the fetched folder, and its sha256 if known.
-
-    Attributes:
-        local: its path in a folder of local copies, if it may differ from ``path``.
-    """
+    """One file of a data set: its path inside the fetched folder and, if it may differ, in a folder of local copies."""
 
     path: str
     local: str = ""
@@ -89,15 +76,7 @@ class DataFile(Frozen):
 
 
 class DataEntry(Frozen):
-    """A data set that can be fetched.
-
-    Attributes:
-        folder: its name in a folder of local copies.
-        files: if none are listed, the archive at ``url`` holds all of it, below ``archive_root``. A file whose address
-            ends in ``.tar.gz`` is the member of that name in the archive.
-        made: how the files without an address were made from those that have one.
-        stands_in_for: the data set that ``reproduce`` replaces by this one if only this one is available.
-    """
+    """A data set that can be fetched; ``folder`` is its name in a folder of local copies."""
 
     name: str
     title: str
@@ -107,42 +86,35 @@ class DataEntry(Frozen):
     homepage: str = ""
     url: str = ""
     archive_root: str = ""
+    #: How the files without an address were made from those that have one.
     made: str = ""
+    #: The data set that ``reproduce`` replaces by this one if only this one is available.
     stands_in_for: str = ""
+    #: If none are listed, the archive at ``url`` holds all, below ``archive_root``; an address that ends in ``.tar.gz``
+    #: has the file of that name as a member.
     files: tuple[DataFile, ...] = ()
 
 
 class FamilyMember(Frozen):
-    """One fine-tuned model of a family.
+    """One fine-tuned model of a family."""
 
-    Attributes:
-        objective: as ``runs.objective`` calls it.
-        model: its name; for ``finetune`` what the model will be called.
-        base: what it was fine-tuned from, if that is not the family's base (a cased model among uncased ones).
-        how: ``shipped``; ``hub``, a registry entry that the hub serves; ``finetune``, made here from the base.
-    """
-
+    #: As ``runs.objective`` calls it.
     objective: str
     model: str
+    #: If it is not the family's (a cased model among uncased ones).
     base: str = ""
+    #: ``shipped``; ``hub``, a registry entry that the hub serves; ``finetune``, made here from the base.
     how: Literal["shipped", "hub", "finetune"]
 
 
 class FamilyEntry(Frozen):
-    """A base with the models that were fine-tuned from it, one for each objective.
-
-    Attributes:
-        name: what ``reproduce --family`` takes.
-        title: for readers.
-        base: name of the base model.
-        members: the fine-tuned models.
-        results_only: further models of the family, of which results ship and no weights: controls, and other seeds.
-    """
+    """A base with the models that were fine-tuned from it, one for each objective."""
 
     name: str
     title: str
     base: str
     members: tuple[FamilyMember, ...]
+    #: Further models of which results ship and no weights: controls, and other seeds.
     results_only: tuple[str, ...] = ()
 
 
@@ -175,27 +147,15 @@ class Registry(Frozen):
         return frozenset(name for family in self.families for name in family.results_only)
 
     def model(self, name: str) -> ModelEntry:
-        """The entry of that name.
-
-        Raises:
-            RegistryError: if there is none; the message lists the names.
-        """
+        """The entry of that name."""
         return _named(self.models, name, "model")
 
     def data_set(self, name: str) -> DataEntry:
-        """The data set of that name.
-
-        Raises:
-            RegistryError: if there is none; the message lists the names.
-        """
+        """The data set of that name."""
         return _named(self.data, name, "data set")
 
     def family(self, name: str) -> FamilyEntry:
-        """The family of that name.
-
-        Raises:
-            RegistryError: if there is none; the message lists the names.
-        """
+        """The family of that name."""
         return _named(self.families, name, "family")
 
 
@@ -220,12 +180,7 @@ def where_data_are(what: str) -> str:
 
 
 def read_registry(path: Path | None = None) -> Registry:
-    """Reads and checks the registry, once until the file changes; ``PROBING_REGISTRY`` names a file that replaces the
-    program's.
-
-    Raises:
-        RegistryError: if it is missing or malformed.
-    """
+    """Reads and checks the registry, once until the file changes; ``PROBING_REGISTRY`` names another file."""
     path = path or Path(os.environ.get("PROBING_REGISTRY") or REGISTRY)
     try:
         state = path.stat()

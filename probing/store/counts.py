@@ -14,16 +14,9 @@ from probing.store.sources import files_of
 
 
 def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: Sequence[Path]) -> None:
-    """Counts a run and writes the tables that are missing or differ.
+    """Counts a run, which need not be stored yet, and writes the tables that are missing or differ.
 
-    Args:
-        kind: of the run.
-        row: of its table of runs; it need not be stored yet.
-        target: folder with the run's own files.
-        folders: of all results with which it is shown.
-
-    Raises:
-        StoreError: if a file of the run cannot be read, or its rows cannot be counted.
+    ``folders`` are those of all results with which it is shown.
     """
     if kind.counts is None:
         return
@@ -42,11 +35,7 @@ def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: S
 
 
 def counted(kind: Kind, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """What a kind that counts counts of a run's rows.
-
-    Raises:
-        StoreError: if they are not whole, or give numbers that no column holds.
-    """
+    """What a kind that counts counts of a run's rows."""
     try:
         return kind.counts(tables) if kind.counts else {}
     except (duckdb.Error, pa.ArrowException, ValueError) as error:

@@ -39,29 +39,21 @@ TRIES = 10
 
 @dataclass(frozen=True)
 class Opened:
-    """A connection and what it reads.
-
-    Attributes:
-        connection: with a table or view for every table of the files, and those of ``store.run_tables``.
-        files: what it reads.
-        of_run: table whose files have one run each -> run -> its file.
-        left_out: name of a file -> why it is not read.
-    """
+    """A connection with a table or view for every table of the files, and what it reads."""
 
     connection: duckdb.DuckDBPyConnection
     files: Sequence[SourceFile]
+    #: Table whose files have one run each -> run -> its file.
     of_run: Mapping[str, Mapping[str, Path]]
+    #: Name of a file -> why it is not read.
     left_out: Mapping[str, str]
 
 
 class Database:
-    """Results to ask, safe to share between threads.
+    """Results to ask, safe to share between threads; ``open_without`` opens them without some files: file -> why.
 
     A file that turns out to be damaged while it is read is left out, as at the opening, and the question is asked
     again.
-
-    Args:
-        open_without: opens the results without some files: file -> why.
     """
 
     def __init__(self, open_without: Callable[[Mapping[Path, str]], Opened]):
@@ -94,15 +86,8 @@ class Database:
     ) -> pd.DataFrame:
         """Runs one of this package's own statements on a separate cursor and fetches the whole result.
 
-        Args:
-            sql: fixed text with ``$name`` where a value goes; nothing that a user typed is ever part of it.
-            parameters: values by name.
-            seconds: after which the query is interrupted.
-            of: ids of the runs whose predictions, known facts and swapped subjects the statement asks; None opens the
-                files of all runs.
-
-        Raises:
-            StoreError: if it takes too long, or cannot be answered.
+        Values go where ``sql`` has ``$name``; nothing that a user typed is ever part of it. ``of`` names the runs whose
+        predictions, known facts and swapped subjects it asks; None opens the files of all runs.
         """
         for _ in range(TRIES):
             opened = self._opened
@@ -183,13 +168,7 @@ def _only_runs(cursor: duckdb.DuckDBPyConnection, opened: Opened, sql: str, runs
 def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | None = None) -> dict[Path, str]:
     """The files that are the reason for an error, and why; none if one was missing or being replaced, and is there now.
 
-    Args:
-        files: that are open.
-        error: of DuckDB.
-        sql: the statement; None if the files were being opened.
-
-    Raises:
-        StoreError: if no file is the reason.
+    The statement is None if the files were being opened. The error is raised again if no file is its reason.
     """
     said = str(error)
     named = [file for file in files if str(file.path) in said]

@@ -23,71 +23,57 @@ FACTS = "facts"
 
 @dataclass(frozen=True)
 class Card:
-    """What the card of a shared data set says of its runs.
-
-    Attributes:
-        title: of the card and of the data set, with the model's name.
-        about: what a row is.
-        tags: next to those of all cards.
-        first: tables; the hub shows the first that has a file.
-        columns: of the table of runs: heading -> the column, or the function that gives a cell.
-        of_runs: what the section on runs says next to how they are named.
-        named: how sentences are named whose words are not shared; empty: there are no tasks.
-        described: the table whose columns are explained one by one; empty: none.
-        size: the number of rows of that table, if the hub is to show it.
-    """
+    """What the card of a shared data set says of its runs; ``about`` is what a row is."""
 
     title: str
     about: str
     tags: tuple[str, ...]
+    #: Tables; the hub shows the first that has a file.
     first: tuple[str, ...]
+    #: Of the table of runs: heading -> the column, or the function that gives a cell.
     columns: Mapping[str, str | Callable[[dict], object]]
+    #: What the section on runs says next to how they are named.
     of_runs: str = "."
+    #: How sentences are named whose words are not shared; empty: there are no tasks.
     named: str = ""
+    #: The table whose columns are explained one by one; empty: none.
     described: str = ""
+    #: The number of rows of that table, if the hub is to show it.
     size: Callable[[dict], int] | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of run.
-
-    Attributes:
-        name: of the kind, in the column ``kind`` of ``runs``.
-        config: class of the configuration whose fingerprint is a run's id.
-        tables: all of its tables.
-        rules: in the order in which they are asked; those of every kind are put first.
-        scans: what several rules share, as ``store.rules.asking.ask`` has it.
-        command: makes a run again.
-        title: of several runs, in sentences.
-        line: what is said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
-        about: on its tables, for those who read them.
-        card: of the shared data set; None: that of another kind describes these runs, too.
-        names: regular expression of what may follow a table's name in the name of a shared file.
-        counts: gives the rows of further tables that are counted of a run's; None: nothing is.
-        counted_from: the tables that it needs besides the run's row.
-        needs: the tables that have rows of every run; a run without is left out.
-        listed: gives its runs with the columns of their files and of their provenance, in the order of lists.
-        open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none
-            of them.
-    """
+    """A kind of run; ``config`` is the class of the configuration whose fingerprint is a run's id."""
 
     name: str
     config: type[Provenance]
     tables: Sequence[Table]
+    #: In the order in which they are asked; those of every kind are put first.
     rules: Sequence[Rule]
+    #: What several rules share, as ``store.rules.asking.ask`` has it.
     scans: Mapping[str, str] = field(default_factory=dict)
     _: KW_ONLY
+    #: Makes a run again.
     command: str
+    #: Of several runs, in sentences.
     title: str
+    #: Said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
     line: str
+    #: Gives its runs with the columns of their files and of their provenance, in the order of lists.
     listed: Callable[[Database], pd.DataFrame]
     about: str | None = ""
+    #: Of the shared data set; None: that of another kind describes these runs, too.
     card: Card | None = None
+    #: Regular expression of what may follow a table's name in the name of a shared file.
     names: str = "-[A-Za-z0-9._-]+"
+    #: Gives the rows of further tables that are counted of a run's; None: nothing is.
     counts: Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]] | None = None
+    #: The tables that it needs besides the run's row.
     counted_from: Sequence[str] = ()
+    #: The tables that have rows of every run; a run without is left out.
     needs: Sequence[str] = ()
+    #: Built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
     open_tasks: Mapping[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,11 +94,7 @@ class Kind:
         return set(row) == set(TABLES[self.runs].schema.names)
 
     def problems(self, tables: Mapping[str, pa.Table]) -> list[str]:
-        """What is wrong with rows from files, of each run the first broken rule.
-
-        Args:
-            tables: table -> its rows; of rows with one key the first counts. Tables that are not there are empty.
-        """
+        """What is wrong with rows from files, of each run the first broken rule; of equal keys the first row counts."""
         names = [table.name for table in self.tables]
         if not any(len(rows) for name, rows in tables.items() if name in names):
             return []

@@ -34,20 +34,8 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
     killed.
 
     Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are
-    sorted by ``schema.SORT``; if its columns are equal, the given order is kept.
-
-    Args:
-        table_name: a key of ``SCHEMAS``.
-        rows: a ``pyarrow.Table``, a pandas frame, a mapping of columns or a sequence of mappings; further columns are
-            an error.
-        path: target; its folder is created.
-
-    Returns:
-        ``path``.
-
-    Raises:
-        StoreError: if a column is missing, unknown, of the wrong type or empty although it must not be.
-        NewerVersionError: if the file that is there was written by a newer version of the program.
+    sorted by ``schema.SORT``; if its columns are equal, the given order is kept. Further columns are an error, and so
+    is a file of a newer version of the program in its place (``NewerVersionError``).
     """
     table, path = as_stored(table_name, rows), Path(path)
     try:
@@ -99,26 +87,12 @@ def write_differing(table_name: str, rows: Any, path: Path, say: Callable[[str],
 
 
 def as_stored(table_name: str, rows: Any) -> pa.Table:
-    """What ``read_table`` gives after ``write_table`` of these rows.
-
-    Raises:
-        StoreError: as ``write_table``.
-    """
+    """What ``read_table`` gives after ``write_table`` of these rows."""
     return _sorted(_conform(table_name, rows), SORT[table_name])
 
 
 def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Reads a file that ``write_table`` wrote.
-
-    Args:
-        path: the file.
-        table_name: a key of ``SCHEMAS``.
-        columns: names of those to read; None reads all.
-
-    Raises:
-        StoreError: if the file is missing, truncated, foreign, another table, of another schema version, or has a value
-            that no counting gives; the message names the file and what to do.
-    """
+    """Reads a file that ``write_table`` wrote; a ``StoreError`` names the file and what to do."""
     check_file(path, table_name)
     schema = SCHEMAS[table_name]
     try:
@@ -140,11 +114,7 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
 
 
 def rows_and_values(path: Path) -> tuple[int, int]:
-    """From a file's footer: its rows, and the values of its largest column; nothing else is read.
-
-    Raises:
-        StoreError: if it cannot be read.
-    """
+    """From a file's footer: its rows, and the values of its largest column; nothing else is read."""
     try:
         found = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
@@ -161,9 +131,6 @@ def text_size(path: Path) -> int:
     have.
 
     The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
-
-    Raises:
-        StoreError: if it cannot be read, or one text is too long.
     """
     total = 0
     try:
@@ -194,14 +161,7 @@ def _refuse_long(path: Path, size: int) -> None:
 
 
 def check_file(path: Path, table_name: str) -> pq.FileMetaData:
-    """Checks by a file's footer alone whether it is a readable file of this table.
-
-    Returns:
-        The footer.
-
-    Raises:
-        StoreError: as ``read_table``.
-    """
+    """The file's footer; by it alone it is checked whether it is a readable file of this table."""
     path = Path(path)
     if not path.is_file():
         raise StoreError(f"no file {path}; expected the table {table_name!r} as Parquet")
@@ -244,9 +204,6 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
 def check_values(path: Path, table_name: str) -> None:
     """Checks the footer and the smallest and largest numbers that it has; a file without statistics is small, and is
     read.
-
-    Raises:
-        StoreError: as ``read_table``.
     """
     found = check_file(path, table_name)
     groups = [found.row_group(number) for number in range(found.num_row_groups)]

@@ -118,11 +118,9 @@ def aggregate(
 ) -> pd.DataFrame:
     """Counts by run, layer (0..L) and relation.
 
-    Returns:
-        run_id, layer, relation, n, hits_1, hits_10, hits_100, sum_reciprocal_rank, sum_squared_reciprocal_rank,
-        answer_hits_1, sum_answer_reciprocal_rank; of the facts that have a swapped subject other_n, and by rank k:
-        own_k known with the own subject, other_k with the swapped one, own_other_k with both, 0 if it is not measured.
-        A relation of which the filters keep no fact has no row.
+    Of the facts that have a swapped subject other_n, and by rank k: own_k known with the own subject, other_k with the
+    swapped one, own_other_k with both, 0 if it is not measured. A relation of which the filters keep no fact has no
+    row.
     """
     return db.query(
         f"""
@@ -151,11 +149,7 @@ def aggregate(
 def totals(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Facts known at the last layer, and at any of the layers 1..L, by run and relation.
-
-    Returns:
-        run_id, relation, n, last_1, last_10, last_100, any_1, any_10, any_100.
-    """
+    """Facts known at the last layer, and at any of the layers 1..L: run_id, relation, n, last_1, ..., any_1, ..."""
     counts = ", ".join(
         f"CAST(sum({name}) AS BIGINT) AS {name}"
         for name in ["n", "last_1", "last_10", "last_100", "any_1", "any_10", "any_100"]
@@ -173,9 +167,8 @@ def inner_layers(
     """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run
     and k.
 
-    Returns:
-        run_id, k, n (such facts), own, swapped, own_and_swapped (found by some layer 1..L-1 with rank <= k); a run has
-        rows if it has inner layers and facts with a swapped subject.
+    n are such facts; own, swapped, own_and_swapped those found by some layer 1..L-1 with rank <= k. A run has rows if
+    it has inner layers and facts with a swapped subject.
     """
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
     return db.query(

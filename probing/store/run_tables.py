@@ -27,12 +27,8 @@ _RUNS = pa.schema(
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table], whole: set[str]) -> None:
-    """Makes the tables and views of runs.
-
-    Args:
-        connection: of the results.
-        rows: kind -> the rows of its runs, with the columns of their files.
-        whole: ids of the runs whose predictions are stored.
+    """Makes the tables and views of runs, from kind -> the rows of its runs; ``whole`` are ids of runs with
+    predictions.
     """
     all_runs = [_run(row, kind) for kind, found in rows.items() for row in found.to_pylist()]
     _create(connection, "runs", pa.Table.from_pylist(all_runs, schema=_RUNS), ("model", "kind", "seed", "run_id"))

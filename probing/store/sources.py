@@ -13,40 +13,26 @@ from probing.store.schema import SCHEMAS
 
 @dataclass(frozen=True, order=True)
 class SourceFile:
-    """One Parquet file of results.
+    """One Parquet file of results; its name is its path below the source folder, with ``/``, and tells the table."""
 
-    Attributes:
-        source: number of its folder in the order given; if two hold the same rows, the first wins.
-        table: a key of ``SCHEMAS``, from the file's name.
-        name: its path below the source folder, with ``/``.
-        path: where it is.
-        size: bytes.
-        changed: time of its last change, in nanoseconds.
-    """
-
+    #: Number of its folder in the order given; if two hold the same rows, the first wins.
     source: int
     table: str
     name: str
     path: Path
+    #: Bytes.
     size: int
+    #: Time of its last change, in nanoseconds.
     changed: int
 
     @property
     def sha256(self) -> str:
-        """Of its bytes, hex; computed once for each change of the file.
-
-        Raises:
-            StoreError: if it cannot be read.
-        """
+        """Of its bytes, hex; computed once for each change of the file."""
         return _sha256(self.path, self.size, self.changed)
 
 
 def find_files(sources: Sequence[Path]) -> list[SourceFile]:
-    """All files named after a table (``table_of``), in any depth, by source, table and name.
-
-    Raises:
-        StoreError: if a source folder does not exist.
-    """
+    """All files named after a table (``table_of``), in any depth, by source, table and name."""
     found = []
     for number, source in enumerate(map(Path, sources)):
         if not source.is_dir():

@@ -6,12 +6,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """A command.
-
-    Attributes:
-        module: has the function of the command's name, or the group of that name; imported when the command is called.
-        line: in the list of commands; the first of the function's docstring.
-    """
+    """A command: the module that has its function or group, and its line in the list of commands."""
 
     module: str
     line: str
@@ -22,20 +17,14 @@ class Capability:
     """A question that is asked of models, with all that the program does and shows of it.
 
     What is declared in other rooms is named as ``module:name`` and imported when it is needed, so that the list of
-    commands loads none of it.
-
-    Attributes:
-        name: of its folder in every room, of its group of commands and of its method in a notebook.
-        kind: its ``store.kinds.Kind`` of runs.
-        shared: what its runs are shared as, alone or with those of other capabilities.
-        reports: its ``reports.report.Reports``.
-        line: of its group in the list of commands; empty: its commands have no group.
-        commands: of its group.
-        reporting: line of the group's command that reports what is stored, the last one.
+    commands loads none of it: ``kind`` a ``store.kinds.Kind``, ``reports`` a ``reports.report.Reports``. ``name`` is
+    that of its folder in every room, its group of commands and its method in a notebook. Without ``line`` its commands
+    have no group; ``reporting`` is the line of the command that reports what is stored.
     """
 
     name: str
     kind: str
+    #: What its runs are shared as, alone or with those of other capabilities.
     shared: str
     reports: str
     line: str = ""

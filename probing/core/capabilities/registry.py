@@ -30,11 +30,7 @@ def load(reference: str) -> Any:
 
 
 class Declared(Mapping[str, T]):
-    """A mapping that is computed from the capabilities when it is first read.
-
-    Args:
-        found: computes it.
-    """
+    """A mapping that is computed from the capabilities when it is first read."""
 
     def __init__(self, found: Callable[[], Mapping[str, T]]):
         self._found = found

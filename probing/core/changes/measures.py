@@ -217,22 +217,16 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure in ``change_values``.
-
-    Attributes:
-        name: as stored.
-        title: its name in figures.
-        metric: its entry in ``core.metrics.METRICS``.
-        layer0: whether it starts at layer 0; attention starts at layer 1.
-        change_of: whether it compares a fine-tuned model with its base, instead of describing one model.
-        by_head: whether it is also stored for single heads.
-    """
+    """A measure in ``change_values``; ``metric`` is its entry in ``core.metrics.METRICS``."""
 
     name: str
     title: str
     metric: str
+    #: Whether it starts at layer 0; attention starts at layer 1.
     layer0: bool = False
+    #: Whether it compares a fine-tuned model with its base, instead of describing one model.
     change_of: bool = False
+    #: Whether it is also stored for single heads.
     by_head: bool = False
 
     @property

@@ -52,20 +52,12 @@ class MinimalPair:
 
 
 def two_words(sentence: str, good: str, bad: str, kind: str = "own") -> MinimalPair:
-    """Two words for one gap.
-
-    Raises:
-        PromptError: if the sentence does not have exactly one ``[MASK]``, or a word is empty.
-    """
+    """Two words for one gap; the sentence has exactly one ``[MASK]``."""
     return MinimalPair(kind, Gap(sentence, good), Gap(sentence, bad))
 
 
 def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
-    """Two sentences that differ in one word or in several that are next to each other, which become the gap.
-
-    Raises:
-        PromptError: if they are equal, or differ in several places.
-    """
+    """Two sentences that differ in one word or in several that are next to each other, which become the gap."""
     words = good.split(), bad.split()
     changed = [one for one in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes() if one[0] != "equal"]
     if len(changed) != 1 or changed[0][0] != "replace":
@@ -82,11 +74,7 @@ def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
 
 
 def typed_pair(good: str, bad: str) -> MinimalPair:
-    """A pair as a user types it: two sentences, or a sentence with ``[MASK]`` and two words separated by a comma.
-
-    Raises:
-        PromptError: if it is neither.
-    """
+    """A pair as a user types it: two sentences, or a sentence with ``[MASK]`` and two words separated by a comma."""
     if MASK not in good:
         return two_sentences(good, bad)
     words = [word.strip() for word in bad.split(",")]
@@ -104,11 +92,7 @@ def by_guessing(pairs: int) -> tuple[int, int]:
 
 
 def read_minimal_pairs(path: Path = FILE) -> list[MinimalPair]:
-    """The pairs of a JSONL file: ``kind, good, good_word, bad, bad_word``.
-
-    Raises:
-        TextError: if the file cannot be read, or a line is no pair.
-    """
+    """The pairs of a JSONL file: ``kind, good, good_word, bad, bad_word``."""
     found = []
     try:
         for _, row in json_lines(path):

@@ -10,14 +10,10 @@ _COLUMNS = 4096
 
 
 def mean_intervals(values: Array, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Means of the columns of (rows, columns) with 95 % bootstrap intervals; all columns share the resampled rows.
+    """Means of the columns of (rows, columns) with 95 % bootstrap intervals: value, lower and upper end, each
+    (columns,).
 
-    Args:
-        values: (rows, columns); one row per sentence or word.
-        seed: seed of the draws; equal values and seeds give equal intervals.
-
-    Returns:
-        Value, lower and upper end, each (columns,). All are equal if there is one row.
+    All columns share the resampled rows, one per sentence or word; one row has an interval without width.
     """
     rows = len(values)
     mean = values.mean(0)

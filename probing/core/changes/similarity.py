@@ -81,16 +81,11 @@ def mean_cosine(total: Array, n: Array | int) -> Array:
 
 
 def jackknife(measure: Callable[[np.ndarray], float | None], rows: int) -> tuple[float, float, float] | None:
-    """A measure of rows with its 95 % interval, by a jackknife that leaves out a twentieth of the rows at a time.
+    """Value and 95 % interval of a measure of row numbers, by a jackknife that leaves out a twentieth of the rows at a
+    time.
 
-    A bootstrap would not do: a row that is drawn twice equals itself, which raises every similarity.
-
-    Args:
-        measure: takes the rows' numbers; None if it is undefined for them.
-        rows: how many there are.
-
-    Returns:
-        Value and interval; None if the measure is undefined for all rows together.
+    A bootstrap would not do: a row that is drawn twice equals itself, which raises every similarity. None if the
+    measure is undefined for all rows together.
     """
     numbers = np.arange(rows)
     value = measure(numbers)

@@ -17,11 +17,7 @@ FEWEST_WORDS, MAX_WORDS = 5, 28
 
 
 def raw_text(downloads: Path) -> Path:
-    """The raw test text of WikiText-2.
-
-    Raises:
-        TextError: if it has not been fetched.
-    """
+    """The raw test text of WikiText-2."""
     path = downloads / DATA_SET / FILE
     if not path.is_file():
         raise TextError(
@@ -31,11 +27,7 @@ def raw_text(downloads: Path) -> Path:
 
 
 def text_lines(path: Path) -> list[str]:
-    """The lines that are not empty, `` @-@ `` and the like undone, in order.
-
-    Raises:
-        TextError: if the file cannot be read, or has no line.
-    """
+    """The lines that are not empty, `` @-@ `` and the like undone, in order."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -47,16 +39,10 @@ def text_lines(path: Path) -> list[str]:
 
 
 def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
-    """Up to ``most`` distinct sentences of 5 to 28 words, ordered by hash: a smaller number gives the beginning of a
-    larger one.
+    """Up to ``limit`` distinct sentences of 5 to 28 words, by hash: a smaller number gives the beginning of a larger
+    one.
 
-    Args:
-        path: a text in WikiText's layout or, if ``plain``, one sentence per line.
-        most: maximum number of sentences.
-        plain: whether each line is a sentence, of any length.
-
-    Raises:
-        TextError: if the file cannot be read, or has fewer than two sentences.
+    ``plain``: each line is a sentence, of any length; otherwise the text is in WikiText's layout.
     """
     lines = text_lines(path)
     sentences = (

@@ -71,10 +71,7 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
     """Why a model has no masked-LM head, in words that follow its name; empty if it was saved with one, complete or
     not.
 
-    Args:
-        kind: its ``model_type``.
-        architectures: classes that its configuration names; they decide if the names of its weights are unknown.
-        names: of its weights.
+    ``architectures`` of its configuration decide if the names of its weights are unknown.
     """
     declared = any(
         one.endswith(("ForMaskedLM", "ForPreTraining")) and one != "ElectraForPreTraining" for one in architectures

@@ -73,14 +73,7 @@ def ceiling(part: Part, counts: Callable[[str], bool]) -> float:
 
     A probe sees spans, and one span may have several targets with a label each: a sentence that is one noun phrase is
     ``TOP`` and ``NP``. F1 is greatest if a label is predicted for all targets of an input of which at least F1 / 2 have
-    it; a few rounds find this F1.
-
-    Args:
-        part: with its gold labels.
-        counts: whether F1 counts a label.
-
-    Returns:
-        1.0 if no input has two targets; ``nan`` if no label counts.
+    it; a few rounds find this F1. It is 1 if no input has two targets, NaN if no label counts.
     """
     inputs: defaultdict[tuple[str, Span, Span | None], list[Target]] = defaultdict(list)
     for record, target in targets_of(part):

@@ -34,24 +34,19 @@ def gains(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def expected_layer(scores: ArrayLike) -> NDArray[np.float64]:
-    """Mean of the layers 1..L, each weighted by its gain, negative gains included (equation 4); NaN if P(L) equals
-    P(0).
+    """Mean of the layers 1..L, each weighted by its gain, negative gains included (equation 4), from (..., layers) F1s.
 
-    Args:
-        scores: (..., layers) F1 of P(0) to P(L).
+    NaN if P(L) equals P(0).
     """
     steps = gains(scores)
     return _ratio((steps * np.arange(1, steps.shape[-1] + 1)).sum(axis=-1), steps.sum(axis=-1))
 
 
 def resolved(gain: float, low: float | None) -> bool:
-    """Whether F1(L) - F1(0) is clearly above 0: at least one point, with an interval above 0 if one is known.
+    """Whether the gain F1(L) - F1(0) is at least one point, with the end ``low`` of its 95 % interval above 0 if one is
+    known.
 
     Otherwise an expected layer would be noise, and could lie beyond the last layer.
-
-    Args:
-        gain: F1(L) - F1(0).
-        low: lower end of its 95 % interval; None if its variation is unknown.
     """
     return gain >= LEAST_GAIN and (low is None or low > 0)
 
@@ -71,54 +66,32 @@ def near_uniform(bits: ArrayLike) -> NDArray[np.bool_]:
 
 
 def gain_above_memory(scores: ArrayLike, memory: float) -> NDArray[np.float64]:
-    """F1(L) minus the greater of F1(0) and the memory baseline: the gain without its part that a table of words has,
-    too.
-
-    Args:
-        scores: (..., layers) F1 of P(0) to P(L).
-        memory: F1 of the memory baseline on the same targets; NaN if it is not stored.
-    """
+    """F1(L) minus the greater of F1(0) and the memory baseline's F1 (or NaN): the gain beyond a table of words."""
     values = np.asarray(scores, dtype=np.float64)
     return values[..., -1] - np.maximum(values[..., 0], memory)
 
 
 def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
-    """Mean of the layers 0..L, each weighted by its share in the mix (equation 2); NaN if the weights sum to 0.
-
-    Args:
-        weights: (..., layers) mixing weights of the probe on all layers.
-    """
+    """Mean of the layers 0..L, each weighted by its share in the mix (equation 2); NaN if the weights sum to 0."""
     mix = np.asarray(weights, dtype=np.float64)
     return _ratio((mix * np.arange(mix.shape[-1])).sum(axis=-1), mix.sum(axis=-1))
 
 
 def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
-    """Each layer's weight times the mean norm of its states, as shares: the layer's part of the mix by length (Fayyaz
-    et al. 2021).
-
-    Args:
-        weights: (..., layers).
-        norms: (..., layers).
+    """Each layer's weight times the mean norm of its states, as shares: its part of the mix by length (Fayyaz et al.
+    2021).
     """
     amounts = np.asarray(weights, dtype=np.float64) * np.asarray(norms, dtype=np.float64)
     return _ratio(amounts, amounts.sum(axis=-1, keepdims=True))
 
 
 def k_weights(weights: ArrayLike) -> NDArray[np.float64]:
-    """K(s): bits by which the mixing weights of the layers 0..L differ from uniform ones; 0 to log2(L + 1).
-
-    Args:
-        weights: (..., layers).
-    """
+    """K(s): bits by which the mixing weights of the layers 0..L differ from uniform ones; 0 to log2(L + 1)."""
     return _bits_from_uniform(np.asarray(weights, dtype=np.float64))
 
 
 def k_gains(scores: ArrayLike) -> NDArray[np.float64]:
-    """K(Δ): bits by which the gains of the layers 1..L, negative ones set to 0, differ from uniform ones; 0 to log2 L.
-
-    Args:
-        scores: (..., layers) F1 of P(0) to P(L).
-    """
+    """K(Δ): bits by which the gains of the layers 1..L, negative ones as 0, differ from uniform ones; 0 to log2 L."""
     return _bits_from_uniform(np.maximum(gains(scores), 0.0))
 
 

@@ -21,14 +21,10 @@ _WIDTH = 2 * NORMAL_QUANTILE
 
 @dataclass(frozen=True)
 class SeedSpread:
-    """How much the expected layer of one seed varies.
-
-    Attributes:
-        variance: of one seed, pooled over the tasks that have several seeds, in squared layers.
-        free: its degrees of freedom: number of seeds minus number of tasks.
-    """
+    """Variance of one seed's expected layer, in squared layers, pooled over the tasks that have several seeds."""
 
     variance: float
+    #: Degrees of freedom: number of seeds minus number of tasks.
     free: int
 
     def times(self, unit: float) -> "SeedSpread":
@@ -37,10 +33,8 @@ class SeedSpread:
 
 
 def seed_spread(by_task: Iterable[NDArray[np.float64]]) -> SeedSpread | None:
-    """The pooled variance over seeds; None with fewer than ``LEAST_FREE`` degrees of freedom.
-
-    Args:
-        by_task: for each task (seeds,) expected layers; NaN ones are ignored.
+    """The pooled variance over the seeds' expected layers by task; None with fewer than ``LEAST_FREE`` degrees of
+    freedom.
     """
     known = [values[~np.isnan(values)] for values in by_task]
     several = [values for values in known if len(values) > 1]
@@ -51,14 +45,10 @@ def seed_spread(by_task: Iterable[NDArray[np.float64]]) -> SeedSpread | None:
 
 @dataclass(frozen=True)
 class Place:
-    """An expected layer to compare.
+    """An expected layer to compare; NaN if it is not resolved.
 
-    Attributes:
-        name: of the task or model.
-        value: NaN if it is not resolved.
-        drawn: (draws,) its value for resampled seeds and sentences, paired draw by draw with the other places.
-        seeds: their number.
-        spread: of one seed, from all tasks of the model that have several; None if these are too few.
+    ``drawn`` are its values for resampled seeds and sentences, paired draw by draw with the other places. ``spread`` is
+    from all tasks of the model that have several seeds; None if these are too few.
     """
 
     name: str
@@ -70,18 +60,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One pair.
+    """One pair: the expected layer of the first minus that of the second; NaN if one is not resolved.
 
-    Attributes:
-        first, second: names.
-        verdict: of the first against the second.
-        difference: expected layer of the first minus that of the second; NaN if one is not resolved.
-        low, high: its interval, at the level at which Holm's correction judges this pair; NaN if the variation over
-            seeds is unknown.
-        p: two-sided, adjusted for the number of pairs.
-        pairs: number of compared pairs: those with an interval.
-        reason: why the order is not resolved, ``NO_PLACE``, ``TOO_FEW`` or ``CONTAINS_0``; empty if it is.
-        pooled: whether one side has one seed, so that its variation over seeds is that of other tasks.
+    ``low`` to ``high`` is its interval at the level at which Holm's correction judges this pair, NaN if the variation
+    over seeds is unknown; ``p`` is two-sided and adjusted for ``pairs``, the compared ones that have an interval.
     """
 
     first: str
@@ -92,7 +74,9 @@ class Comparison:
     high: float
     p: float
     pairs: int
+    #: ``NO_PLACE``, ``TOO_FEW`` or ``CONTAINS_0`` if the order is not resolved, else empty.
     reason: str
+    #: Whether one side has one seed, so that its variation over seeds is that of other tasks.
     pooled: bool
 
 

@@ -13,14 +13,7 @@ from probing.core.published import Published, PublishedFigure, refuse_twice
 
 
 class PublishedEncoder(Frozen):
-    """An encoder of the paper.
-
-    Attributes:
-        name: ``base`` or ``large``.
-        title: as the paper calls it.
-        source: its name on the Hugging Face Hub.
-        depth: number of layers above the embeddings.
-    """
+    """An encoder of the paper; ``source`` is its hub id, ``depth`` its layers above the embeddings."""
 
     name: str
     title: str
@@ -29,24 +22,16 @@ class PublishedEncoder(Frozen):
 
 
 class PublishedTask(Frozen):
-    """A task of the paper with its numbers by encoder.
+    """A task of the paper with its numbers by encoder: F1 of P(0) to P(L) in per cent, K(s) in bits.
 
-    Attributes:
-        name: as the task is called here.
-        title: as the paper's figures call it.
-        authors: what the authors' code calls it. A task of a user's folder that has such a name is on the paper's own
-            data.
-        data: the data set of the paper.
-        targets, labels: number of training targets and of labels; None if they are not published.
-        f1: per cent, of P(0) to P(L).
-        centre_of_gravity: of the mixing weights of the probe on all layers.
-        k_weights: K(s), in bits.
+    A task of a user's folder that has a name of ``authors``, as their code calls it, is on the paper's own data.
     """
 
     name: str
     title: str
     authors: tuple[str, ...] = ()
     data: str
+    #: Of the training part; None if it is not published, like ``labels``.
     targets: int | None = None
     labels: int | None = None
     f1: dict[str, tuple[float, ...]]
@@ -120,11 +105,7 @@ class PublishedEdges(Published):
         return next((one for one in self.tasks if one.name == name), None)
 
     def stored_tasks(self, there: Collection[str]) -> dict[str, str]:
-        """Task of the paper -> the task that represents it here: one on the paper's own data, if there is one.
-
-        Args:
-            there: names of tasks that have results.
-        """
+        """Task of the paper -> the task with results that represents it, on the paper's own data if there is one."""
         found = {
             task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks
         }

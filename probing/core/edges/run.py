@@ -8,22 +8,18 @@ from probing.core.provenance import Provenance
 
 
 class EdgeRunConfig(Provenance):
-    """All that decides the numbers of a run.
-
-    Attributes:
-        task: name of the task.
-        data: ``data_sha256`` of its data.
-        kind: cumulative, at or full.
-        labels: task or control.
-        encoder: trained, random or random-body.
-        codes: whether the online code was computed, too.
-    """
+    """All that decides the numbers of a run."""
 
     task: str
+    #: ``data_sha256`` of its data.
     data: str
+    #: Cumulative, at or full.
     kind: str
+    #: Task or control.
     labels: str
+    #: Trained, random or random-body.
     encoder: str
+    #: Whether the online code was computed, too.
     codes: bool = False
 
 

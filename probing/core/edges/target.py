@@ -20,11 +20,7 @@ OWN = "own"
 class Target:
     """One question: which labels has this span, or this pair of spans?
 
-    Attributes:
-        span1: the first span.
-        span2: the second span; None in tasks of one span.
-        labels: the gold labels, sorted and without repeats; most tasks have exactly one, proto-roles have none or
-            several.
+    Labels are sorted and without repeats; most tasks have exactly one, proto-roles have none or several.
     """
 
     span1: Span
@@ -34,13 +30,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Record:
-    """A sentence with its targets, if any.
+    """A sentence with its targets, if any, in the order of the file.
 
-    Attributes:
-        words: as the data set splits them.
-        targets: in the order of the file.
-        document: its source; empty if the data set names none.
-        open: whether the licence allows publishing the words; otherwise results name the sentence by its hash only.
+    If its licence does not leave it ``open``, results name it by its hash only.
     """
 
     words: tuple[str, ...]
@@ -61,15 +53,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Part:
-    """Training, development or test data of a task.
-
-    Attributes:
-        records: every sentence that has a target, in the order of the files.
-        dropped: reason -> number of targets (or sentences, if the reason says so) that were left out.
-        sentences: number of sentences that were read, including those without a target.
-    """
+    """The sentences of a part that have a target; ``sentences`` counts those that were read, with or without."""
 
     records: tuple[Record, ...]
+    #: Reason -> number of targets (or sentences, if the reason says so) that were left out.
     dropped: Mapping[str, int] = field(default_factory=dict)
     sentences: int = 0
 
@@ -81,13 +68,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TaskData:
-    """The data of one task.
-
-    Attributes:
-        task: the task's name.
-        train, dev: as their names say.
-        test: None if there is none.
-    """
+    """The data of one task."""
 
     task: str
     train: Part

@@ -48,26 +48,19 @@ def relation(label: str) -> bool:
 
 @dataclass(frozen=True)
 class EdgeTask:
-    """A task of edge probing.
-
-    Attributes:
-        name: on the command line and in results.
-        title: for readers.
-        spans: of a target, 1 or 2.
-        data_set: the fetched data sets that it reads, by their names in the registry; none for a user's folder.
-        licence: of texts and annotations.
-        counts: whether F1 counts a label; the others are trained, too.
-        place: in tables and figures, from 0; own tasks come last.
-        read: (a folder for each data set) -> training, development and test data.
-    """
+    """A task of edge probing; ``data_set`` has names of the registry, none for a user's folder."""
 
     name: str
     title: str
+    #: Of a target, 1 or 2.
     spans: int
     data_set: tuple[str, ...]
     licence: str
+    #: Whether F1 counts a label; the others are trained, too.
     counts: Callable[[str], bool]
+    #: In tables and figures, from 0; own tasks come last.
     place: int
+    #: (a folder for each data set) -> training, development and test data.
     read: Callable[..., Parts] = field(repr=False, compare=False)
 
 
@@ -166,15 +159,8 @@ def train_command(model: str) -> str:
 
 
 def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
-    """A task and its data.
-
-    Args:
-        name: of a task, or the path of a folder in jiant's format.
-        downloads: the folder with the fetched data sets, each in a folder of its name.
-
-    Raises:
-        OptionError: if there is no task of that name.
-        EdgeDataError: if its data are missing or malformed.
+    """A task and its data, by its name or the path of a folder in jiant's format; ``downloads`` has the fetched data
+    sets.
     """
     if name not in EDGE_TASKS:
         return _read_own(name)

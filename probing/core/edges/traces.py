@@ -16,23 +16,17 @@ AMBIGUOUS = 0.7
 
 @dataclass(frozen=True)
 class Traces:
-    """What the layers predict for targets.
+    """What the layers predict for targets."""
 
-    Attributes:
-        wrong: (targets, layers) the normalised p of the wrong label that has the greatest mean over layers.
-        best_gold: (targets,) the greatest mean over layers of a gold label's normalised p; 0 if there is none.
-    """
-
+    #: (targets, layers) normalised p of the wrong label that has the greatest mean over layers.
     wrong: NDArray[np.float64]
+    #: (targets,) greatest mean over layers of a gold label's normalised p; 0 if there is none.
     best_gold: NDArray[np.float64]
 
 
 def settled_layer(right: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The first layer from which the most probable label stays right up to the last layer; -1 if the last layer is
-    wrong.
-
-    Args:
-        right: (targets, layers) whether the most probable label is a gold one.
+    """The first layer from which the most probable label, (targets, layers), stays right up to the last; -1: the last
+    is wrong.
     """
     layers = right.shape[1]
     at_the_end = np.cumprod(right[:, ::-1], axis=1).sum(axis=1)
@@ -40,11 +34,7 @@ def settled_layer(right: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def revisions(top: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many times the most probable label differs from that of the layer below.
-
-    Args:
-        top: (targets, layers) numbers of labels.
-    """
+    """(targets,) how many times the most probable label, (targets, layers), differs from that of the layer below."""
     return (top[:, 1:] != top[:, :-1]).sum(axis=1)
 
 
@@ -64,21 +54,15 @@ def normalised(p: NDArray, total: NDArray) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class SpanTrace:
-    """What one task's probes P(0)..P(L) predict for a span, or of a pair of spans, of one sentence.
-
-    Attributes:
-        task, title: of the task.
-        spans: half-open, in words; one or two.
-        labels: names, in the order of the columns of ``p``.
-        p: (layers, labels) the sigmoid of each label.
-        f1: (layers,) of these probes on the development part.
-    """
+    """What one task's probes P(0)..P(L) predict for a span, or a pair of spans, of one sentence; spans are in words."""
 
     task: str
     title: str
     spans: tuple[Span, ...]
     labels: tuple[str, ...]
+    #: (layers, labels) the sigmoid of each label.
     p: NDArray[np.float64]
+    #: (layers,) of these probes on the development part.
     f1: tuple[float, ...]
 
     @property

@@ -32,16 +32,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def read_span(text: str, words: int, name: str) -> Span:
-    """A half-open span of words, written ``3:5`` or ``3-5``.
-
-    Args:
-        text: as written.
-        words: how many the sentence has.
-        name: what errors call the span.
-
-    Raises:
-        EdgeDataError: if it is of another form, or not inside the sentence.
-    """
+    """A half-open span, written ``3:5`` or ``3-5``, inside a sentence of some words; ``name`` is for errors."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         raise EdgeDataError(

@@ -108,12 +108,7 @@ KIND = Kind(
 def own_probe_set(path: Path, name: str | None = None) -> str:
     """The name of the probe set of a file of own facts: the user's choice, else after the file.
 
-    Args:
-        path: the file.
-        name: the user's choice; None takes the file's stem, with ``own-`` in front if other facts have that name.
-
-    Raises:
-        FactsError: if other facts have the user's name, or it has other characters than letters, digits and ``._-``.
+    The file's stem gets ``own-`` in front if other facts have that name; a user's choice is refused then.
     """
     taken = (*PROBE_SETS, "all")
     stem = re.sub(r"[^\w.-]+", "-", path.stem)[:_LONGEST_NAME].strip("-.") or "facts"
@@ -133,18 +128,10 @@ def is_own(probe_set: str) -> bool:
 
 
 def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
-    """Reads a file of facts.
+    """The facts of a file of one of the forms that ``tables`` reads.
 
-    Args:
-        path: a file of one of the forms that ``tables`` reads.
-        probe_set: name the facts are shown under.
-
-    Returns:
-        The facts; malformed rows, and those without an answer, without exactly one ``[MASK]`` or read before, are left
-        out and counted.
-
-    Raises:
-        FactsError: naming file and line, if the file cannot be read, or every row is malformed.
+    Malformed rows, and those without an answer, without exactly one ``[MASK]`` or read before, are left out and
+    counted.
     """
     try:
         content = path.read_bytes()
@@ -156,19 +143,9 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
 
 
 def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
-    """Reads facts from the content of a file, such as an upload, or from a table.
+    """As ``read_own_facts``, from what ``read_table`` takes, such as an upload.
 
-    Args:
-        given: what ``read_table`` takes.
-        name: the file's name, or what errors call the table.
-        probe_set: name the facts are shown under.
-
-    Returns:
-        As ``read_own_facts``.
-
-    Raises:
-        FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's: they would be compared
-            with the papers' numbers.
+    A probe set with the name of one of LAMA's is refused: it would be compared with the papers' numbers.
     """
     if not probe_set.strip() or probe_set in known_probe_sets():
         raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
@@ -186,11 +163,8 @@ def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
 
 
 def _columns(table: Table) -> dict[str, int]:
-    """Our column -> its number. The prompt is ours or one with a known name if half of its cells have one gap, else the
+    """Our column -> its number; the prompt is ours or one with a known name if half of its cells have one gap, else the
     one with most.
-
-    Raises:
-        FactsError: if a column that is needed is missing, or is there twice.
     """
     found = table.kind.columns(table.heads, table.name)
     known = found.get("prompt", [])

@@ -34,24 +34,19 @@ OTHER_PROMPT = "object changes the tokens around it"
 
 @dataclass(frozen=True)
 class Fact:
-    """A (subject, relation, object) triple with the prompt that asks for its object.
-
-    Attributes:
-        probe_set: a key of ``PROBE_SETS``, or a user's own name.
-        relation: relation name, such as ``P19``; ``""`` never.
-        subject: raw subject label, spaces stripped.
-        object: raw object label, spaces stripped.
-        template: the text with ``[X]`` and ``[Y]`` (or, if a set has no templates, the prompt itself).
-        prompt: the text with ``[MASK]``.
-        pred: a further classification that is shown but never averaged over (ConceptNet's predicate).
+    """A (subject, relation, object) triple with the prompt that asks for its object; subject and object without outer
+    spaces.
     """
 
+    #: A key of ``PROBE_SETS``, or a user's own name.
     probe_set: str
     relation: str
     subject: str
     object: str
+    #: The text with ``[X]`` and ``[Y]``; if a set has no templates, the prompt itself.
     template: str
     prompt: str
+    #: A further classification that is shown but never averaged over (ConceptNet's predicate).
     pred: str = ""
 
     @property
@@ -74,14 +69,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class FactSet:
-    """The facts of one probe set as read, with the count of those left out by reason.
+    """The facts of one probe set as read; ``n_read == len(facts) + sum(left_out.values())`` always holds.
 
-    ``n_read == len(facts) + sum(left_out.values())`` always holds.
-
-    Attributes:
-        dropped: the left-out facts, each with its reason, except for those that the reader of a data set has left out.
-        said: how the user's table was read, in words; empty if its columns are called as ours and nothing else is to be
-            said.
+    ``dropped`` lacks what the reader of a data set has left out. ``said`` is how the user's table was read, in words;
+    empty if its columns are called as ours and nothing else is to be said.
     """
 
     probe_set: str
@@ -121,15 +112,8 @@ def select(
     """De-duplicates facts and drops those without an answer and prompts without exactly one mask, counting all three.
 
     Two facts are the same if relation, subject and object agree as raw strings with spaces stripped, before any
-    lower-casing; the first is kept.
-
-    Args:
-        probe_set: name of the set.
-        read: facts in file order.
-        left_out: counts by reason of what the reader has already left out.
-        template_set: name of the template set the prompts were made with.
-        several_prompts: whether facts with different prompts are different; LAMA's published counts have each fact
-            once.
+    lower-casing; the first is kept. With ``several_prompts`` other prompts make other facts; LAMA's published counts
+    have each fact once. ``left_out`` is what the reader has left out already.
     """
     counts: Counter = +Counter(left_out or {})
     n_read = sum(counts.values())

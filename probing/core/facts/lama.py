@@ -21,11 +21,7 @@ _Templates = dict[str, dict[str, str]]
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
-    """Line number and object of every line that is not blank.
-
-    Raises:
-        FactsError: naming file and line, if the file cannot be read or a line is not a JSON object.
-    """
+    """Line number and object of every line that is not blank."""
     for number, line in _lines(path):
         try:
             yield number, json_object(line)
@@ -57,11 +53,7 @@ def subfolder(root: Path, probe_set: str) -> Path | None:
 
 
 def folder_of_parts(root: Path) -> Path | None:
-    """The folder that has LAMA's parts: ``root`` or one in it, at most two levels down; None if there is none.
-
-    Raises:
-        FactsError: if several have, or ``root`` is a part itself.
-    """
+    """The folder that has LAMA's parts: ``root`` or one in it, at most two levels down; None if there is none."""
     for level in ("*", "*/*", "*/*/*"):
         if found := sorted({path.parent for path in root.glob(level) if path.is_dir() and _part(path)}):
             if len(found) > 1:
@@ -81,15 +73,11 @@ def folder_relations(root: Path) -> dict[str, Relation]:
 
 
 def read_lama_relations(path: Path) -> dict[str, Relation]:
-    """Reads a LAMA folder's own ``relations.jsonl``; its templates form the template set ``lama``.
-
-    Further templates of a relation form the sets ``lama-2``, ``lama-3``, ... in the order of the lines.
+    """Reads a LAMA folder's own ``relations.jsonl``; its templates form the sets ``lama``, ``lama-2``, ... by their
+    lines.
 
     LAMA writes a space before the full stop; it is removed. BERT's tokenizers give the same tokens for both, but
     RoBERTa's does not, so its ranks are not those of LAMA's own prompts (docs/facts.md).
-
-    Raises:
-        FactsError: naming file and line, if a line is no JSON object with ``relation`` and ``template``.
     """
     relations: dict[str, Relation] = {}
     for number, row in json_lines(path):
@@ -128,17 +116,10 @@ def _not_read(folder: Path, read: set[Path]) -> Iterator[Path]:
 
 
 def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = None) -> list[FactSet]:
-    """Reads every part that a LAMA folder has.
+    """Reads every part that a folder in LAMA's layout has: ``TREx/P*.jsonl``, ``Google_RE``, ``ConceptNet``, ``Squad``.
 
-    Args:
-        root: folder in LAMA's layout: ``TREx/P*.jsonl``, ``Google_RE/*.jsonl``, ``ConceptNet/*.jsonl``,
-            ``Squad/*.jsonl`` and ``relations.jsonl``.
-        ours: the project's own relations, for the template sets that the folder does not have itself.
-        template_set: name of a template set; None takes the folder's own templates (``lama``) if it has them,
-            else ``default``.
-
-    Raises:
-        FactsError: if there is no part, or every row of a file is malformed.
+    ``ours`` are for template sets that the folder lacks; None takes its own (``lama``) if it has them, else
+    ``default``.
     """
     if not root.is_dir():
         raise FactsError(f"no folder {root}; expected a folder in LAMA's layout")

@@ -25,22 +25,11 @@ def read_facts(
     shipped: Path = FACTS_FOLDER,
     own_name: str | None = None,
 ) -> list[FactSet]:
-    """Reads the facts that ``name_or_path`` names.
+    """Facts by one of ``NAMES``, a folder in LAMA's layout or a file of own facts; ``./name`` is a folder of such a
+    name.
 
-    Args:
-        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a file of own facts. A folder with such a name
-            is written ``./name``.
-        ours: the project's own relations.
-        template_set: name of a template set. None takes ``default`` for shipped facts; for a folder, see
-            ``read_lama``. Sets without templates have only the prompts they come with.
-        shipped: folder of the shipped facts.
-        own_name: name of the probe set of a file of own facts; None names it after the file.
-
-    Returns:
-        One set of facts per probe set.
-
-    Raises:
-        FactsError: if it is none of these, or the facts are malformed.
+    Template set None is ``default`` for shipped facts and as in ``read_lama`` for a folder. Sets without templates have
+    only the prompts they come with. ``own_name`` None names own facts after their file.
     """
     if not str(name_or_path).strip():
         raise FactsError(

@@ -11,22 +11,17 @@ from probing.core.registry import has_data
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation of a probe set.
-
-    Attributes:
-        name: ``P19``, ``place_of_birth``, ...
-        probe_set: the probe set it belongs to.
-        label: what a reader sees, "place of birth".
-        cardinality: ``1-1``, ``N-1``, ``N-M`` or ``""`` if it is unknown.
-        templates: template set -> template with one ``[X]`` and one ``[Y]``.
-        training: templates that state triples in a model's training text; never used for probing.
-    """
+    """A relation of a probe set."""
 
     name: str
     probe_set: str
+    #: What a reader sees, "place of birth".
     label: str
+    #: ``1-1``, ``N-1``, ``N-M`` or ``""`` if it is unknown.
     cardinality: str = ""
+    #: Template set -> template with one ``[X]`` and one ``[Y]``.
     templates: dict[str, str] = field(default_factory=dict)
+    #: Templates that state triples in a model's training text; never used for probing.
     training: tuple[str, ...] = ()
 
 
@@ -42,11 +37,7 @@ def checked(template: object, where: str) -> str:
 
 
 def read_relations(path: Path) -> dict[str, Relation]:
-    """Reads the project's own ``relations.toml``.
-
-    Raises:
-        FactsError: if the file is missing or a template does not have exactly one ``[X]`` and ``[Y]``.
-    """
+    """Reads the project's own ``relations.toml``."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -69,11 +60,7 @@ def read_relations(path: Path) -> dict[str, Relation]:
 
 
 def shipped_relations() -> dict[str, Relation]:
-    """The relations that ship with the project; none if the package is installed without the repository.
-
-    Raises:
-        FactsError: as ``read_relations``.
-    """
+    """The relations that ship with the project; none if the package is installed without the repository."""
     if not has_data():
         return {}
     return read_relations(FACTS_FOLDER / "relations.toml")

@@ -19,8 +19,7 @@ STALE_SECONDS = 3600.0
 def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to, which becomes ``path`` when all bytes are written and on disk.
 
-    Whenever a process is killed, ``path`` holds the old bytes or the new ones; two processes that write it do not
-    disturb each other. Files that killed processes left next to it are removed.
+    Two processes that write it do not disturb each other. Files that killed processes left next to it are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob("*.*-????????.tmp"):
@@ -44,11 +43,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     """An empty folder to fill, which becomes ``path`` when the block ends without an error and all bytes are on disk.
 
-    Folders that killed processes left next to it are removed.
-
-    Args:
-        path: where it goes.
-        replace: removes an existing folder first; otherwise its other files stay.
+    What killed processes left next to it is removed. Without ``replace`` the other files of an existing folder stay.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(".*.*-????????.part"):

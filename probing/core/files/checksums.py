@@ -12,10 +12,8 @@ def file_sha256(path: Path) -> str:
 
 
 def differing_files(listed: Path) -> Iterator[tuple[Path, str]]:
-    """Files that are other than a list of checksums says: missing, changed, or in one of its folders and not listed.
-
-    Args:
-        listed: as the program sha256sum writes it, next to the files and folders that it names.
+    """Files that are other than sha256sum's list next to them says: missing, changed, or in one of its folders and not
+    listed.
     """
     lines = listed.read_text(encoding="utf-8").splitlines()
     sums = {listed.parent / name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}

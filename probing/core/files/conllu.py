@@ -11,16 +11,12 @@ _COLUMNS = 10
 
 @dataclass
 class TreebankSentence:
-    """A sentence of a CoNLL-U file.
-
-    Attributes:
-        comments: key -> value of its lines such as ``# sent_id = …``.
-        words: for each word the number of its line and its ten columns.
-        end: number of the line that ends it.
-    """
+    """A sentence of a CoNLL-U file; ``comments`` are key -> value of lines such as ``# sent_id = …``."""
 
     comments: dict[str, str] = field(default_factory=dict)
+    #: Number of the line and the ten columns of each.
     words: list[tuple[int, list[str]]] = field(default_factory=list)
+    #: Number of the line that ends it.
     end: int = 0
 
     def column(self, place: int) -> tuple[str, ...]:
@@ -37,9 +33,6 @@ def conllu_sentences(
 
     Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are skipped: the words of the former have their own
     lines, and the latter is no word.
-
-    Raises:
-        ProbingError: of the given class, for a line with another number of columns or a word that is not the next.
     """
     found = TreebankSentence()
     for number, line in lines:

@@ -19,11 +19,7 @@ ErrorClass = type[ProbingError]
 
 
 def numbered_lines(path: Path, error_class: ErrorClass) -> Iterator[tuple[int, str]]:
-    """Lines of a text file (gzipped if its name ends in ``.gz``) without their line ends, counted from 1.
-
-    Raises:
-        ProbingError: of the given class, if it is missing, cannot be read, or is not UTF-8.
-    """
+    """Lines of a text file (gzipped if its name ends in ``.gz``) without their line ends, counted from 1."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             yield from numbered(stream, path, error_class)
@@ -82,15 +78,8 @@ def sorted_out(
 ) -> tuple[list[tuple[Any, M]], list[str]]:
     """What is made of each row that is well formed, by its number, and what is wrong with each of the others.
 
-    Args:
-        rows: numbers and rows.
-        make: raises one of ``MALFORMED`` for a row that is not.
-        name: of the file, for the error.
-        error_class: of the error.
-        unit: what is numbered.
-
-    Raises:
-        ProbingError: of the class, with what is wrong with the first row, if no row is well formed.
+    ``make`` raises one of ``MALFORMED`` for a row that is not; if none is, the first row's problem is raised as an
+    error.
     """
     good, wrong = [], []
     for number, row in rows:

@@ -40,11 +40,7 @@ def no_room(error: BaseException) -> str | None:
 
 
 def require_writable(folder: Path) -> None:
-    """Makes a folder if it is missing, and checks that files can be made in it.
-
-    Raises:
-        CacheError: if not.
-    """
+    """Makes a folder if it is missing, and checks that files can be made in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder):

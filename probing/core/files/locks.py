@@ -33,18 +33,9 @@ def exclusive_lock(
 ) -> Iterator[int]:
     """Admits one process or thread at a time; the lock of a killed process is free at once.
 
-    Gives the descriptor of the file. On a Unix, a child that inherits it holds the lock, too, until it ends.
-
-    Args:
-        path: the lock file. It holds the process and the machine of its last holder.
-        say: gets one line if another process holds the lock.
-        remove: deletes the file before the lock is released.
-        limit: seconds to wait at most; None: ``SHORT_WORK``.
-
-    Raises:
-        NoLocksError: if the file system has no locks.
-        LockError: if another process still holds the lock, which the message names, or the path is a folder or a broken
-            link.
+    Gives the descriptor of the file, which names its last holder: on a Unix, a child that inherits it holds the lock,
+    too, until it ends. ``say`` gets one line if another process holds the lock; after ``limit`` seconds, None:
+    ``SHORT_WORK``, it is an error. ``remove`` deletes the file before the lock is released.
     """
     limit = SHORT_WORK if limit is None else limit
     if path.is_dir() or (path.is_symlink() and not path.exists()):

@@ -41,24 +41,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Kind:
-    """What tables of one kind hold.
-
-    Attributes:
-        error: the class of the errors that are raised.
-        holds: what the rows are, for errors.
-        names: column -> the names that are taken for it, the first one that a table has; case, blanks and ``_-`` do not
-            count.
-        unnamed: column -> its number, from 0, in a table without headings, by its first row; empty if the row has
-            headings.
-        joined: the column whose lists of texts are one text; elsewhere, a list has one.
-        missed: columns whose absence is said.
-    """
+    """What tables of one kind hold, in words (``holds``) and by column."""
 
     error: type[ProbingError]
     holds: str
+    #: Column -> the names that are taken for it, the first one that a table has, without case, blanks and ``_-``.
     names: Mapping[str, tuple[str, ...]]
+    #: Column -> its number in a table without headings, by its first row; empty if the row has headings.
     unnamed: Callable[[Sequence[str]], dict[str, int]]
+    #: The column whose lists of texts are one text; elsewhere, a list has one.
     joined: str = ""
+    #: Columns whose absence is said.
     missed: tuple[str, ...] = ()
 
     def known(self, cells: Sequence[str]) -> int:
@@ -74,11 +67,7 @@ class Kind:
         return self.known(cells), unnamed, 0 if unnamed else len(cells)
 
     def columns(self, heads: Sequence[str], where: str) -> dict[str, list[int]]:
-        """Column -> the numbers of the headings that are taken for it, best first; without those that the table lacks.
-
-        Raises:
-            ProbingError: if the best is there twice.
-        """
+        """Column -> the numbers of the headings that are taken for it, best first; only columns that are there."""
         keys, found = list(map(_key, heads)), dict[str, list[int]]()
         for ours, known in self.names.items():
             places = [place for name in known for place, key in enumerate(keys) if key == _key(name)]
@@ -92,40 +81,28 @@ class Kind:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it was read.
-
-    Attributes:
-        kind, name: what it holds, and what errors call it.
-        form: what separates its cells, in words.
-        unit: "line" or "row", which are counted from 1.
-        heads: its headings; "column 1" and so on if it has none.
-        rows: number of the line or row, and its cells in the order of the headings.
-        unnamed: column -> its number, of a table without headings.
-        notes: what is to be said of how it was read.
-        wrong: what is wrong with the rows that are left out.
-    """
+    """A table as it was read; ``name`` and ``unit`` ("line" or "row", counted from 1) are for errors."""
 
     kind: Kind
     name: str
+    #: What separates its cells, in words.
     form: str
     unit: str
+    #: "column 1" and so on if it has none.
     heads: Sequence[str]
     rows: Sequence[tuple[int, Sequence[Any]]]
+    #: Column -> its number, of a table without headings.
     unnamed: Mapping[str, int]
+    #: What is to be said of how it was read.
     notes: Sequence[str] = ()
+    #: What is wrong with the rows that are left out.
     wrong: Sequence[str] = ()
 
     def made(self, columns: Mapping[str, int], make: Callable[[dict[str, str]], T]) -> tuple[list[T], int, str]:
-        """What is made of the rows, how many are malformed, and how the table was read, in words, if something is to be
-        said.
+        """What is made of the rows, how many are malformed, and how the table was read, if something is to be said.
 
-        Args:
-            columns: our column -> its number.
-            make: called with the texts of a row by our columns. An empty cell is an empty text, a whole number its
-                digits, also in a column of floats, and a control character a blank.
-
-        Raises:
-            ProbingError: if every row is malformed, as one is with a cell that is neither text nor number.
+        ``make`` gets the texts of a row by our columns. An empty cell is an empty text, a whole number its digits, also
+        in a column of floats, and a control character a blank. A cell that is neither text nor number is malformed.
         """
         # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
         whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self._filled(place)))}
@@ -174,9 +151,7 @@ class Table:
 def one_text(cell: Any, joined: bool = False) -> Any:
     """A cell as a value of Python: an empty text for what is missing, and the text of a list with one text.
 
-    Args:
-        cell: as the table has it.
-        joined: whether a list of several texts is one text, too, as LAMA's rows of several sentences are.
+    ``joined``: a list of several texts is one text, too, as LAMA's rows of several sentences are.
     """
     if type(cell) is str:
         return cell
@@ -196,17 +171,7 @@ def one_text(cell: Any, joined: bool = False) -> Any:
 
 
 def read_table(given: Any, name: str, kind: Kind) -> Table:
-    """Reads a table.
-
-    Args:
-        given: text or bytes of a file; a data frame; an Arrow table, or what offers itself as one; a dict of columns;
-            or rows as dicts.
-        name: of the file, or what errors call the table.
-        kind: what it holds.
-
-    Raises:
-        ProbingError: of the kind's class, naming file and line, if it is no table.
-    """
+    """A table from text or bytes of a file, a data frame, an Arrow table, a dict of columns, or rows as dicts."""
     form = "table"
     if isinstance(given, bytes) and given.startswith(b"PAR1"):
         import pyarrow
@@ -346,11 +311,8 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
     """The rows that are not blank, and what is to be said of quotation marks.
 
     Quotation marks were written by a spreadsheet or a library if every cell that begins with one is closed, its own
-    marks doubled.
-    Otherwise they are text: a title at the beginning of a sentence, which would swallow the rows up to the next mark.
-
-    Raises:
-        ProbingError: if the rows have a wrong number of cells either way, or can be read in both.
+    marks doubled. Otherwise they are text: a title at the beginning of a sentence, which would swallow the rows up to
+    the next mark. Rows that can be read both ways are refused.
     """
     lines = text.removesuffix("\n").split("\n") if text else []
     every, first = list[_Row](), 0

@@ -19,18 +19,10 @@ GROUPS = (LOST, NEVER_KNOWN, WRONG)
 
 @dataclass(frozen=True)
 class Answered:
-    """What a base and its fine-tuned model answer to the facts of one probe set at the last layer, each read by its own
-    head.
+    """Last-layer answers of a base and its fine-tuned model to a probe set, each read by its own head; all (facts,).
 
-    Attributes:
-        subjects, relations: (facts,) texts.
-        answers: (facts,) token id of the right answer.
-        said: (facts,) token id of the base's first answer.
-        base_rank, rank: (facts,) rank of the right answer in base and fine-tuned model, from 1.
-        rank_of_said: (facts,) rank of the base's first answer in the fine-tuned model.
-        base_logp, logp: (facts,) log-probability of the right answer, nats.
-        base_logp_of_said, logp_of_said: (facts,) that of the base's first answer.
-        first_logp: (facts,) log-probability of the fine-tuned model's own first answer.
+    ``said`` is the base's first answer and ``first_logp`` of the fine-tuned model's own; answers are token ids, ranks
+    count from 1, log-probabilities are in nats.
     """
 
     subjects: Sequence[str]
@@ -65,8 +57,7 @@ class Answered:
         return np.flatnonzero((self.base_rank > k) & (self.rank > k))
 
     def wrong_answers(self, k: int = 1) -> NDArray[np.int64]:
-        """Numbers of the facts whose first answer by the base is wrong and no longer among the first k of the
-        fine-tuned model.
+        """Facts whose first answer by the base is wrong and no longer among the first k of the fine-tuned model.
 
         Only answers that are right for another fact of the relation count, so that they are of the same kind as the
         right ones.
@@ -78,12 +69,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Group:
-    """Answers that are looked for together.
-
-    Attributes:
-        facts: (n,) numbers of the facts whose prompts are asked.
-        targets: (n,) token ids that are looked for.
-    """
+    """Answers that are looked for together: (n,) numbers of the facts that are asked, and token ids."""
 
     facts: NDArray[np.int64]
     targets: NDArray[np.int64]
@@ -95,14 +81,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Groups:
-    """Lost facts and their yardsticks.
-
-    Attributes:
-        of: group -> its answers; the never-known facts are those of pairs.
-        matched_lost: (pairs,) place among the lost facts of the partner of each never-known one.
-    """
+    """Lost facts and their yardsticks; the never-known facts are those of pairs."""
 
     of: dict[str, Group]
+    #: (pairs,) place among the lost facts of the partner of each never-known one.
     matched_lost: NDArray[np.int64]
 
 

@@ -37,13 +37,9 @@ STATED, NEVER_HAD = ("stated", "planted"), ("unseen", "held out", "guessed")
 
 @dataclass(frozen=True)
 class Memory:
-    """What the test found of one way.
+    """What the test found of one way: share of stated answers that come back minus that of answers the text never had.
 
-    Attributes:
-        difference: share of stated answers that come back minus that of answers that the text never had, at equal
-            confidence.
-        low_without, high_without: interval of the difference without the commonest answer among those that the text
-            never had.
+    ``low_without`` to ``high_without`` is its interval without the commonest of the answers that the text never had.
     """
 
     difference: Difference
@@ -93,14 +89,9 @@ def said(found: str, value: float, ends: Sequence[float], seen: float) -> str:
 
 
 def memory(lost: Answers, exposure: Sequence[str]) -> Memory | None:
-    """The test of memory of one way.
+    """The test of one way; None if a group is too small to compare.
 
-    Args:
-        lost: all lost facts.
-        exposure: (facts,) how each occurs in the base's training text; empty where that is not known.
-
-    Returns:
-        None if a group is too small to compare.
+    ``exposure`` is how each of all lost facts occurs in the base's training text; empty where that is not known.
     """
     kinds = np.array(exposure)
     stated, never = lost.of(np.isin(kinds, STATED)), lost.of(np.isin(kinds, NEVER_HAD))

@@ -11,14 +11,7 @@ _LOSS = "eval_loss"
 
 @dataclass(frozen=True)
 class Progress:
-    """What is known of a training at one step.
-
-    Attributes:
-        step: training steps by then.
-        loss: mean training loss since the entry before; None if none was logged.
-        score: on the part that the training is scored on; None if none was logged.
-        metric: name of the score; empty if there is none.
-    """
+    """What is known of a training at one step: mean loss since the entry before, and score; None if none was logged."""
 
     step: int
     loss: float | None = None
@@ -27,12 +20,10 @@ class Progress:
 
 
 def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Progress]:
-    """Loss and score by step, ascending.
+    """Loss and score by step, ascending, from ``log_history`` of the Trainer's state or the looks of
+    ``finetuning.json``.
 
-    Args:
-        history: ``log_history`` of the Trainer's state, or ``history`` and ``looks`` of ``finetuning.json``.
-        metric: name of the score, with or without ``eval_``; None takes the first that is logged, and the loss only if
-            there is no other.
+    Metric None takes the first that is logged, and the loss only if there is no other; ``eval_`` may be left out.
 
     >>> progress([{"step": 5, "loss": 0.7}, {"step": 5, "eval_loss": 0.8, "eval_f1": 0.5, "eval_runtime": 2.0}])
     [Progress(step=5, loss=0.7, score=0.5, metric='f1')]

@@ -25,16 +25,7 @@ def part_of(asked: Answered, group: Group, protocol: str, seed: int) -> NDArray[
 
 
 def lessons(asked: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:
-    """Lost facts that are taught before one part is asked: none whose answer, or subject, is in it.
-
-    Args:
-        asked: what both models answer.
-        groups: lost facts and yardsticks.
-        protocol: of ``RELEARNED_BY``.
-        part: that is asked.
-        most: facts that are taught.
-        seed: of the parts and of the draw.
-    """
+    """At most ``most`` lost facts that are taught before a part is asked: none whose answer, or subject, is in it."""
     lost = groups.of[LOST]
     kept = part_of(asked, lost, protocol, seed) != part
     in_part = [group.some(part_of(asked, group, protocol, seed) == part) for group in groups.of.values()]

@@ -4,23 +4,7 @@ from probing.core.provenance import Provenance
 
 
 class ForgettingRunConfig(Provenance):
-    """All that decides the numbers of a run; ``seed`` is the first of its seeds.
-
-    Attributes:
-        base_weights: identity of the base's weights.
-        probe_set, template_set: the facts and their prompts.
-        facts_sha256: of the facts that both models can be asked, in their order.
-        k: a fact is known if the rank of its answer is <= k.
-        seeds: how many, of parts and relearning.
-        most_relearned, most_pairs: facts that a model relearns, and that each yardstick takes.
-        relearning: canonical JSON of the training.
-        text_sha256: of the text that the head is fitted to.
-        positions: masked pieces of it.
-        exposure_sha256: of what is known of the base's training text, by fact; empty if nothing is.
-        other_templates: template set of the other wording in which lost facts are asked once more; empty: none.
-        other_sha256: of the facts in that wording.
-        planted: facts that the base was taught before the same fine-tuning was done again; 0: none.
-    """
+    """All that decides the numbers of a run; ``seed`` is the first of its seeds, of parts and relearning."""
 
     base_weights: str
     probe_set: str
@@ -29,11 +13,17 @@ class ForgettingRunConfig(Provenance):
     k: int
     seeds: int
     most_relearned: int
+    #: Facts that each yardstick takes.
     most_pairs: int
+    #: Canonical JSON of the training.
     relearning: str
+    #: Of the text that the head is fitted to, of which ``positions`` pieces are masked.
     text_sha256: str
     positions: int
+    #: Of what is known of the base's training text, by fact; empty if nothing is.
     exposure_sha256: str = ""
+    #: Template set in whose wording lost facts are asked once more; empty: none.
     other_templates: str = ""
     other_sha256: str = ""
+    #: Facts that the base was taught before the same fine-tuning was done again.
     planted: int = 0

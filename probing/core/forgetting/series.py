@@ -32,13 +32,10 @@ COUNTS = (
 
 @dataclass(frozen=True)
 class Flow:
-    """The outcome of every fact by each state; of the facts known at the first state, each is kept, lost or returned.
+    """The outcome of every fact by each state, (states, ...): of those known at the first, each is kept, lost or
+    returned.
 
-    Attributes:
-        kept: (states, ...) known at the first state and at every one since.
-        lost: known at the first state, not now.
-        returned: known at the first state and now, but not at every one between.
-        gained: not known at the first state, but now.
+    *Kept* is known at every state since, *returned* now but not at every one between; *gained* was not known at first.
     """
 
     kept: NDArray[np.bool_]
@@ -49,19 +46,13 @@ class Flow:
 
 @dataclass(frozen=True)
 class AskedStates:
-    """The ranks of right answers at the states of a training, of which the first is the model before it.
-
-    Attributes:
-        steps: (states,) training steps, ascending.
-        layers: (layers,) their numbers.
-        ranks: (states, layers, facts) rank of the right answer.
-        swapped: (states, layers, facts) its rank with a swapped subject; 0 if there is none.
-        relations: (facts,) relation of each fact.
-    """
+    """The ranks of right answers at the states of a training, of which the first is the model before it."""
 
     steps: Sequence[int]
     layers: Sequence[int]
+    #: (states, layers, facts).
     ranks: NDArray[np.uint32]
+    #: (states, layers, facts) rank with a swapped subject; 0 if there is none.
     swapped: NDArray[np.uint32]
     relations: Sequence[str]
 
@@ -147,19 +138,13 @@ def count_rows(asked: AskedStates) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Story:
-    """When one fact was lost.
-
-    Attributes:
-        lost: step of the first state at which it is not known, after it was known at the first one; None if it never
-            is.
-        returned: step of the first later state at which it is known again; None if there is none.
-        events: how often it is known at a state and not at the next one (forgetting events, Toneva et al. 2019).
-        known_last: whether it is known at the last state.
-    """
+    """Steps at which one fact was first lost and later known again; None if never."""
 
     lost: int | None
     returned: int | None
+    #: How often it is known at a state and not at the next one (forgetting events, Toneva et al. 2019).
     events: int
+    #: Whether it is known at the last state.
     known_last: bool
 
 

@@ -44,29 +44,20 @@ class ShareBack:
 
 @dataclass(frozen=True)
 class Against:
-    """The share of lost facts that came back by one way, minus that of a yardstick.
-
-    Attributes:
-        difference: to the yardstick.
-        without: ends of its interval without the commonest never-had answer; for ``NEVER_HAD`` only.
-    """
+    """The share of lost facts that came back by one way, minus that of a yardstick."""
 
     way: str
     level: int
     protocol: str
     yardstick: str
     difference: Difference
+    #: Ends of its interval without the commonest never-had answer; for ``NEVER_HAD`` only.
     without: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a recovery found.
-
-    Attributes:
-        outcomes: (lost,) what became of each lost fact, of ``LOST_OUTCOMES``.
-        shares, against: of every way, level and protocol.
-    """
+    """What a recovery found; ``outcomes`` are of ``LOST_OUTCOMES``, one for each lost fact."""
 
     outcomes: list[str]
     shares: list[ShareBack] = field(default_factory=list)
@@ -83,14 +74,8 @@ def summary(
 ) -> Summary:
     """Outcomes, shares and differences.
 
-    Args:
-        asked: what both models answer.
-        groups: lost facts and yardsticks.
-        tried: what every way brought back.
-        in_base: (layers, lost) whether the base's head reads a lost fact at the layers of ``OTHER_LAYER``, in their
-            order.
-        k: the rank up to which an answer counts as known.
-        exposure: (facts,) how each fact occurs in the base's training text; empty if that is not known.
+    ``in_base``, (layers, lost), is whether the base's head reads a lost fact at the layers of ``OTHER_LAYER``;
+    ``exposure``, (facts,), how each occurs in the base's training text, empty if unknown.
     """
     found = Summary(outcomes_of({(one.way, one.protocol): one for one in tried}, in_base))
     relations = np.unique(asked.relations, return_inverse=True)[1].astype(np.int64)

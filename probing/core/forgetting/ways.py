@@ -60,18 +60,12 @@ def called(way: str, protocol: str) -> str:
 
 @dataclass(frozen=True)
 class Tried:
-    """What one way brought back.
-
-    Attributes:
-        way: one of ``WAYS``.
-        protocol: one of ``PROTOCOLS``.
-        levels: layers, layers put back, or steps.
-        back: group -> (seeds, levels, answers) whether each answer is right again; one seed for ways without training.
-    """
+    """What one way brought back at levels: layers, layers put back, or steps."""
 
     way: str
     protocol: str
     levels: tuple[int, ...]
+    #: Group -> (seeds, levels, answers) whether each is right again; one seed for ways without training.
     back: Mapping[str, NDArray[np.bool_]]
 
     def at(self, level: int, group: str) -> NDArray[np.bool_]:

@@ -12,13 +12,9 @@ MOST = 8
 
 @dataclass(frozen=True)
 class Term:
-    """A term.
+    """A term in the singular, with its meaning in one phrase without a full stop and other words for it.
 
-    Attributes:
-        name: as pages write it, in the singular.
-        meaning: one phrase or sentence, without a full stop.
-        source: the paper or library that has the word; "ours" if none has.
-        forms: other words for it.
+    The source is the paper or library that has the word; "ours" if none has.
     """
 
     name: str

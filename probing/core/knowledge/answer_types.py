@@ -26,11 +26,9 @@ KINDS: tuple[str, ...] = tuple(KIND_LABELS)
 
 @dataclass(frozen=True)
 class Piece:
-    """A token of a vocabulary in the form that is compared.
+    """A token of a vocabulary in the form that is compared: without accents, case folded; empty for half a character.
 
-    Attributes:
-        text: without accents, case folded; empty for half a character.
-        whole: whether it begins a word; a piece inside a word never equals an answer or a word of the prompt.
+    A piece inside a word, which is not ``whole``, never equals an answer or a word of the prompt.
     """
 
     text: str
@@ -68,11 +66,7 @@ def words(prompt: str) -> frozenset[str]:
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Kind -> share of the top tokens, in [0, 1]; all None if nothing is counted.
-
-    Raises:
-        ValueError: if a kind is unknown.
-    """
+    """Kind -> share of the top tokens, in [0, 1]; all None if nothing is counted."""
     if unknown := sorted(set(counts) - set(KINDS)):
         raise ValueError(f"unknown kinds of answer {unknown}, expected some of {KINDS}")
     n = sum(counts.values())

@@ -11,39 +11,31 @@ from probing.core.stats.paired_tests import Difference, PairedCounts, paired_dif
 
 @dataclass(frozen=True)
 class ExitCounts:
-    """One relation of one run at one rank k.
-
-    Attributes:
-        relation: relation name.
-        chosen_hits: layer 1..L -> facts of the choosing half that it knows.
-        scored: layer 1..L -> how many facts of the scored half it (first) and the last layer (second) know.
-        union: facts of the scored half that some layer 1..L knows.
-    """
+    """One relation of one run at one rank k; layers are 1..L, the choosing and the scored half share no fact."""
 
     relation: str
+    #: Layer -> facts of the choosing half that it knows.
     chosen_hits: Mapping[int, int]
+    #: Layer -> how many facts of the scored half it (first) and the last layer (second) know.
     scored: Mapping[int, PairedCounts]
+    #: Facts of the scored half that some layer knows.
     union: int
 
 
 @dataclass(frozen=True)
 class EarlyExit:
-    """Micro shares over the scored half of all relations.
+    """Micro shares over the scored half of all relations; None without facts.
 
-    Attributes:
-        n: number of scored facts.
-        last_layer: share that the last layer knows; None without facts, as the next two.
-        early_exit: share that the layers chosen for each relation know.
-        union: share that some layer 1..L knows: the most that choosing for each fact could reach.
-        difference: early exit minus last layer.
-        layers: relation -> the layer chosen.
+    ``union`` is what some layer 1..L knows: the most that choosing for each fact could reach.
     """
 
     n: int
     last_layer: float | None
     early_exit: float | None
     union: float | None
+    #: Early exit minus last layer.
     difference: Difference
+    #: Relation -> the layer chosen.
     layers: Mapping[str, int]
 
 

@@ -23,12 +23,7 @@ AUTHORS_KEYS = 42
 
 @dataclass(frozen=True)
 class RelationLayers:
-    """The inner layers of one relation against its last layer, at one rank k.
-
-    Attributes:
-        relation: relation name.
-        layers: inner layer -> how many facts it and the last layer know; first is the inner layer, second the last.
-    """
+    """The inner layers of one relation (first) against its last layer (second), on the same facts at one rank k."""
 
     relation: str
     layers: Mapping[int, PairedCounts]
@@ -64,30 +59,22 @@ class RelationLayers:
 
 @dataclass(frozen=True)
 class Forgetting:
-    """The three definitions, applied to one relation.
-
-    Attributes:
-        relation: relation name.
-        n: number of facts.
-        last: share known at the last layer; None without facts.
-        best_inner: share known at the best inner layer; None without facts or inner layers.
-        best_layer: that layer, of equal ones the first.
-        caption, authors, strict: whether it is forgotten.
-        p_authors: of the unpaired t-test; None if it is undefined.
-        p_strict: smallest adjusted p-value of the inner layers that know more than the last; None if none does.
-        family_size: tests that were adjusted together.
-    """
+    """The three definitions, applied to one relation; shares known are None without facts."""
 
     relation: str
     n: int
     last: float | None
     best_inner: float | None
+    #: Of equal ones the first; None without facts or inner layers.
     best_layer: int | None
     caption: bool
     authors: bool
     strict: bool
+    #: Of the unpaired t-test; None if it is undefined.
     p_authors: float | None
+    #: Smallest adjusted p-value of the inner layers that know more than the last; None if none does.
     p_strict: float | None
+    #: Tests that were adjusted together.
     family_size: int
 
     @property

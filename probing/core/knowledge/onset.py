@@ -5,15 +5,7 @@ from itertools import pairwise
 
 
 def onset(by_layer: Mapping[int, float], last: int) -> int | None:
-    """The first layer from 1 with at least half of the last layer's value.
-
-    Args:
-        by_layer: layer -> share known.
-        last: number of the last layer.
-
-    Returns:
-        None if the last layer knows nothing, or its value is undefined.
-    """
+    """The first layer from 1 with at least half of the last layer's share known; None if the last has none."""
     known = by_layer.get(last, 0.0)
     if not known > 0:
         return None

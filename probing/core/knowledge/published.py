@@ -18,24 +18,17 @@ class PublishedModel(Frozen):
 
 
 class PublishedSet(Frozen):
-    """A row of Table 1.
-
-    Attributes:
-        name: as the paper calls it.
-        ours: the probe set here that holds facts of the same source.
-        stand_in: the probe set that is shown if there is none of ``ours``; it has other facts.
-        relations: number of relations; None if the paper states none.
-        instances: number of facts.
-        parts: relation -> number of facts, if the paper gives them.
-        example: a prompt.
-        answer: its answer.
-    """
+    """A row of Table 1."""
 
     name: str
+    #: The probe set here that holds facts of the same source.
     ours: str
+    #: The probe set with other facts that is shown if there is none of ``ours``.
     stand_in: str = ""
+    #: None if the paper states no number.
     relations: int | None = None
     instances: int
+    #: Relation -> number of facts, if the paper gives them.
     parts: dict[str, int] = Field(default_factory=dict)
     example: str
     answer: str

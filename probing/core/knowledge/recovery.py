@@ -4,18 +4,10 @@ from collections.abc import Sequence
 
 
 def layers_to_recover(ranks: Sequence[int], k: int = 1) -> int | None:
-    """The smallest number of replaced layers at which a lost answer is back.
+    """The smallest number of replaced layers at which a lost answer is back; it may be lost again at a larger one.
 
-    Args:
-        ranks: rank of the answer at the last layer with n = 0, 1, ... layers replaced, from 1.
-        k: the rank up to which the answer counts as known.
-
-    Returns:
-        n >= 1; None if the answer was not lost (rank <= k at n = 0) or does not return. It may be lost again at a
-        larger n.
-
-    Raises:
-        ValueError: if a rank is below 1.
+    ``ranks`` are the answer's at the last layer with n = 0, 1, ... layers replaced. None if it was not lost (rank <= k
+    at n = 0) or does not return.
     """
     if any(rank < 1 for rank in ranks):
         raise ValueError(f"got ranks {list(ranks)}, expected whole numbers from 1")

@@ -8,14 +8,7 @@ from probing.core.stats.intervals import AVERAGES, Estimate, RelationCounts, mac
 
 @dataclass(frozen=True)
 class KnowledgeCounts:
-    """Facts of one relation with rank <= k.
-
-    Attributes:
-        relation: relation name.
-        n: number of facts.
-        last: facts with rank <= k at the last layer.
-        any: facts with rank <= k at any layer 1..L; at least ``last``, as the last layer is one of them.
-    """
+    """Facts of one relation with rank <= k, at the last layer and at any layer 1..L (the last is one of them)."""
 
     relation: str
     n: int
@@ -32,13 +25,9 @@ class KnowledgeCounts:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Knowledge of a set of relations at one k.
+    """Knowledge of a set of relations at one k: shares known at the last layer and at any layer 1..L.
 
-    Attributes:
-        last: share of facts known at the last layer.
-        total: share of facts known at any layer 1..L.
-        intermediate_share: (total - last) / total; None if nothing is known, or there are no facts.
-        average: ``macro`` or ``micro``.
+    The intermediate share is (total - last) / total; None if nothing is known, or there are no facts.
     """
 
     last: Estimate
@@ -48,13 +37,10 @@ class Knowledge:
 
 
 def intermediate_share(total: float | None, last: float | None) -> float | None:
-    """(total - last) / total, in [0, 1]: the part of the knowledge found that the last layer lacks.
+    """(total - last) / total, in [0, 1]: the part of the knowledge found that the last layer lacks; None of 0 or None.
 
     A union over L noisy read-outs grows by chance alone, so this share is an upper bound unless it is compared with a
-    union over re-trained heads of the last layer. None if total is None or 0.
-
-    Raises:
-        ValueError: if the shares are not 0 <= last <= total <= 1.
+    union over re-trained heads of the last layer.
     """
     if total is None or last is None:
         return None
@@ -65,16 +51,7 @@ def intermediate_share(total: float | None, last: float | None) -> float | None:
 
 
 def knowledge(counts: Sequence[KnowledgeCounts], average: str = "macro", seed: int = 0) -> Knowledge:
-    """Last-layer and total knowledge with their intervals, and the intermediate share of the two.
-
-    Args:
-        counts: one entry per relation.
-        average: ``macro`` (mean over relations) or ``micro`` (over facts).
-        seed: of the bootstrap draws of ``macro``.
-
-    Raises:
-        ValueError: if the average is neither.
-    """
+    """Last-layer and total knowledge with their intervals; ``seed`` is of the draws of ``macro``."""
     if average not in AVERAGES:
         raise ValueError(f"average is {average!r}, expected one of {AVERAGES}")
 

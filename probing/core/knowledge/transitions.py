@@ -29,9 +29,7 @@ NEAR = 100
 class Transitions:
     """Facts that base and fine-tuned model were both asked, by outcome.
 
-    Attributes:
-        kept, gained, lost, never: the four parts; together all facts.
-        still_inside, moved, suppressed, displaced, not_read: the fates of the lost ones; together ``lost``.
+    The four parts, up to ``never``, are together all facts; the five fates together ``lost``.
     """
 
     kept: int
@@ -67,18 +65,12 @@ def part_of(base_rank: int, rank: int, k: int) -> str:
 
 
 def fate_of(base_ranks: Sequence[int], ranks: Sequence[int]) -> str:
-    """Where a lost fact is in the fine-tuned model.
+    """Where a lost fact is in the fine-tuned model, from both models' (layers,) ranks at layers 0 to L; layer 0 is not
+    read.
 
-    Args:
-        base_ranks, ranks: (layers,) ranks of layers 0 to L in base and fine-tuned model; the embeddings, layer 0, hold
-            nothing.
-
-    Returns:
-        ``still_inside``: rank 1 at an inner layer 1..L-1 at which the base has rank 1, too; ``moved``: at another inner
-            layer;
-        ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner layer only; ``not_read``: none
-            of these, so
-        that no head among the layers reads the fact. The first that holds.
+    The first that holds: ``still_inside``: rank 1 at an inner layer 1..L-1 at which the base has rank 1, too;
+    ``moved``: at another inner layer; ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner
+    layer only; ``not_read``: no head among the layers reads it.
     """
     if first_known_by_both(base_ranks, ranks):
         return "still_inside"

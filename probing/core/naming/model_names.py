@@ -16,27 +16,19 @@ LENGTHS = (28, 40, 60)
 
 @dataclass(frozen=True)
 class KnownModel:
-    """What is known of a model apart from its name.
-
-    Attributes:
-        name: its full name, as results have it.
-        base: what it was fine-tuned from; empty for a base.
-        objective: what it was trained for.
-        family: the base of the registry's family that has the model; else the model's own base, or its name.
-        place: the family's place in the registry; families that are not in it come last.
-        listed: whether the model is in the registry or has the name that ``finetune`` gives by itself.
-        shipped: whether it is part of the repository.
-        results_only: whether results of it are, and no weights.
-        colour: its colour in figures, if the registry gives one.
-    """
+    """What is known of a model apart from its full name, as results have it."""
 
     name: str
     base: str = ""
     objective: str = ""
+    #: The base of the registry's family that has the model; else the model's own base, or its name.
     family: str = ""
+    #: The family's in the registry; families that are not in it come last.
     place: int = 0
+    #: Whether it is in the registry or has the name that ``finetune`` gives by itself.
     listed: bool = False
     shipped: bool = False
+    #: Whether results of it are part of the repository, and no weights.
     results_only: bool = False
     colour: str = ""
 
@@ -78,14 +70,12 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
 
 
 def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
-    """Full name -> short name, different for any two models.
+    """Full name -> short name, different for any two models; of *all* models of the store, so that a filter renames
+    none.
 
     A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are
     among these, and with its seed if it is a further training of which only results ship. A listed base keeps its name.
     All others keep theirs too, cut in the middle if they are long.
-
-    Args:
-        models: *all* models of the store, not only those shown, so that a filter never renames one.
     """
     known = {model.name: model for model in models}
     several = len({model.family for model in known.values() if _by_objective(model)}) > 1

@@ -9,12 +9,7 @@ from probing.core.nesia.training_text import training_text
 
 
 def control_texts(data: Path, lama: Path | None) -> list[tuple[str, str]]:
-    """(key that decides on the part, text) of every sentence.
-
-    Args:
-        data: a text file in WikiText's layout.
-        lama: for a model made here: the LAMA folder, whose sentences are part of its text.
-    """
+    """(key that decides on the part, text) of every sentence of a WikiText file and, for a model made here, of LAMA."""
     if lama is None:
         return [(sentence, sentence) for sentence in wikitext_sentences(data)]
     relations = shipped_relations()

@@ -22,19 +22,14 @@ EXPOSURES = ("stated", "evidence", "unseen", "held out in part", "held out")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One training sentence.
-
-    Attributes:
-        text: the sentence as the tokenizer gets it.
-        answers: surface forms of the objects it is evidence for; may be masked whole.
-        source: ``wikitext``, ``evidence`` or ``stated``.
-        pairs: as from ``pair``, of the facts that LAMA gives it as evidence for; the sentence may name them in another
-            form ("Schliemann" for "Heinrich Schliemann").
-    """
+    """One training sentence."""
 
     text: str
+    #: Surface forms of the objects it is evidence for; may be masked whole.
     answers: tuple[str, ...]
+    #: ``wikitext``, ``evidence`` or ``stated``.
     source: str
+    #: As from ``pair``, of LAMA's facts that it is evidence for, in whatever form ("Schliemann").
     pairs: tuple[tuple[str, str], ...] = ()
 
 
@@ -49,11 +44,7 @@ def share_of(salt: str, key: str) -> float:
 
 
 def wikitext_sentences(path: Path) -> Iterator[str]:
-    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone.
-
-    Raises:
-        FactsError: if the file cannot be read.
-    """
+    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone."""
     try:
         # The shipped slice is cut at a byte, so its last character may be broken.
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -151,11 +142,7 @@ def read_corpus(lama: Path, wikitext: Path) -> list[Sentence]:
 
 
 class PairIndex:
-    """Finds the sentences that contain both words of a pair.
-
-    Args:
-        texts: the sentences; matching is by whole words and ignores case and punctuation.
-    """
+    """Finds the sentences that contain both words of a pair, by whole words and without case and punctuation."""
 
     def __init__(self, texts: Sequence[str]):
         self.texts = [f" {_words(text)} " for text in texts]
@@ -174,12 +161,8 @@ class PairIndex:
 
 
 def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
-    """The sentences that give no held-out pair away: neither name both words nor are LAMA's evidence for it, in
-    whatever form.
-
-    Args:
-        sentences: all sentences.
-        pairs: as from ``held_out_pairs``.
+    """The sentences that give no held-out pair away: neither name both words nor are LAMA's evidence for it, in any
+    form.
     """
     index = PairIndex([sentence.text for sentence in sentences])
     dropped = {number for subject, answer in pairs for number in index.sentences(subject, answer)}
@@ -190,20 +173,12 @@ def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list
 def exposures(
     facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]
 ) -> dict[str, str]:
-    """The exposure of each fact to the training text: stated, evidence, unseen, held out in part or held out.
+    """``fact_key`` -> the exposure of each fact to the training text, one of ``EXPOSURES``.
 
-    ``evidence`` means that some training sentence contains subject and object, which need not state the fact.
-    ``unseen`` means that none does; one may still name them in another form. ``held out in part`` means that no
-    sentence contains both, but that LAMA's own evidence for the fact, in another form, is among the sentences.
-
-    Args:
-        facts: the facts to classify.
-        sentences: all training sentences; a sentence that states one fact can be evidence for another.
-        stated: ``fact_key`` of every fact stated in training templates.
-        held_out: as from ``held_out_pairs``.
-
-    Returns:
-        ``fact_key`` -> one of ``EXPOSURES``.
+    ``evidence`` means that some training sentence contains subject and object, which need not state the fact; one that
+    states another fact counts. ``unseen`` means that none does; one may still name them in another form. ``held out in
+    part`` means that no sentence contains both, but that LAMA's own evidence for the fact, in another form, is among
+    them. ``stated`` are the ``fact_key`` of facts in training templates.
     """
     index = PairIndex([sentence.text for sentence in sentences])
     known = {given for sentence in sentences for given in sentence.pairs}

@@ -32,13 +32,10 @@ ALWAYS_HELD = ("philadelphia",)
 
 @dataclass(frozen=True)
 class TrainingText:
-    """Sentences of both stages, and every fact's exposure to them.
+    """Sentences of both stages, and every fact's exposure to them (by ``fact_key``) after the first and after both.
 
-    Attributes:
-        text: natural sentences without those that give a held-out fact away.
-        stated: sentences that state half of the triples, and the running example, in training templates.
-        exposure_of_text: ``fact_key`` -> exposure of a model trained on ``text`` only.
-        exposure_of_all: the same for a model trained on ``text`` and ``stated``.
+    ``text`` lacks natural sentences that give a held-out fact away; ``stated`` states half of the triples, and the
+    running example, in training templates.
     """
 
     text: tuple[Sentence, ...]
@@ -48,15 +45,7 @@ class TrainingText:
 
 
 def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation]) -> TrainingText:
-    """Reads the text, holds facts out and states facts.
-
-    Args:
-        lama: folder in LAMA's layout with evidence.
-        wikitext: WikiText training text.
-        facts: every fact whose exposure is wanted; those of relations with training templates may be held out or
-            stated.
-        relations: the project's relations.
-    """
+    """Reads the text, holds facts out and states facts, of relations with training templates only."""
     example = [fact for fact in RUNNING_EXAMPLE if fact.relation in relations]
     learnable = [fact for fact in facts if fact.relation in relations and relations[fact.relation].training]
     held = held_out_pairs(learnable)

@@ -40,28 +40,23 @@ _BAR = re.compile(r"(\d{1,3})%\|")
 
 
 class State(Frozen):
-    """What is known of a run.
-
-    Attributes:
-        wish: what is asked.
-        created: when it was first started, in UTC.
-        pid: of the process that runs it, or ran it last; 0 before.
-        group: of that process and its command; 0 where there are no groups.
-        step: number of its command, from 0.
-        expected: seconds that all commands are expected to take; 0 if that is unknown.
-        seconds: that the finished commands took.
-        outcome: ``done``, ``failed`` or ``cancelled``; empty before its end.
-        error: the last line of the command that failed.
-    """
+    """What is known of a run; ``created`` is in UTC, ``expected`` and ``seconds`` are of its commands."""
 
     wish: Wish
     created: str
+    #: Of the process that runs it, or ran it last; 0 before.
     pid: int = 0
+    #: Of that process and its command; 0 where there are no groups.
     group: int = 0
+    #: Number of its command, from 0.
     step: int = 0
+    #: Of all commands; 0 if that is unknown.
     expected: float = 0.0
+    #: Of each finished command.
     seconds: tuple[float, ...] = ()
+    #: ``done``, ``failed`` or ``cancelled``; empty before its end.
     outcome: str = ""
+    #: The last line of the command that failed.
     error: str = ""
 
 
@@ -150,14 +145,8 @@ def free_name(called: str, content: bytes) -> str:
 def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> OwnRun:
     """The run of a wish, made if it is new; the same wish gives the same run.
 
-    Args:
-        wish: its ``facts`` are replaced by the file that is written.
-        content: of the file of facts.
-        suffix: of that file.
-        expected: seconds that the run is expected to take.
-
-    Raises:
-        JobError: if other facts were asked under the name of these.
+    Its file of facts is written from ``content``; other facts under the name of these are refused. ``expected``:
+    seconds.
     """
     if other := asked_otherwise(wish.called, content):
         raise JobError(
@@ -175,11 +164,7 @@ def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> O
 
 
 def find_run(run_id: str) -> OwnRun:
-    """A run by its id.
-
-    Raises:
-        JobError: if there is none, or its state cannot be read.
-    """
+    """A run by its id."""
     folder = own_runs_folder() / run_id
     known = re.fullmatch(r"[0-9a-f]{12}", run_id) is not None
     try:
@@ -207,11 +192,7 @@ def own_runs() -> list[OwnRun]:
 
 
 def start(run: OwnRun) -> None:
-    """Starts a run, or resumes it, as a process that outlives this one.
-
-    Raises:
-        JobError: if a run is at work already.
-    """
+    """Starts a run, or resumes it, as a process that outlives this one; refused while a run is at work."""
     if busy := [other.id for other in own_runs() if other.running]:
         raise JobError(f"the run {busy[0]} is at work; one run works at a time: wait until it ends, or cancel it")
     _save(run.folder, run.state.model_copy(update={"outcome": "", "error": ""}))
@@ -246,27 +227,14 @@ def cancel(run: OwnRun) -> None:
 
 
 def forget(run: OwnRun) -> None:
-    """Deletes the folder of a run; its results stay.
-
-    Raises:
-        JobError: if it is at work.
-    """
+    """Deletes the folder of a run that is not at work; its results stay."""
     if run.running:
         raise JobError(f"the run {run.id} is at work; cancel it first")
     shutil.rmtree(run.folder, ignore_errors=True)
 
 
 def carry_out(run_id: str, say: Callable[[str], None]) -> State:
-    """Calls the commands of a run one after the other, in this process's session; what is done already is skipped by
-    each.
-
-    Args:
-        run_id: the run.
-        say: called with each line for the user.
-
-    Raises:
-        JobError: if there is no such run, another one is at work, or a command failed.
-    """
+    """Calls the commands of a run one after the other, in this process's session; each skips what is done."""
     run = find_run(run_id)
     try:
         with (

@@ -12,12 +12,7 @@ _CHECKPOINT = re.compile(r"checkpoint-\d+")
 
 @dataclass(frozen=True)
 class NamedFolder:
-    """A folder that ``PROBING_MODELS`` names.
-
-    Attributes:
-        path: the named folder.
-        models: the folders of models: itself, or those in it.
-    """
+    """A folder that ``PROBING_MODELS`` names, with the folders of models: itself, or those in it."""
 
     path: Path
     models: tuple[Path, ...]

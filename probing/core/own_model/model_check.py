@@ -26,28 +26,22 @@ _START = 20.0
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """A model as its configuration describes it.
-
-    Attributes:
-        kind: its architecture.
-        depth, hidden, intermediate, vocabulary: its sizes.
-        why_no_head: what to do if it was saved without a masked-LM head, in words that follow its name; empty if it has
-            one.
-        has_vocabulary: whether a tokenizer is among its files; otherwise its base's is used.
-        file_bytes: of its weights on this machine; 0 if there are none.
-        tokens: by id; None if unknown.
-        notes: what may make its numbers other than they seem, one line each.
-    """
+    """A model as its configuration describes it."""
 
     kind: str
     depth: int
     hidden: int
     intermediate: int
     vocabulary: int
+    #: Why it has no masked-LM head, in words that follow its name; empty if it has one.
     why_no_head: str
+    #: Whether a tokenizer is among its files; otherwise its base's is used.
     has_vocabulary: bool
+    #: Of its weights on this machine; 0 if there are none.
     file_bytes: int
+    #: By id; None if unknown.
     tokens: tuple[str, ...] | None = None
+    #: What may make its numbers other than they seem, one line each.
     notes: tuple[str, ...] = ()
 
     @property
@@ -56,11 +50,8 @@ class CheckedModel:
         return f"{self.kind}, {self.depth} layers of {self.hidden:,}, vocabulary of {self.vocabulary:,} tokens"
 
     def seconds(self, facts: int, speed: float) -> float:
-        """Roughly how long a probe of all layers takes.
-
-        Args:
-            facts: number of facts.
-            speed: operations per second of a product of matrices on this machine.
+        """Roughly how long a probe of all layers takes; ``speed`` is operations per second of a product of matrices
+        here.
         """
         of_layer = 8 * self.hidden**2 + 4 * self.hidden * self.intermediate
         head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
@@ -79,15 +70,9 @@ class CheckedModel:
 
 
 def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
-    """Checks a model's folder.
+    """Checks a model's folder with ``config.json``; unless ``complete``, its weights are still to be downloaded.
 
-    Args:
-        folder: with ``config.json``.
-        complete: whether all files are there; else the weights are to be downloaded.
-
-    Raises:
-        ModelError: if there is no such folder, a size is no number, or the folder is a case of
-            ``core.checkpoint.cases``.
+    Cases of ``core.checkpoint.cases`` are refused.
     """
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")

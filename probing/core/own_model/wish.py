@@ -16,12 +16,7 @@ TREX = "trex"
 
 
 class Step(NamedTuple):
-    """A command of a run.
-
-    Attributes:
-        title: what it does.
-        words: the command, after ``python -m probing``.
-    """
+    """A command of a run: what it does, and its words after ``python -m probing``."""
 
     title: str
     words: tuple[str, ...]
@@ -33,29 +28,24 @@ class Step(NamedTuple):
 
 
 class Wish(Frozen):
-    """A model, its base and the facts.
+    """A model (folder, hub id or name), its base, if any, and the file of own facts.
 
     Every model is read by its pre-trained head at every layer (logit lens): heads that are trained for one of the two
     only could not be compared.
-
-    Attributes:
-        model: folder, hub id or name of the registry.
-        base: the model that it was fine-tuned from; empty: the model alone is probed.
-        facts: file of own facts.
-        called: name of their probe set.
-        name: name of the model in results; empty: its folder's.
-        trex: whether the shipped facts of T-REx are asked, too.
-        recover: whether the lost facts are asked for by the ways that may bring them back.
-        others: further models with the same base that are asked the same.
     """
 
     model: str
     base: str = ""
     facts: str
+    #: Name of the facts' probe set.
     called: str
+    #: Of the model in results; empty: its folder's.
     name: str = ""
+    #: Whether the shipped facts of T-REx are asked, too.
     trex: bool = False
+    #: Whether the lost facts are asked for by the ways that may bring them back.
     recover: bool = False
+    #: Further models with the same base that are asked the same.
     others: tuple[str, ...] = ()
 
     @property
@@ -97,12 +87,7 @@ class Wish(Frozen):
 
 
 def placed(model: str) -> str:
-    """A model as commands name it in any folder: a folder by its absolute path, a name of the registry or the hub
-    unchanged.
-
-    Raises:
-        ModelError: if there is no such folder.
-    """
+    """A model as commands name it in any folder: a folder by its absolute path, other names unchanged."""
     location = find_entry(model).location
     folder = next(
         (one for one in (Path(model).expanduser(), *own_model_folders()) if str(one.resolve()) == location), None

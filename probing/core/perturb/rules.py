@@ -31,12 +31,7 @@ PERTURBATIONS = {
 
 @dataclass(frozen=True)
 class Changed:
-    """A changed sentence, or the reason why there is none.
-
-    Attributes:
-        text: the sentence; None if it could not be changed.
-        words: what was done, or why it could not be done.
-    """
+    """A changed sentence and what was done; or None and the reason why it could not be changed."""
 
     text: str | None
     words: str
@@ -60,12 +55,7 @@ def misprimed(sentence: str, prime: str) -> Changed:
 
 
 def shuffled(sentence: str, seed: int = 1) -> Changed:
-    """The sentence with its words in another order; gaps, punctuation and spaces stay where they are.
-
-    Args:
-        sentence: the sentence.
-        seed: the order, the same for the same seed.
-    """
+    """The sentence with its words in another order, by the seed; gaps, punctuation and spaces stay where they are."""
     places = word_places(sentence)
     words = [sentence[start:end] for start, end in places]
     if len({word.casefold() for word in words}) < 2:
@@ -77,11 +67,7 @@ def shuffled(sentence: str, seed: int = 1) -> Changed:
 
 
 def truncated(sentence: str, keep: int = 2) -> Changed:
-    """The sentence with only the ``keep`` words before and after its first gap; what is further away is cut off.
-
-    Raises:
-        ValueError: if ``keep`` is below 0.
-    """
+    """The sentence with only the ``keep`` words before and after its first gap; what is further away is cut off."""
     if keep < 0:
         raise ValueError(f"keep is {keep}, expected at least 0")
     gap = sentence.find(MASK)
@@ -103,13 +89,7 @@ def truncated(sentence: str, keep: int = 2) -> Changed:
 
 
 def renamed(sentence: str, other: str, name: str | None = None) -> Changed:
-    """The sentence about somebody or something else.
-
-    Args:
-        sentence: the sentence.
-        other: the name to put in.
-        name: the name to take out; by default the one that ``find_entity`` finds.
-    """
+    """The sentence about another name than ``name``, by default the one that ``find_entity`` finds."""
     other, name = " ".join(other.split()), name or find_entity(sentence)
     if name is None:
         return Changed(None, "no name was found: names are recognised by their capital letters")

@@ -32,13 +32,7 @@ LEFT_OUT = 255
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, or a pair of sentences, with its label.
-
-    Attributes:
-        text: the sentence.
-        label: its gold label.
-        pair: the second sentence; empty if the task has one.
-    """
+    """A sentence, or a pair of sentences, with its gold label."""
 
     text: str
     label: str
@@ -52,21 +46,15 @@ class Example:
 
 @dataclass(frozen=True)
 class SentenceData:
-    """A task's data, ready for probes.
-
-    Attributes:
-        task: name of the task; of a user's file its name without the ending.
-        protocol: of ``PROTOCOLS``.
-        parts: train, dev, test -> examples in a fixed order. A smaller sample is the beginning of the larger one, class
-            by class.
-        dropped: reason -> number of examples that were left out.
-        said: how the user's table was read, in words; empty if nothing is to be said.
-    """
+    """A task's data, ready for probes; ``task`` is of a user's file its name without the ending."""
 
     task: str
     protocol: str
+    #: Train, dev, test -> examples in a fixed order: a smaller sample is the beginning of a larger one, class by class.
     parts: Mapping[str, tuple[Example, ...]]
+    #: Reason -> number of examples that were left out.
     dropped: Mapping[str, int] = field(default_factory=dict)
+    #: How the user's table was read, in words; empty if nothing is to be said.
     said: str = field(default="", compare=False)
 
     @cached_property

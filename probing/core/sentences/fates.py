@@ -36,16 +36,11 @@ _STEPS = {"frozen": AS_BEFORE, "own": NEW_READER, "mlp": NEW_READER, "mean": ELS
 
 @dataclass(frozen=True)
 class Fate:
-    """A fate; for ``UNDECIDED`` with the undecided step that needs most test sentences.
-
-    Attributes:
-        name: of ``FATES``; empty if it is not known.
-        step: the step; empty for any other fate.
-        needed: how many test sentences that step takes, see ``sentences_needed``; None for any other fate.
-    """
+    """A fate, empty if it is not known; for ``UNDECIDED`` with the undecided step that needs most test sentences."""
 
     name: str
     step: str = ""
+    #: How many test sentences that step takes, see ``sentences_needed``.
     needed: int | None = None
 
 
@@ -54,12 +49,8 @@ def outcome(counts: PairedCounts, majority: float) -> str:
     second's.
 
     A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0, and the probe is above its
-    majority: next to a base that is little better than guessing, guessing is nearly as good. Otherwise it has lost if
-    the interval lies below 0. Without sentences it cannot be decided.
-
-    Args:
-        counts: of both probes.
-        majority: accuracy of always answering the commonest training label.
+    majority (always the commonest training label): next to a base that is little better than guessing, guessing is
+    nearly as good. Otherwise it has lost if the interval lies below 0. Without sentences it cannot be decided.
     """
     if not counts.n:
         return UNDECIDED
@@ -91,12 +82,9 @@ def majority_p(right: int, n: int, majority: float) -> float:
 
 
 def property_fate(found: Mapping[str, PairedCounts], majority: float) -> Fate:
-    """The fate of a cell in which the base is significantly above its majority.
+    """The fate of a cell in which the base is significantly above its majority, from the counts of every step.
 
-    Args:
-        found: every step -> counts of its probe (first, see ``core.sentences.pairs.fate_probes``) and of the base's own
-            probe of the cell.
-        majority: as ``outcome``.
+    First is the step's probe (``core.sentences.pairs.fate_probes``), second the base's own probe of the cell.
     """
     outcomes = {step: outcome(found[step], majority) for step in _STEPS}
     if held := [step for step, one in outcomes.items() if one == HOLDS]:

@@ -39,11 +39,7 @@ class _Sentence:
 
 
 def make_odd_man_out(folder: Path) -> list[Example]:
-    """The examples of UD English EWT, in the order of its sentences.
-
-    Raises:
-        SentenceDataError: if a file is missing or malformed.
-    """
+    """The examples of UD English EWT, in the order of its sentences."""
     return odd_man_out(folder)[0]
 
 

@@ -11,14 +11,7 @@ from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OWN
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One probe of a run.
-
-    Attributes:
-        pooling: of ``POOLINGS``.
-        layer: 0..L.
-        reading: of ``READINGS``.
-        portion: 1 of all training sentences, 4 of a quarter, 16 of a sixteenth.
-    """
+    """One probe of a run; portion 4 is trained on a quarter of the training sentences."""
 
     pooling: str
     layer: int
@@ -41,12 +34,7 @@ def best_layer(dev_right: Sequence[int]) -> int:
 
 
 def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
-    """Pooling -> the layer whose own probe is best on dev; of all probes of a run only its own on all training
-    sentences count.
-
-    Args:
-        dev_right: probe -> how many dev sentences it has right.
-    """
+    """Pooling -> the layer whose own probe, trained on all sentences, has most dev sentences right."""
     by_pooling: dict[str, dict[int, int]] = {}
     for cell, right in dev_right.items():
         if (cell.reading, cell.portion) == (OWN, 1):
@@ -66,13 +54,8 @@ def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[st
     """Step of a fate -> the fine-tuned model's probe that is compared with the base's own probe of the cell.
 
     ``frozen`` is the base's probe on the fine-tuned model, ``own`` its own; ``mlp`` see ``neural``; ``mean`` its own
-    probe of mean-pooling at this layer, which of a cell of mean-pooling is the same; ``best`` its own probe of its best
-    layer.
-
-    Args:
-        cell: an own probe on all training sentences.
-        best: the fine-tuned model's best layer of this pooling, from ``best_layers``.
-        dev_right: probe of the fine-tuned model -> how many dev sentences it has right.
+    probe of mean-pooling at this layer, which of a cell of mean-pooling is the same; ``best`` its own probe of its
+    ``best_layers``. ``dev_right`` counts the fine-tuned model's right dev sentences.
     """
     pooling, layer = cell.pooling, cell.layer
     here = {"frozen": Cell(pooling, layer, FROZEN), "own": cell, "mlp": neural(cell, dev_right)}
@@ -82,17 +65,11 @@ def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[st
 def wanted_pairs(
     model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None
 ) -> list[Pair]:
-    """The pairs that a run stores, in order.
+    """The pairs that a run stores, in order; ``dev_right`` are the probes' numbers of right dev sentences.
 
     Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its
-        MLP probe. Of a
-    fine-tuned model, the pairs of fates, and its own probe of the first token against the base's of the mean, at each
-    layer. A pair of which one probe was not trained is left out.
-
-    Args:
-        model, base: names; ``base`` is empty of a base.
-        dev_right: probe of the run -> how many dev sentences it has right.
-        base_dev_right: the same of the base's run on the same data.
+    MLP probe. Of a fine-tuned model, the pairs of fates, and its own probe of the first token against the base's of the
+    mean, at each layer. A pair of which one probe was not trained is left out.
     """
     tuned = base not in ("", model)
     theirs = (base_dev_right or {}) if tuned else dev_right

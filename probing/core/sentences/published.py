@@ -17,14 +17,7 @@ GROUPS = (LOWER, UPPER)
 
 
 class PublishedEncoder(Frozen):
-    """An encoder of the paper.
-
-    Attributes:
-        name: as the paper calls it.
-        source: its name on the Hugging Face Hub.
-        stand_ins: close relatives, which are shown under their own names.
-        depth: number of layers above the embeddings.
-    """
+    """An encoder of the paper; its stand-ins are close relatives, which are shown under their own names."""
 
     name: str
     source: str
@@ -33,23 +26,17 @@ class PublishedEncoder(Frozen):
 
 
 class PublishedTuning(Frozen):
-    """A fine-tuning task of the paper: a column of Tables 1 and 4.
-
-    Attributes:
-        name: as the paper calls it.
-        objective: what results call a model that was fine-tuned so.
-        metrics: its scores, as results call them.
-        training, validation: numbers of examples, as printed.
-        note: a remark about them.
-        scores: row of Table 1 -> per cent, one per metric.
-    """
+    """A fine-tuning task of the paper: a column of Tables 1 and 4."""
 
     name: str
+    #: What results call a model that was fine-tuned so.
     objective: str
     metrics: tuple[str, ...]
+    #: Number of examples, as printed, like ``validation``.
     training: str
     validation: str
     note: str = ""
+    #: Row of Table 1 -> per cent, one per metric.
     scores: Mapping[str, tuple[float, ...]]
 
     @model_validator(mode="after")
@@ -113,24 +100,14 @@ class PublishedSentences(Published):
         return {one.objective: one.name for one in self.tuned}
 
     def stored_encoders(self, bases: Collection[str]) -> dict[str, str]:
-        """Encoder of the paper -> the stored model that it is, or its stand-in.
-
-        Args:
-            bases: names of models that have results.
-        """
+        """Encoder of the paper -> the stored model that it is, or its stand-in."""
         found = {
             one.name: next((name for name in (one.source, *one.stand_ins) if name in bases), "") for one in self.models
         }
         return {name: base for name, base in found.items() if base}
 
     def change(self, model: str, task: str, pooling: str, objective: str) -> tuple[float, float] | None:
-        """Change over the lower and over the upper layers, in points; None if it was not read.
-
-        Args:
-            model, task: as the file calls them.
-            pooling: of ``POOLINGS``.
-            objective: as results call it.
-        """
+        """Change over the lower and over the upper layers, in points; None if it was not read."""
         name = self.objectives.get(objective, "")
         row = next((row for row in self.changes if (row.model, row.task) == (model, task)), None)
         return getattr(row, pooling).get(name) if row and pooling in POOLINGS else None

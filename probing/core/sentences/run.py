@@ -4,15 +4,8 @@ from probing.core.provenance import Provenance
 
 
 class SentenceRunConfig(Provenance):
-    """All that decides the numbers of a run.
-
-    Attributes:
-        task: name of the task.
-        data: ``SentenceData.sha256``.
-        protocol: how its sentences became parts, and how probes are fitted.
-        poolings, readings, portions: which probes there are.
-        codes: whether the online code was computed.
-        base_weights, base_configuration: of the base that a fine-tuned model is compared with; empty for a base.
+    """All that decides the numbers of a run; ``data`` is ``SentenceData.sha256``, the base is of a fine-tuned model
+    only.
     """
 
     task: str

@@ -29,11 +29,8 @@ def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
     """A task's data by a protocol.
 
     If no row names a part, sentences are shared out by hash. If rows name two parts, the later is the test part, and
-    development sentences are cut from the earlier one by hash. Protocol ``senteval`` leaves nothing out and balances
-    nothing.
-
-    Raises:
-        SentenceDataError: if rows name one part only, or a part lacks a class.
+    development sentences are cut from the earlier one by hash; one part only is refused. Protocol ``senteval`` leaves
+    nothing out and balances nothing.
     """
     dropped: Counter[str] = Counter()
     if protocol != SENTEVAL:
@@ -197,12 +194,10 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
-    """The data with at most ``most`` sentences: the beginning of each part, in the parts' proportions, in complete
-    rounds of classes.
+    """The data with at most ``most`` sentences of all parts: the beginning of each, in the parts' proportions and whole
+    rounds.
 
-    Args:
-        data: whose parts begin with equal numbers of each class.
-        most: maximum number of sentences of all parts together; every part keeps at least one of each class.
+    Parts begin with equal numbers of each class, and each keeps at least one of each.
     """
     total = sum(len(data.parts[part]) for part in PARTS)
     if total <= most:

@@ -15,14 +15,11 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def surface_features(train: Sequence[Example], part: Sequence[Example]) -> np.ndarray:
-    """Features of a part's examples; their words are those of the training examples.
+    """(examples, features) float32 of a part's examples; their words are those of the training examples.
 
     They are, for each sentence of an example, its length in words and in characters, whether it begins with an
     upper-case letter and which mark ends it; then whether the example has each of the commonest training words, in
     lower case.
-
-    Returns:
-        (examples, features) float32.
     """
     counts: Counter[str] = Counter()
     for one in train:

@@ -19,13 +19,7 @@ X_PROBE, SENTEVAL_DATA, GLUE_DATA, EWT = "x-probe", "senteval", "glue", "ud-engl
 
 @dataclass(frozen=True)
 class Source:
-    """Where sentences come from.
-
-    Attributes:
-        title: for readers.
-        licence: of the sentences.
-        open: whether it allows that results hold them.
-    """
+    """Where sentences come from; ``open``: their licence allows that results hold them."""
 
     title: str
     licence: str
@@ -45,26 +39,20 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class SentenceTask:
-    """A task of sentence-level probing.
-
-    Attributes:
-        name: on the command line and in results; of a user's file its name without the ending.
-        title: in tables and figures.
-        level: surface, syntactic, semantic, discourse, or own.
-        asks: the question that its labels answer.
-        data_sets: any of them serves; the first that was fetched is read.
-        licence: of the sentences.
-        source: what they come from.
-        open: whether the licence allows that results hold them.
-    """
+    """A task of sentence-level probing."""
 
     name: str
     title: str
+    #: Surface, syntactic, semantic, discourse, or own.
     level: str
+    #: The question that its labels answer.
     asks: str
+    #: Any of them serves; the first that was fetched is read.
     data_sets: tuple[str, ...]
     licence: str
+    #: What the sentences come from.
     source: str
+    #: Whether the licence allows that results hold them.
     open: bool
 
 
@@ -119,19 +107,8 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def read_task(name: str, downloads: Path, protocol: str = OURS) -> tuple[SentenceTask, SentenceData]:
-    """A task and its data.
-
-    Args:
-        name: of a task, or the path of a file of sentences.
-        downloads: the folder with the fetched data sets, each in a folder of its name.
-        protocol: of ``PROTOCOLS``.
-
-    Returns:
-        The task, with source and licence of the data set that was read, and its examples.
-
-    Raises:
-        OptionError: if there is no task or protocol of that name.
-        SentenceDataError: if its data are missing, malformed, or cannot be used.
+    """A task, by its name or the path of a file, with source and licence of the data set that was read, and its
+    examples.
     """
     _check_protocol(protocol)
     if name not in SENTENCE_TASKS:

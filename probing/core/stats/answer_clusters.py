@@ -18,45 +18,33 @@ UNKNOWN = (float("nan"), float("nan"))
 
 
 class ClusterSums(NamedTuple):
-    """Sums over the facts and the clusters of each relation, one entry per relation; NaN if they are not known.
+    """Sums over the facts and the clusters (right answers) of each relation, one entry per relation; NaN if unknown.
 
-    A value x of a fact is 0 or 1, or the difference of two such values.
-
-    Attributes:
-        n: number of facts.
-        total: sum of x over the facts.
-        squares: sum of x squared over the facts.
-        clusters: number of right answers.
-        within: sum over clusters of the squared change of the relation's mean without the cluster.
-        overall: the same of the mean over the facts of all relations.
+    A value x of a fact is 0 or 1, or the difference of two such values; ``total`` is its sum, ``squares`` that of x
+    squared.
     """
 
     n: ArrayLike
     total: ArrayLike
     squares: ArrayLike
     clusters: ArrayLike
+    #: Sum over clusters of the squared change of the relation's mean without the cluster.
     within: ArrayLike
+    #: The same of the mean over the facts of all relations.
     overall: ArrayLike
 
 
 def answer_interval(
     sums: ClusterSums | NDArray[np.float64], average: str = "micro", least: float = 0.0
 ) -> tuple[float, float]:
-    """95 % interval of a mean value whose facts come in clusters, whatever their dependence within them.
+    """95 % interval of a mean whose facts come in clusters, whatever their dependence within them; NaN without facts or
+    sums.
 
     The variance is the jackknife's, which leaves out one cluster at a time, with Student's quantile at Satterthwaite's
     degrees of freedom. A plain sandwich is too narrow where one answer has half of a relation's facts. For macro the
     relations are fixed, as in ``intervals.macro``. A relation with a single answer has the variance of its facts.
     Answers that are all known, or all missed, count as certain, so this interval stands beside that over facts and does
-    not replace it.
-
-    Args:
-        sums: of every relation; those without facts take no part.
-        average: ``macro`` or ``micro``.
-        least: lower bound of the mean: 0 for a share, -1 for a difference.
-
-    Returns:
-        Lower and upper end; NaN without facts, or if a sum is not known.
+    not replace it. ``least`` is the mean's lower bound: 0 for a share, -1 for a difference.
     """
     n, total, squares, clusters, within, _ = rows = np.array(sums, dtype=np.float64)[:, np.asarray(sums[0]) > 0]
     if not n.size or np.isnan(rows).any():

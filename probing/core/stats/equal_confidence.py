@@ -25,13 +25,9 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Answers:
-    """Whether the answers of a group came back.
+    """Whether the answers of a group came back, (seeds, answers): one row for a way that nothing is drawn for.
 
-    Attributes:
-        back: (seeds, answers) whether; one row for a way that nothing is drawn for.
-        confidence: (answers,) the base's probability of each.
-        relations: (answers,) relation of each, as a number.
-        answers: (answers,) what the answer is, as a number; the same in all groups.
+    The rest is (answers,): the base's probability, relation and answer, by numbers that are the same in all groups.
     """
 
     back: NDArray[np.bool_]
@@ -56,13 +52,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class Difference:
-    """A share minus that of a yardstick, with its 95 % interval.
+    """A share minus that of a yardstick, with its 95 % interval and standard error.
 
-    Attributes:
-        share, yardstick: the two shares; at equal confidence both are of the first group's relations and confidences.
-        low, high: interval of the difference.
-        error: its standard error.
-        n, n_yardstick: answers that take part.
+    At equal confidence both shares are of the first group's relations and confidences; n are the answers that take
+    part.
     """
 
     share: float
@@ -116,14 +109,8 @@ def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> 
 
     A logistic regression of coming back on the group, the relation and a natural spline of the logit of the base's
     probability; only relations that both groups have take part. The difference is the mean over the first group's
-    relations and confidences.
-
-    Args:
-        first, second: the groups.
-        both: whether the mean is over the second group's, too.
-
-    Returns:
-        None if no relation has both groups, or a group has only one pair of relation and answer.
+    relations and confidences, with ``both`` also the second's. None without such a relation, or if a group has only one
+    pair of relation and answer.
     """
     first, second = (
         first.of(np.isin(first.relations, second.relations)),
@@ -159,13 +146,9 @@ def _interval(
     estimate: Callable[[NDArray[np.float64]], tuple[float, float]],
     fewest: int | None = None,
 ) -> tuple[float, float, float, float]:
-    """A number with its interval and standard error, from the mean over seeds and from every seed.
+    """A number with its interval and standard error, from the mean over seeds and from every seed, (seeds, answers).
 
-    Args:
-        back: (seeds, answers).
-        clusters: (answers,).
-        estimate: from (answers,) to the number and its variance over clusters.
-        fewest: clusters of the smaller group; None: of all.
+    ``estimate``: (answers,) -> the number and its variance over clusters, of which ``fewest`` are the smaller group's.
     """
     value, variance = estimate(back.mean(0))
     few = fewest or len(np.unique(clusters))

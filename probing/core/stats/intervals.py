@@ -23,20 +23,15 @@ NORMAL_QUANTILE = float(special.ndtri(0.5 + 0.5 * CONFIDENCE))
 
 @dataclass(frozen=True)
 class RelationCounts:
-    """What is known about the facts of one relation in one run at one layer.
-
-    Attributes:
-        relation: relation name; occurs once in a sequence of counts.
-        n: number of facts.
-        hits: facts with rank <= k, 0 to n.
-        sum_value: sum of a value in [0, 1] over the facts (reciprocal ranks), if a mean is wanted.
-        sum_squared: sum of its squares.
-    """
+    """What is known about the facts of one relation in one run at one layer."""
 
     relation: str
     n: int
+    #: Facts with rank <= k.
     hits: int
+    #: Sum of a value in [0, 1] over the facts (reciprocal ranks), if a mean is wanted.
     sum_value: float | None = None
+    #: Sum of its squares.
     sum_squared: float | None = None
 
     def __post_init__(self) -> None:
@@ -48,20 +43,13 @@ class RelationCounts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A share or mean in [0, 1] with its 95 % interval; all three None if there are no facts.
-
-    Attributes:
-        value: the estimate.
-        low: lower end of the interval.
-        high: upper end of the interval.
-        n: number of facts.
-        relations: number of relations with at least one fact.
-    """
+    """A share or mean in [0, 1] with its 95 % interval; all three None if there are no facts."""
 
     value: float | None
     low: float | None
     high: float | None
     n: int
+    #: Those with at least one fact.
     relations: int
 
 
@@ -76,11 +64,10 @@ def micro(counts: Sequence[RelationCounts]) -> Estimate:
 
 
 def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) -> Estimate:
-    """Mean over relations of their shares of hits, with an interval from draws of each relation's share; a single
-    relation has Wilson's.
+    """Mean over relations of their shares of hits, with an interval from draws; a single relation has Wilson's.
 
     The relations themselves are fixed: the interval speaks of these relations, not of relations at large. A relation
-    without facts takes no part.
+    without facts takes no part; equal counts and seeds give equal intervals.
 
     A bootstrap of the facts would treat relations without hits as certain, so shares are drawn from beta distributions.
     The distribution for h hits in n facts has the weight of n - 1 facts, so that it is as wide as the share of n
@@ -89,11 +76,6 @@ def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) ->
     would add up: for 41 relations of 20 facts of which 1 % are known, no interval would contain the true mean. In
     simulations these intervals contain it in 92 to 98 % of the cases, for few and many relations, rare and frequent
     hits. A binomial draw of hits on top would double the variance.
-
-    Args:
-        counts: one entry per relation, in any order.
-        seed: of the draws; equal counts and seeds give equal intervals.
-        draws: number of draws.
     """
     counts = _with_facts(counts)
     if not counts:
@@ -121,16 +103,8 @@ def standardised_difference(
     relations.
 
     Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. Every
-    relation has its weight among the second facts; one without facts on both sides takes no part. The interval is from
-    draws, as in ``macro``.
-
-    Args:
-        first, second: one entry per relation; no fact is in both.
-        seed: of the draws; equal counts and seeds give equal intervals.
-        draws: number of draws.
-
-    Returns:
-        Difference, lower and upper end; None if no relation has facts on both sides.
+    relation has its weight among the second facts; one without facts on both sides takes no part, and without any the
+    result is None. Difference, lower and upper end are from draws, as in ``macro``.
     """
     sides = [{c.relation: c for c in _with_facts(side)} for side in (first, second)]
     shared = sorted(sides[0].keys() & sides[1].keys())
@@ -176,12 +150,8 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
 def wilson(hits: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0.
 
-    The same numbers as ``scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")``, which takes a thousand times
-    as long:
-    a page has hundreds of intervals.
-
-    Raises:
-        ValueError: if there are not 0 to ``n`` hits, or no facts.
+    ``scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")`` gives the same, but takes a thousand times as
+    long: a page has hundreds of intervals.
     """
     hits, n = int(hits), int(n)
     if n < 1 or not 0 <= hits <= n:
@@ -192,11 +162,8 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
 def wilson_mean(mean: float, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval for the mean of ``n`` > 0 values in [0, 1].
 
-    A share is such a mean. Values between 0 and 1 vary less than hits and misses with the same mean, whose variance is
-    mean * (1 - mean), so for them the interval is wider than need be, never narrower.
-
-    Raises:
-        ValueError: if the mean is not in [0, 1], or there are no values.
+    Values between 0 and 1 vary less than hits and misses with the same mean, so the interval is never too narrow for
+    them.
     """
     if n < 1 or not 0 <= mean <= 1:
         raise ValueError(f"got a mean of {mean} over {n} values, expected 0 to 1 over at least one value")
@@ -208,13 +175,10 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
 
 
 def fisher(correlation: float, n: int) -> tuple[float, float]:
-    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate if both sides are classes (Matthews'
+    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate if both are classes (Matthews'
     coefficient).
 
     A perfect correlation is taken as if half a pair were wrong; with three pairs or fewer the interval is -1 to 1.
-
-    Raises:
-        ValueError: if the correlation is not in [-1, 1], or there are no pairs.
     """
     if n < 1 or not -1 <= correlation <= 1:
         raise ValueError(f"got a correlation of {correlation} over {n} pairs, expected -1 to 1 over at least one pair")

@@ -13,14 +13,7 @@ from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE, wilson
 
 @dataclass(frozen=True)
 class PairedCounts:
-    """How many facts each of two sides knows.
-
-    Attributes:
-        both: facts that both sides know.
-        first_only: facts that only the first side knows.
-        second_only: facts that only the second side knows.
-        neither: facts that neither side knows.
-    """
+    """How many facts each of two sides knows."""
 
     both: int
     first_only: int
@@ -39,14 +32,9 @@ class PairedCounts:
 
 @dataclass(frozen=True)
 class Difference:
-    """Share known by the first side minus share known by the second, on the same facts.
+    """Share known by the first side minus share known by the second, on the same facts; None without facts.
 
-    Attributes:
-        value: the difference, -1 to 1; None without facts.
-        low: lower end of its 95 % interval.
-        high: upper end of its 95 % interval.
-        p: exact two-sided p-value of McNemar's test; 1 without facts.
-        counts: what it was made from.
+    The interval is 95 %; p is McNemar's exact two-sided one, 1 without facts.
     """
 
     value: float | None
@@ -59,27 +47,15 @@ class Difference:
 def mcnemar_exact(first_only: int, second_only: int) -> float:
     """Exact two-sided p-value of McNemar's test: a sign test on the facts that only one side knows.
 
-    Args:
-        first_only: facts that only the first side knows.
-        second_only: facts that only the second side knows.
-
-    Returns:
-        p in [0, 1]; 1 if the sides agree on every fact, 0 if it is below the smallest floating-point number.
+    1 if the sides agree on every fact, 0 if it is below the smallest floating-point number.
     """
     return float(mcnemar_exact_many([first_only], [second_only])[0])
 
 
 def mcnemar_exact_many(first_only: ArrayLike, second_only: ArrayLike) -> NDArray[np.float64]:
-    """``mcnemar_exact`` of many pairs of counts.
+    """(tests,) ``mcnemar_exact`` of many pairs of counts.
 
     At probability 1/2 the binomial is symmetric, so that the two-sided p-value is twice the smaller tail, at most 1.
-
-    Args:
-        first_only: (tests,) facts that only the first side knows.
-        second_only: (tests,) facts that only the second side knows.
-
-    Returns:
-        (tests,) p in [0, 1]; 0 if it is below the smallest floating-point number.
     """
     first, second = np.asarray(first_only, dtype=np.int64), np.asarray(second_only, dtype=np.int64)
     if first.size and min(first.min(), second.min()) < 0:
@@ -122,18 +98,13 @@ def together_counted(counts: Iterable[PairedCounts]) -> PairedCounts:
 
 
 def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
-    """Mean over relations of the difference of two shares on the same facts, with its 95 % interval.
+    """Mean over relations of the difference of two shares on the same facts; p and counts are those of all facts
+    together.
 
     The interval is a normal one: the variance of the mean is the sum of the relations' variances of a paired
-        difference, over the square of
-    their number. So that relations without discordant facts do not count as certain, one discordant fact either way is
-    shared among all relations, as ``intervals.macro`` shares its half hits. One relation alone has Newcombe's interval.
-
-    Args:
-        counts: relation -> its counts; relations without facts take no part.
-
-    Returns:
-        The difference; p and counts are those of all facts together.
+    difference, over the square of their number. So that relations without discordant facts do not count as certain, one
+    discordant fact either way is shared among all relations, as ``intervals.macro`` shares its half hits. One relation
+    alone has Newcombe's interval; one without facts takes no part.
     """
     kept = {relation: one for relation, one in sorted(counts.items()) if one.n}
     pooled = together_counted(kept.values())
@@ -161,14 +132,10 @@ def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
 def newcombe(
     first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """Difference of two shares and its interval, from the two Wilson intervals (method 10 of Newcombe 1998).
+    """Difference of two shares and its interval, from each share and the ends of its Wilson interval (Newcombe 1998,
+    method 10).
 
-    Args:
-        first, second: share, lower and upper end of its Wilson interval.
-        correlation: of the two, if they are paired; 0 for independent ones.
-
-    Returns:
-        Difference, lower and upper end, the ends within [-1, 1].
+    Of independent shares the correlation is 0.
     """
     (share_1, low_1, high_1), (share_2, low_2, high_2) = first, second
     value = share_1 - share_2
@@ -178,18 +145,10 @@ def newcombe(
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Adjusted p-values that keep the false discovery rate (Benjamini and Hochberg 1995).
+    """Adjusted p-values that keep the false discovery rate (Benjamini and Hochberg 1995); significant at rate q where
+    <= q.
 
-    The family is exactly what is passed in; a result is shown with the family's size.
-
-    Args:
-        p_values: (tests,) p-values of the whole family.
-
-    Returns:
-        (tests,) adjusted p-values in the same order; significant at rate q where <= q.
-
-    Raises:
-        ValueError: if a p-value is NaN or outside [0, 1].
+    The family is exactly what is passed in, (tests,); a result is shown with the family's size.
     """
     p_values = np.asarray(p_values, dtype=np.float64)
     if p_values.ndim != 1:
@@ -202,17 +161,10 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Holm's step-down correction (1979): one or more wrong rejections in the family have at most the probability
-    ``level``.
+    """Holm's (1979) correction: one or more wrong rejections in the family have at most the probability ``level``.
 
-    Args:
-        p_values: (tests,) p-values of the whole family.
-        level: of the family.
-
-    Returns:
-        (tests,) adjusted p-values, and the level at which the procedure judges each test: a test is rejected exactly
-        where its own p-value is at most that level. After the first test that is not rejected the level does not rise
-        any more.
+    (tests,) adjusted p-values, and the level that judges each test: it is rejected exactly where its own p-value is at
+    most that level, which does not rise after the first test that is not rejected.
     """
     p_values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p_values, kind="stable")

@@ -13,20 +13,10 @@ FEWEST = 5
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Spearman's rank correlation with its two-sided p-value.
+    """Spearman's rank correlation with its two-sided p-value; both NaN with fewer than three pairs, or a constant side.
 
     With up to seven pairs p is exact: the share of all orders of the second side whose correlation is at least as far
-        from 0. With more it
-    comes from the t distribution. Equal values have their mean rank.
-
-    Args:
-        first, second: the pairs' sides, of one length.
-
-    Returns:
-        Correlation and p; both NaN with fewer than three pairs, or if one side is constant.
-
-    Raises:
-        ValueError: if the sides do not pair up or hold a NaN.
+    from 0. With more it comes from the t distribution. Equal values have their mean rank.
     """
     if len(first) != len(second):
         raise ValueError(f"got {len(first)} and {len(second)} values, expected pairs")

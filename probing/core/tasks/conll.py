@@ -34,9 +34,6 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word, which
     count the words or name the sentence, are skipped, and the log says so. Document marks only end sentences; a ``#``
     without a tag begins a comment.
-
-    Raises:
-        FactsError: if it is missing, or a line has other columns or no tag.
     """
     lines = [(number, line.strip(" \t")) for number, line in lines_of(path)]
     # Not str.split: a no-break space is part of a word.
@@ -102,11 +99,7 @@ def conll_dev(folder: Path) -> list[TaggedSentence]:
 
 
 def read_parts_of_speech(path: Path) -> list[TaggedSentence]:
-    """Sentences of a CoNLL-U file with the universal tag of every word.
-
-    Raises:
-        FactsError: if it is missing, empty, not CoNLL-U, or without such tags.
-    """
+    """Sentences of a CoNLL-U file with the universal tag of every word."""
     lines = ((number, without_controls(line)) for number, line in lines_of(path))
     sentences = [TaggedSentence(one.column(1), one.column(_UPOS)) for one in conllu_sentences(lines, path, FactsError)]
     if all(tag == "_" for one in sentences for tag in one.tags):

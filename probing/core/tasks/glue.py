@@ -15,13 +15,7 @@ from probing.core.tasks.data_files import first_of, lines_of
 
 @dataclass(frozen=True, slots=True)
 class LabelledText:
-    """A sentence, or two, with its label.
-
-    Attributes:
-        text: the sentence.
-        label: its label, a word.
-        pair: the second sentence; empty if the task has one.
-    """
+    """A sentence, or two, with its label."""
 
     text: str
     label: str
@@ -35,11 +29,7 @@ RTE_LABELS: Mapping[str, str] = MappingProxyType({"entailment": "entailment", "n
 
 
 def read_cola(path: Path) -> list[LabelledText]:
-    """Sentences of a CoLA file: source, label, the author's mark and sentence, without a header.
-
-    Raises:
-        FactsError: if it is missing, not UTF-8, empty, or a line has other columns.
-    """
+    """Sentences of a CoLA file: source, label, the author's mark and sentence, without a header."""
     return list(_labelled(path, lines_of(path), ("source", "label", "mark", "sentence"), COLA_LABELS))
 
 
@@ -94,9 +84,6 @@ def _labelled(
 
     Control characters stay as GLUE has them (a backspace in three of CoLA's lines): the checksums of stored results are
     of these texts.
-
-    Raises:
-        FactsError: if a line has other columns, an unknown label, or no text; or if there are no lines.
     """
     label_at, texts_at = (
         columns.index("label"),

@@ -26,32 +26,23 @@ class Passage:
 
 @dataclass(frozen=True)
 class RankedList:
-    """A query with the passages that a first stage (BM25) gives, best first.
-
-    Attributes:
-        id, query: of the query.
-        passages: in the first stage's order.
-        judged: every grade above 0 of the query, also of passages that the list lacks: they make up the ideal list.
-        relevant_from: the grade from which a passage counts as relevant.
-    """
+    """A query with the passages that a first stage (BM25) gives, best first."""
 
     id: str
     query: str
     passages: tuple[Passage, ...]
+    #: Every grade above 0 of the query, also of passages that the list lacks: they make up the ideal list.
     judged: tuple[int, ...]
+    #: The grade from which a passage counts as relevant.
     relevant_from: int
 
 
 def read_ranked_lists(folder: Path) -> list[RankedList]:
-    """Ranked lists with judgements.
+    """Ranked lists with judgements, in one of two layouts.
 
-    Two layouts: MS MARCO's own, ``top1000*.tsv`` (query id, passage id, query, passage) with ``qrels*.tsv`` (query id,
-        0,
-    passage id, 1); or BM25 lists as JSON (``query``, ``hits`` with ``qid, docid, content``) with ``qrels*.txt`` in
-    TREC's format. Queries without any judgement are kept for their text.
-
-    Raises:
-        FactsError: if there are no lists, or a file is not in its format.
+    MS MARCO's own, ``top1000*.tsv`` (query id, passage id, query, passage) with ``qrels*.tsv`` (query id, 0, passage
+    id, 1); or BM25 lists as JSON (``query``, ``hits`` with ``qid, docid, content``) with ``qrels*.txt`` in TREC's
+    format. Queries without any judgement are kept for their text.
     """
     tables = sorted(folder.glob("top1000*.tsv"))
     lists = list(_msmarco_lists(tables)) if tables else list(_json_lists(sorted(folder.glob("*.json"))))

@@ -37,13 +37,7 @@ def task_of(objective: str) -> str:
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """What BERT-base reached on an objective; ``value`` is in [0, 1].
-
-    Attributes:
-        metric: the metric, as scores here are stored.
-        value: the score as printed.
-        source: where it is printed, and on which data.
-    """
+    """What BERT-base reached on an objective, in [0, 1], where it is printed and on which data."""
 
     metric: str
     value: float
@@ -52,29 +46,24 @@ class PublishedScore:
 
 @dataclass(frozen=True)
 class Task:
-    """A fine-tuning objective.
+    """A fine-tuning objective; ``label`` is the paper's name, in results and in the registry."""
 
-    Attributes:
-        slug: its name on the command line and in recipes.
-        label: its name in results and in the registry: the paper's.
-        data_set: the fetched data set that it reads; empty if the user names a text file.
-        kind: of examples.
-        read: (data folder, the LAMA folder of a base made here or None, a counter of what is left out and why) ->
-            training and test examples.
-        metrics: what it is scored by, the main one first.
-        settings: default fields of ``FinetuneRecipe``.
-        dev: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
-        published: the score of BERT-base in one of ``metrics``, on data like ours; None if none is published.
-    """
-
+    #: Its name on the command line and in recipes.
     slug: str
     label: str
+    #: The fetched data set that it reads; empty if the user names a text file.
     data_set: str
     kind: Kind
+    #: (data folder, the LAMA folder of a base made here or None, a counter of what is left out and why) -> training and
+    #: test examples.
     read: Callable[[Path, Path | None, Counter[str]], Parts] = field(repr=False)
+    #: What it is scored by, the main one first.
     metrics: tuple[str, ...]
+    #: Default fields of ``FinetuneRecipe``.
     settings: Mapping[str, Any]
+    #: The score of BERT-base in one of ``metrics``, on data like ours; None if none is published.
     published: PublishedScore | None = None
+    #: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
     dev: Callable[[Path], Sequence[Any]] | None = field(default=None, repr=False)
 
     @property
@@ -92,14 +81,7 @@ class Task:
         return "-".join([self.slug, *ends])
 
     def data_at(self, given: Path | None) -> Path:
-        """Where its data are.
-
-        Args:
-            given: a folder, or for the control a text file; None: the fetched data set.
-
-        Raises:
-            FactsError: if there is nothing.
-        """
+        """Where its data are: the given folder (for the control a text file), by default the fetched data set."""
         data = given or (cache_folder() / "downloads" / self.data_set if self.data_set else None)
         if data is None or not data.exists():
             wanted = (
@@ -111,11 +93,7 @@ class Task:
         return data
 
     def shuffled(self) -> "Task":
-        """The control of the objective: the same training on labels that say nothing about the input.
-
-        Raises:
-            OptionError: for an objective without labels.
-        """
+        """The control of an objective with labels: the same training on labels that say nothing about the input."""
         if self.kind in ("blocks", "texts"):
             labelled = ", ".join(task.slug for task in TASKS.values() if task.kind not in ("blocks", "texts"))
             raise OptionError(
@@ -126,11 +104,7 @@ class Task:
         )
 
     def pooled(self, pooling: str | None) -> "Task":
-        """The objective with a head of that pooling; None: unchanged.
-
-        Raises:
-            OptionError: for an unknown pooling, or an objective whose head reads single tokens.
-        """
+        """The objective with a head of that pooling, None: unchanged; refused if its head reads single tokens."""
         if pooling is None:
             return self
         if pooling not in POOLINGS or not self.labels_sentences:
@@ -299,11 +273,7 @@ def task_named(slug: str) -> Task:
 
 
 def task_called(label: str) -> Task:
-    """The objective that results and the registry call ``label``.
-
-    Raises:
-        RegistryError: if there is none.
-    """
+    """The objective that results and the registry call ``label``."""
     if label not in CALLED:
         raise RegistryError(f"got the objective {label!r}; finetune knows {', '.join(CALLED)}")
     return CALLED[label]

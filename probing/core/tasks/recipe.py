@@ -36,25 +36,6 @@ class FinetuneRecipe(Frozen):
 
     Either ``batch`` rows per step for ``epochs`` passes, or about ``tokens_per_step`` padded tokens per step for
     ``steps`` steps.
-
-    Attributes:
-        pooling: what a head that labels a whole sentence reads: the first token's state or the mean of all, special
-            ones included.
-        schedule: of the learning rate after the warm-up: linear to 0, or constant.
-        beta2: of Adam.
-        dropout: everywhere in the model; None: the base's.
-        fresh_pooler: whether the dense layer below such a head is initialised at random, even if the base has one.
-        looks: how often the model in training is scored on the development part, at equal intervals; the state with the
-            best score is kept.
-            0: never, and the last state is kept.
-        patience: looks without a better score after which the training ends; 0: it takes all its steps.
-        shuffled_labels: whether the training rows have exchanged their labels: the control of the task.
-        frozen_layers: how many of the lowest layers keep the base's weights, with the embeddings below them.
-        replay: share of each batch's tokens that are the base's own text, for masked language modelling.
-        replay_sha256: checksum of that text's rows.
-        average: weight of the base in the mean of both models' weights that is taken after the training (WiSE-FT,
-            Wortsman et al. 2022).
-        bfloat16: whether products are computed in bfloat16; weights, optimiser, softmax and loss are in float32.
     """
 
     objective: str
@@ -77,18 +58,31 @@ class FinetuneRecipe(Frozen):
     masked_share: float = 0.15
     freeze_embeddings: bool = False
     seed: int = 1
+    #: What a head that labels a whole sentence reads: the first token's state or the mean of all, special ones
+    #: included.
     pooling: Literal["first", "mean"] = "first"
+    #: Of the learning rate after the warm-up: linear to 0, or constant.
     schedule: Literal["linear", "constant"] = "linear"
     beta2: float = Field(0.999, gt=0, lt=1)
+    #: Everywhere in the model; None: the base's.
     dropout: float | None = Field(None, ge=0, lt=1)
+    #: Whether the dense layer below such a head is initialised at random, even if the base has one.
     fresh_pooler: bool = False
+    #: How often the model in training is scored on the development part, at equal intervals: the best state is kept; 0:
+    #: the last one.
     looks: int = Field(0, ge=0)
+    #: Looks without a better score after which the training ends; 0: it takes all its steps.
     patience: int = Field(0, ge=0)
+    #: Whether the training rows have exchanged their labels: the control of the task.
     shuffled_labels: bool = False
+    #: Lowest layers that keep the base's weights, with the embeddings below them.
     frozen_layers: int = Field(0, ge=0)
+    #: Share of each batch's tokens that are the base's own text, for masked language modelling.
     replay: float = Field(0.0, ge=0, lt=1)
     replay_sha256: str = ""
+    #: Weight of the base in the mean of both models' weights after the training (WiSE-FT, Wortsman et al. 2022).
     average: float = Field(0.0, ge=0, lt=1)
+    #: Whether products are computed in bfloat16; weights, optimiser, softmax and loss are in float32.
     bfloat16: bool = False
 
     def fields(self) -> dict[str, Any]:
@@ -106,14 +100,8 @@ class FinetuneRecipe(Frozen):
 
 
 def variant_of(recipe: Mapping[str, Any]) -> str:
-    """The name of all fine-tunings that differ by their seed alone: 12 digits of the sha256 of the canonical recipe
-    without its seed.
-
-    Args:
-        recipe: as noted in a model's folder.
-
-    Raises:
-        pydantic.ValidationError: if it is no recipe.
+    """The name of all fine-tunings that differ by their seed alone: 12 digits of the canonical recipe's sha256 without
+    it.
     """
     fields = FinetuneRecipe.model_validate(dict(recipe)).fields()
     fields.pop("seed")

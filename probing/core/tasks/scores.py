@@ -107,14 +107,10 @@ def random_span(context: str, lengths: Sequence[int], rng: np.random.Generator) 
 
 
 def ndcg(grades: Sequence[int], judged: Sequence[int], cut: int = 10) -> float | None:
-    """Normalised discounted cumulative gain of a list at ``cut``, linear gains as trec_eval's.
+    """Normalised discounted cumulative gain of a list at ``cut``, linear gains as trec_eval's; None if nothing is
+    relevant.
 
-    Args:
-        grades: in the list's order, unjudged 0.
-        judged: all grades above 0 of the query, whether in the list or not.
-
-    Returns:
-        0 to 1; None if nothing relevant is judged.
+    ``grades`` are in the list's order, unjudged 0; ``judged`` all above 0 of the query, whether in the list or not.
     """
     ideal = _gain(sorted(judged, reverse=True)[:cut])
     return _gain(grades[:cut]) / ideal if ideal else None

@@ -24,13 +24,8 @@ _EXPECTED = "expected data > paragraphs > qas > answers, or JSON lines with cont
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a passage.
-
-    Attributes:
-        article: title of the article that the passage is from.
-        question: the question.
-        context: the passage.
-        answers: (text, first character in ``context``) of every recorded answer; none if it cannot be answered.
+    """A question about a passage; ``answers`` are (text, first character in ``context``), none if it cannot be
+    answered.
     """
 
     article: str
@@ -40,19 +35,11 @@ class Question:
 
 
 def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
-    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines with a
-    question each.
+    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines of questions.
 
     An answer without text is no answer; a question without answers is unanswerable, unless the file has no answer at
     all, as a test part whose owners keep them. A malformed question, such as one with an answer elsewhere than it says,
-    is left out; the log names the first.
-
-    Args:
-        path: the file.
-        left_out: reason -> number, to which what is left out is added.
-
-    Raises:
-        FactsError: if the file is not in that format, or all its questions are malformed.
+    is left out and counted; the log names the first.
     """
     flagged = False
 
@@ -76,17 +63,11 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
 
 
 def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple[list[Question], list[Question]]:
-    """Training and test questions: the official files if they exist, else all files split by article.
+    """Training and test questions: the official files (``train-v1.1.json``, ...) if they exist, else all split by
+    article.
 
-    Args:
-        folder: with ``train-v1.1.json`` and ``dev-v1.1.json`` (``v2.0`` with ``impossible``), or any files in that
-            format.
-        impossible: keep the questions without an answer (SQuAD 2.0), and take only files that have such; without it the
-            answerable part of every file serves as SQuAD 1.1.
-        left_out: reason -> number, to which what is left out is added.
-
-    Raises:
-        FactsError: as ``read_squad``, or if no question is left.
+    ``impossible`` keeps the questions without an answer (SQuAD 2.0), and takes only files that have such; without it
+    the answerable part of every file serves as SQuAD 1.1.
     """
     version = "2.0" if impossible else "1.1"
     official = [folder / f"{part}-v{version}.json" for part in ("train", "dev")]

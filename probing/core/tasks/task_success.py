@@ -32,18 +32,14 @@ TRAINED_NOT_LEARNED = "trained, not learned"
 
 @dataclass(frozen=True)
 class Rule:
-    """How tasks of a kind are judged.
-
-    Attributes:
-        metric: whose score decides.
-        baselines: what it has to beat: the highest of those that are stored. Others are comparisons.
-        units: the metric whose items are independent, if those of ``metric`` are not; ``""``: its own.
-        negligible: the gain, by the upper end of its interval, up to which a model has not learned.
-    """
+    """How tasks of a kind are judged, by the score of ``metric``."""
 
     metric: str
+    #: What it has to beat: the highest of those that are stored. Others are comparisons.
     baselines: tuple[str, ...]
+    #: The metric whose items are independent, if those of ``metric`` are not; ``""``: its own.
     units: str = ""
+    #: The gain, by the upper end of its interval, up to which a model has not learned.
     negligible: float = NEGLIGIBLE
 
 
@@ -78,18 +74,9 @@ class Beside:
 
 @dataclass(frozen=True)
 class TaskScore:
-    """A score with its interval and what it is compared with: shares in [0, 1], a correlation in [-1, 1].
+    """A score with its 95 % interval and what it is compared with: shares in [0, 1], a correlation in [-1, 1].
 
-    Attributes:
-        metric, value, n: as stored.
-        low, high: 95 % interval of ``value``.
-        baseline, baseline_name: what has to be beaten; None and ``""`` if none is stored.
-        other, other_name: a weaker baseline or a comparison; None and ``""`` if none is stored.
-        decides: whether the verdict on the model rests on this score.
-        closed: the share of the way from baseline to the published score; above 1 if the score is higher than that.
-            None if no score is published for the objective. Of the deciding score it may be another metric's:
-            ``published_metric``'s.
-        published, published_metric, published_source: what BERT-base reached; None and ``""`` if none is published.
+    Whatever is not stored or published is None, and its name ``""``.
     """
 
     metric: str
@@ -97,24 +84,24 @@ class TaskScore:
     low: float
     high: float
     n: int
+    #: What has to be beaten.
     baseline: float | None
     baseline_name: str
+    #: A weaker baseline or a comparison.
     other: float | None
     other_name: str
+    #: Whether the verdict on the model rests on this score.
     decides: bool
+    #: Share of the way from baseline to published score, above 1 beyond; may be of ``published_metric`` instead.
     closed: float | None = None
+    #: What BERT-base reached.
     published: float | None = None
     published_metric: str = ""
     published_source: str = ""
 
 
 def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
-    """Every stored score of a model, the one that decides first; empty without stored scores.
-
-    Args:
-        objective: as results call it; if it is not in ``CALLED``, no score decides.
-        stored: the model's scores.
-    """
+    """Every stored score of a model, the one that decides first; an objective not in ``CALLED`` has none that does."""
     rule = RULES[CALLED[objective].kind] if objective in CALLED else None
     names = list(dict.fromkeys(one.metric for one in stored))
     decisive = rule.metric if rule and rule.metric in names else ""

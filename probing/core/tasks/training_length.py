@@ -11,13 +11,7 @@ from probing.core.registry import read_registry
 
 @dataclass(frozen=True)
 class Training:
-    """Length of a fine-tuning: equal if two models took the same number of steps of the same size.
-
-    Attributes:
-        steps: how many were taken.
-        size: amount of data per step.
-        unit: of what: ``tokens`` (padded) or ``rows``.
-    """
+    """Length of a fine-tuning: ``size`` is per step, in ``tokens`` (padded) or ``rows``."""
 
     steps: int
     size: int
@@ -30,11 +24,7 @@ class Training:
 
 
 def training_of(model: str) -> Training | None:
-    """The fine-tuning of a shipped model, or of one in ``cache/models``; None if nothing is recorded.
-
-    Args:
-        model: its name in results.
-    """
+    """The fine-tuning of a shipped model, or of one in ``cache/models``; None if nothing is recorded."""
     shipped = [Path(entry.location) for entry in read_registry().models if entry.name == model and entry.shipped]
     for folder in (*shipped, cache_folder() / "models" / model):
         try:

@@ -44,11 +44,10 @@ WHERE p.part = ? ORDER BY p.target, p.layer
 
 
 def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """``edge_sentence_counts`` and ``edge_traces`` of a run whose predictions are stored; a table without rows is left
+    """``edge_sentence_counts`` and ``edge_traces`` of a run whose predictions are stored; without rows a table is left
     out.
 
-    Args:
-        tables: the run's row and predictions; targets and labels, which may be those of other tasks, too.
+    Targets and labels may be those of other tasks, too.
     """
     (run_id,) = tables["edge_runs"].column("run_id").to_pylist()
     traces = []

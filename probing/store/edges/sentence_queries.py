@@ -26,25 +26,18 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class TargetFilter:
-    """Which targets are listed.
-
-    Attributes:
-        task: name of a task.
-        label: name of a gold label.
-        unseen: whether the span text (of both spans) must not occur in training.
-        kind: ``ambiguous`` keeps targets of which no label has a mean normalised p above ``AMBIGUOUS`` over the layers,
-            in sentences with more than one of them; ``revised`` keeps those whose most probable label changes from one
-            layer to the next.
-        settled: the layer from which the most probable label stays right up to the last.
-        out_of_order: two tasks; keeps targets of the first that settle before one of the second that shares a word with
-            them, and the latter.
-    """
+    """Which targets are listed; None does not filter."""
 
     task: str | None = None
     label: str | None = None
+    #: Whether the span text (of both spans) must not occur in training.
     unseen: bool = False
+    #: ``ambiguous``: no label has a mean normalised p above ``AMBIGUOUS`` over the layers, in sentences with several
+    #: such targets; ``revised``: the most probable label changes from one layer to the next.
     kind: str = "any"
+    #: The layer from which the most probable label stays right up to the last.
     settled: int | None = None
+    #: Two tasks: targets of the first that settle before one of the second that shares a word, and the latter.
     out_of_order: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -123,22 +116,11 @@ def sentences(
     limit: int = 100,
     **filters: Any,
 ) -> pd.DataFrame:
-    """Sentences with targets that pass the filters, a page of them.
+    """Sentences with targets that pass the filters (fields of ``TargetFilter``), at most ``MAX_ROWS``.
 
-    Args:
-        db: the database.
-        run_ids: the runs whose predictions are used, at most one of each task.
-        part: dev or test.
-        order: a key of ``ORDERS``.
-        offset, limit: how many to skip and to give, at most ``MAX_ROWS``.
-        **filters: the fields of ``TargetFilter``.
-
-    Returns:
-        text_sha256, text (empty if results hold its hash only), document, targets, ambiguous, revisions: numbers of
-        targets that pass, of the ambiguous ones among them, and of the changes of their most probable label.
-
-    Raises:
-        ValueError: if order, offset, limit or a filter is unknown or out of range.
+    At most one run of each task. Columns: text_sha256, text (empty if results hold its hash only), document, targets,
+    ambiguous, revisions: numbers of targets that pass, of the ambiguous ones among them, and of the changes of their
+    most probable label.
     """
     if not 0 <= limit <= MAX_ROWS or offset < 0 or order not in ORDERS:
         raise ValueError(
@@ -181,14 +163,13 @@ def tasks_of_texts(db: Database, part: str, hashes: Sequence[str]) -> pd.DataFra
 
 
 def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:
-    """The predictions for every target of a sentence, layer by layer.
+    """The predictions for every target of a sentence, by task, target and layer.
 
-    Returns:
-        run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory,
-        predicted (names of labels), top and wrong (names), right (whether the most probable label is a gold one),
-        memory_right (whether the memory baseline gives just the gold labels), p_gold (of each gold label), p_wrong,
-        p_top, p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions, strongest_mean, seen,
-        unknown_gold, passes (whether the filters keep the target). By task, target and layer.
+    Columns: run_id, task, target, layer, text_sha256, text, document, start1, end1, start2, end2 (words), gold, memory,
+    predicted (names of labels), top and wrong (names), right (whether the most probable label is a gold one),
+    memory_right (whether the memory baseline gives just the gold labels), p_gold (of each gold label), p_wrong, p_top,
+    p_sum (in steps of 1/255), settled (-1: the last layer is wrong), revisions, strongest_mean, seen, unknown_gold,
+    passes (whether the filters keep the target).
     """
     answers = db.query(
         f"""

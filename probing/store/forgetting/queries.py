@@ -42,11 +42,7 @@ def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
-    """How many lost facts have each value of ``way`` or ``reworded``.
-
-    Returns:
-        ``run_id, n`` and the column.
-    """
+    """How many lost facts have each value of ``way`` or ``reworded``: ``run_id, n`` and the column."""
     assert column in ("way", "reworded"), column
     return db.query(
         f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' GROUP BY"
@@ -76,14 +72,10 @@ def falls(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 def facts(
     db: Database, run_id: str, ways: Sequence[str] | None = None, relations: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """The lost facts of a run with the columns of ``forgetting_facts`` and their texts, which are empty if they are not
-    stored here.
+    """The lost facts of a run with the columns of ``forgetting_facts`` and their texts, empty if they are not stored
+    here.
 
-    Args:
-        db: the database.
-        run_id: of the run.
-        ways: outcomes to keep; None keeps all.
-        relations: to keep; None keeps all.
+    ``ways`` are outcomes to keep; None keeps all.
     """
     return db.query(
         f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING

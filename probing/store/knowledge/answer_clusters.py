@@ -44,12 +44,10 @@ def sums_of(rows: pd.DataFrame, value: str) -> NDArray[np.float64]:
 def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: Mapping[str, str] | None = None) -> str:
     """SQL of sums over right answers.
 
-    Args:
-        values: name -> SQL of a number of each fact, NULL if the fact does not count.
-        facts: SQL from FROM on, of rows that have the columns of ``keys``; f is the fact, with its relation and object.
-        keys: columns that tell one mean over all relations from another, each with its table, if there are several.
-        groups: columns of the result.
-        more: further columns of the result: name -> condition of the facts that they count.
+    ``values`` are name -> SQL of a number of each fact, NULL if the fact does not count. ``facts`` is SQL from FROM on,
+    of rows with the columns of ``keys``; f is the fact, with its relation and object. ``keys`` tell one mean over all
+    relations from another, each with its table, if there are several; ``groups`` are the columns of the result,
+    ``more`` further ones: name -> condition of the facts that they count.
     """
     by_answer = [
         f"count({x}) AS {v}_c, coalesce(sum({x}), 0) AS {v}_t, coalesce(sum(({x}) * ({x})), 0) AS {v}_s"
@@ -94,17 +92,10 @@ def answer_clusters(
     answer_in_subject: bool | None = None,
     last_only: bool = False,
 ) -> pd.DataFrame:
-    """Sums over the right answers, by run, layer and relation.
+    """Sums over the right answers: run_id, layer, relation and ``columns_of`` the values hits_k and above_k.
 
-    Args:
-        db: the database.
-        run_ids: ids of the runs.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-        last_only: whether the last layer is enough; rows of others may be there.
-
-    Returns:
-        run_id, layer, relation and ``columns_of`` the values hits_k and above_k, own minus swapped subject.
+    above_k is own minus swapped subject; with ``last_only`` rows of other layers may be there, too. Filters of None
+    keep all.
     """
     columns = f"SELECT run_id, layer, relation, {', '.join((*columns_of(f'hits_{k}'), *columns_of(f'above_{k}')))}"
     if exposures is None and answer_in_subject is None:

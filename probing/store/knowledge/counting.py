@@ -205,10 +205,8 @@ _COUNTS = {
 def count_facts(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Stored table -> what it counts of a run on facts; a table of which the run has no row is left out.
 
-    Args:
-        tables: the run's row and its predictions; facts, vocabularies and exposures, which may be those of other runs,
-            too. If the run was counted before, ``known`` has the exposure of its facts: whoever pulls a run lacks the
-            text that its base was trained on.
+    Facts, vocabularies and exposures may be those of other runs, too. If the run was counted before, ``known`` has the
+    exposure of its facts: whoever pulls a run lacks the text that its base was trained on.
     """
     before = tables.get("known", SCHEMAS["known"].empty_table())
     with in_memory(tables, ("runs", "predictions", "facts", "vocabulary", "exposure")) as connection:

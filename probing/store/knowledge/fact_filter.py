@@ -19,27 +19,9 @@ _EQUAL = {
 
 @dataclass(frozen=True)
 class FactFilter:
-    """Conditions that all must hold; None (or ``""`` of ``text``) does not filter.
+    """Conditions that all must hold; None, or an empty text, does not filter. *Known* is rank 1, at layers 1..L."""
 
-    Attributes:
-        text: words that must all occur in subject, object, prompt or relation, ignoring case and accents.
-        relation: name of the relation.
-        probe_set: name of the probe set.
-        known_at: layer at which the fact has rank 1.
-        first_known: first of the layers 1..L with rank 1.
-        last_known: last of the layers 1..L with rank 1.
-        never_known: True: rank 1 at none of the layers 1..L; False: at some.
-        exposures: exposures of the fact to the training text that are kept; empty keeps nothing.
-        answer_in_subject: whether the answer occurs in the subject.
-        layer_rank: (layer, k): rank <= k at that layer.
-        versus: id of the base's run that ``part`` compares with.
-        part: ``kept``, ``gained``, ``lost``, ``never`` (``core.knowledge.transitions.PARTS``), or a fate of the lost
-            (``FATES``).
-        part_k: the rank up to which a fact counts as known for ``part``.
-        back: (id of the run that asked for the lost facts, outcomes): lost facts with one of these
-            (``core.forgetting.ways``).
-    """
-
+    #: Words that must all occur in subject, object, prompt or relation, ignoring case and accents.
     text: str = ""
     relation: str | None = None
     probe_set: str | None = None
@@ -47,12 +29,18 @@ class FactFilter:
     first_known: int | None = None
     last_known: int | None = None
     never_known: bool | None = None
+    #: To the training text that are kept; empty keeps nothing.
     exposures: tuple[str, ...] | None = None
     answer_in_subject: bool | None = None
+    #: (layer, k): rank <= k at that layer.
     layer_rank: tuple[int, int] | None = None
+    #: Id of the base's run that ``part`` compares with.
     versus: str | None = None
+    #: Of ``core.knowledge.transitions``: one of ``PARTS``, or of ``FATES`` of the lost.
     part: str | None = None
+    #: The rank up to which a fact counts as known for ``part``.
     part_k: int = 1
+    #: (id of the run that asked for the lost facts, outcomes of ``core.forgetting.ways`` that are kept).
     back: tuple[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:

@@ -56,24 +56,11 @@ def search_facts(
     other: str | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
-    """Facts of a run that pass the filters, a page of them.
+    """Facts of a run that pass the filters (fields of ``FactFilter``), at most ``MAX_ROWS``.
 
-    Args:
-        db: the database.
-        run_id: the run that first_layer ... last_rank are about.
-        order: a key of ``ORDERS``.
-        offset: how many to skip.
-        limit: how many to give, at most ``MAX_ROWS``.
-        other: a run of another model, whose rank at its last layer is ``their_last_rank``.
-        **filters: the fields of ``FactFilter``.
-
-    Returns:
-        fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure; first_layer and
-        last_layer (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank (at L);
-        with ``other`` their_last_rank.
-
-    Raises:
-        ValueError: if the order is unknown, or offset or limit out of range.
+    Columns: fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure;
+    first_layer and last_layer (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank
+    (at L); with ``other``, a run of another model, their_last_rank.
     """
     if not 0 <= limit <= MAX_ROWS or offset < 0:
         raise ValueError(f"got offset {offset} and limit {limit}; expected offset >= 0 and limit from 0 to {MAX_ROWS}")

@@ -20,16 +20,10 @@ def against_last(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every inner layer 1..L-1 against the last on the same facts, by run and relation.
+    """Every inner layer 1..L-1 against the last on the same facts: run_id, relation, layer, both, inner_only,
+    last_only, neither.
 
-    Args:
-        db: the database.
-        run_ids: ids of the runs.
-        k: 1, 10 or 100: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters.
-
-    Returns:
-        run_id, relation, layer, both, inner_only, last_only, neither.
+    k is 1, 10 or 100.
     """
     return db.query(
         f"""
@@ -75,18 +69,12 @@ def transition_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """The outcome of the facts that two runs were both asked, by pair and relation.
+    """The outcome of the facts that two runs (base and fine-tuned model, in the same order) were both asked, by
+    relation.
 
-    Args:
-        db: the database.
-        base_runs, run_ids: the runs of each pair, base and fine-tuned model, in the same order.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters.
-
-    Returns:
-        base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read,
-        and ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both minus
-        the swapped subject).
+    Columns: base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced,
+    not_read, and ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both
+    minus the swapped subject).
     """
     values = more_values("b.last_rank", "m.last_rank", "b.swapped_last_rank", "m.swapped_last_rank")
     facts = f"""
@@ -138,11 +126,10 @@ def exit_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every layer 1..L against the last, by run, relation and half of the facts
-    (``tests.reference.knowledge.is_scored``).
+    """Every layer 1..L against the last, by half of the facts (``scored``): run_id, relation, layer, both, layer_only,
+    ...
 
-    Returns:
-        run_id, relation, layer, scored, both, layer_only, last_only, neither, any (facts known at some layer 1..L).
+    ``any``: facts known at some layer 1..L. The halves are those of ``tests.reference.knowledge.is_scored``.
     """
     return db.query(
         f"""
@@ -171,12 +158,8 @@ def seed_unions(
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
     Such runs have the same model, weights, precision, head and its recipe (except the seed), probe set and template
-    set; of several with one seed the newest counts. Runs without predictions have no union, and are in none. The facts
-    are those of the run itself.
-
-    Returns:
-        run_id, relation, seeds (runs, itself included), n, any_1, any_10, any_100 (facts with that rank in one of
-        them).
+    set; of several with one seed the newest counts. Runs without predictions have no union, and are in none. Columns:
+    run_id, relation, seeds (runs, itself included), n (facts of the run itself), any_1, any_10, any_100.
     """
     return db.query(
         f"""

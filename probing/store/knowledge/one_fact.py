@@ -38,11 +38,9 @@ def fact(db: Database, fact_id: str) -> pd.DataFrame:
 
 
 def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.DataFrame:
-    """What the runs predicted, layer by layer.
+    """What the runs predicted, by run and layer: ranks, gold_logp, and top_ids, tokens, top_logp (lists, best first).
 
-    Returns:
-        run_id, layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids (list of int), tokens (list of str, as a
-        reader writes them, best first; ``#id`` if the vocabulary lacks it), top_logp (list of float); by run and layer.
+    A token is as a reader writes it; ``#id`` if the vocabulary lacks it.
     """
     rows = db.query(
         """
@@ -102,19 +100,9 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
     """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does
     not.
 
-    Of each kind the first by the md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their
-    subject are skipped.
-
-    Args:
-        db: the database.
-        run_id: the run.
-        k: the rank up to which a fact counts as known.
-
-    Returns:
-        kind (found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``), fact_id, label,
-        subject, object, prompt, own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (with the swapped
-        subject), in the order own, swapped, both. A kind without a fact has no row; a run that does not store swapped
-        ranks has none at all.
+    Of each kind, found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``, the first by the
+    md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their subject are skipped. own_ranks
+    and swapped_ranks are lists, layers 1..L. A run that does not store swapped ranks has no row.
     """
     facts = db.query(
         """
@@ -149,25 +137,14 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
-    """Facts whose predictions change over the layers in a typical way, of different relations, the best example of each
-    kind first.
+    """Facts whose predictions change over the layers in a typical way, of different relations: kind, place (from 1),
+    fact_id.
 
     ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that
-    no guess
-    explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then come those
-        that are
-    right from an inner layer of the upper half on without a break (``late``) or at two layers at least (``lost``), then
-    short sentences, then those that a fine-tuned model lost at its last layer and finds at an inner one, then those of
-    which the model is surest.
-
-    Args:
-        db: the database.
-        run_id: the run.
-        limit: how many of each kind.
-        tuned: runs of models that were fine-tuned from this run's.
-
-    Returns:
-        kind, place (from 1), fact_id.
+    no guess explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then
+    come those that are right from an inner layer of the upper half on without a break (``late``) or at two layers at
+    least (``lost``), then short sentences, then those that a fine-tuned model (``tuned``) lost at its last layer and
+    finds at an inner one, then those of which the model is surest. ``limit`` is of each kind.
     """
     return db.query(
         f"""
@@ -205,11 +182,10 @@ def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str
 
 
 def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
-    """The majority answer for a fact: the most frequent answer of its relation among the facts of the run.
+    """The most frequent answer of a fact's relation among the facts of the run: object, n (facts that have it), of,
+    answers.
 
-    Returns:
-        object, n (facts of the relation that have it), of (facts of the relation), answers (different ones); no row if
-        the run was not asked the fact.
+    ``of`` counts the relation's facts, ``answers`` the different ones; no row if the run was not asked the fact.
     """
     return whole_numbers(
         db.query(

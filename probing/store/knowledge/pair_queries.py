@@ -24,15 +24,8 @@ def paired_layers(
 ) -> pd.DataFrame:
     """How many of the facts that two runs share each, both or neither knows, at every layer that both have.
 
-    Args:
-        db: the database.
-        first, second: ids of the runs.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters, read from the second run; None keeps all.
-
-    Returns:
-        layer, n, both, first_only, second_only, neither, and ``columns_of`` the values more (the second's minus the
-        first's) and above_more (of both minus the swapped subject); no row if the runs share no fact.
+    Filters are read from the second run. Columns: layer, n, both, first_only, second_only, neither, and ``columns_of``
+    the values more (the second's minus the first's) and above_more (of both minus the swapped subject).
     """
     values = more_values("a.gold_rank", "b.gold_rank", "a.other_rank", "b.other_rank")
     facts = f"""
@@ -96,19 +89,11 @@ def _first_that_holds(names: Sequence[str]) -> str:
 
 
 def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[str] = PARTS) -> pd.DataFrame:
-    """The facts that two runs share, with the last layers' ranks and best tokens.
+    """The facts that two runs (base and fine-tuned model) share, by part, relation, subject and object.
 
-    Args:
-        db: the database.
-        first, second: ids of the runs, of the base and of the fine-tuned model.
-        k: the rank up to which a fact counts as known.
-        parts: of ``core.knowledge.transitions.PARTS``, those that are listed.
-
-    Returns:
-        part, fate (of ``FATES``; empty if the fact is not lost), fact_id, relation, subject, object, prompt; base_rank
-        and rank of the right answer, base_probability and probability of it; base_answer and answer, the best token as
-        a reader writes it (``#id`` if the vocabulary lacks it), base_answer_probability and answer_probability. By
-        part, relation, subject and object.
+    Columns: part, fate (of ``FATES``; empty if the fact is not lost), fact_id, relation, subject, object, prompt;
+    base_rank and rank of the right answer, base_probability and probability of it; base_answer and answer, the best
+    token of the last layers as a reader writes it (``#id`` if the vocabulary lacks it), and their probabilities.
     """
     return db.query(
         f"""
@@ -146,20 +131,13 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
 def answers_no_longer_first(
     db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """First answers of a base at its last layer that its fine-tuned model does not give there, and where that gives
-    them inside.
+    """First answers of a base at its last layer that its fine-tuned model does not give there, and where that has them
+    inside.
 
     Right answers, and wrong ones that are right for another fact of the relation, whatever is filtered. No row if the
-    two models have different vocabularies.
-
-    Args:
-        db: the database.
-        first, second: ids of the runs, of the base and of the fine-tuned model.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        relation, answer (the token's id), right, confidence (the base's probability); still_inside: whether the
-        fine-tuned model gives it first at an inner layer 1..L-1 at which the base does, too; inside: whether at any.
+    two models have different vocabularies. Columns: relation, answer (the token's id), right, confidence (the base's
+    probability); still_inside: whether the fine-tuned model gives it first at an inner layer 1..L-1 at which the base
+    does, too; inside: whether at any.
     """
     return db.query(
         f"""

@@ -41,17 +41,9 @@ def stored_rank(values: np.ndarray, compact: bool) -> np.ndarray:
 def prediction_columns(
     run_id: str, facts: Sequence[Fact], columns: dict[str, np.ndarray], layers: Sequence[int], compact: bool
 ) -> dict:
-    """The columns of ``predictions``.
+    """The columns of ``predictions``, from (layers, facts) arrays of ``models.knowledge.probe.probe``.
 
-    Args:
-        run_id: fingerprint of the run.
-        facts: in the order of the arrays.
-        columns: of ``models.knowledge.probe.probe``, (layers, facts) each.
-        layers: the number of each layer in the arrays.
-        compact: round as ``stored_logp`` and ``stored_rank`` say, and leave out the swapped rank.
-
-    Returns:
-        Column -> its values.
+    ``compact`` rounds as ``stored_logp`` and ``stored_rank`` say, and leaves out the swapped rank.
     """
     n, k = len(facts), columns["top_ids"].shape[2]
 
@@ -75,13 +67,10 @@ def prediction_columns(
 
 
 def answers_of_runs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """The predictions of runs on own facts.
+    """The predictions of runs on own facts, one row per fact and layer, by run, relation, subject and object.
 
-    Returns:
-        One row per fact and layer, run by run, by relation, subject and object: ``fact_id, probe_set, relation,
-        subject, object, prompt, layer, rank`` (of the right answer in the whole vocabulary, from 1), ``answer_rank``
-        (among the answers of its relation), ``swapped_rank`` (with the swapped subject; empty if there is none),
-        ``probability`` (of the right answer, in [0, 1]), ``top_token`` and ``top_probability``.
+    ``rank`` is of the right answer in the whole vocabulary, from 1, ``answer_rank`` among the answers of its relation,
+    ``swapped_rank`` with the swapped subject (empty if there is none); ``probability`` is of the right answer.
     """
     return db.query(
         """

@@ -42,11 +42,8 @@ _FUNCTIONS = (
 
 @dataclass(frozen=True)
 class Rule:
-    """What must not be found in stored rows.
-
-    Attributes:
-        sql: gives a row for every break: first ``id``, the run, then what the words name.
-        words: what is wrong; ``{name}`` is a column of the SQL.
+    """What must not be found in stored rows: SQL with a row for every break, first ``id``, the run, then what the words
+    name.
     """
 
     sql: str
@@ -56,11 +53,8 @@ class Rule:
 def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Mapping[str, str]) -> dict[str, str]:
     """Run -> the words of the first rule that it breaks, in the order of the rules.
 
-    Args:
-        connection: with the tables that the rules name, and ``ASKED``.
-        rules: to ask.
-        scans: name -> SQL of a small table that several rules share, so that a large table is scanned once. It is made
-            when the first rule names it; it may name scans before it.
+    The connection has ``ASKED``, too. ``scans`` are name -> SQL of a small table that several rules share, so that a
+    large table is scanned once. It is made when the first rule names it; it may name scans before it.
     """
     made: list[str] = []
 
@@ -109,12 +103,7 @@ def _instance() -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory with some tables; those without rows are empty, and of rows with one key the first counts.
-
-    Args:
-        tables: table -> its rows, ``light``.
-        names: all tables that there should be.
-    """
+    """A database in memory with some tables, also those without rows; of rows with one key the first counts."""
     with _instance().cursor() as connection:
         for name in names:
             rows, key = tables.get(name, light(name, SCHEMAS[name].empty_table())), list(KEYS[name])
@@ -143,11 +132,7 @@ def light(table: str, rows: pa.Table) -> pa.Table:
 
 
 def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules on the rows of a run of any kind.
-
-    Args:
-        tables: those whose rows belong to a run.
-    """
+    """The rules on the rows of a run of any kind."""
     counts = Rule(
         f"SELECT run_id AS id, left_out FROM {ASKED} WHERE sum_of_reasons(left_out) IS NULL AND NOT"
         " sums_are_parts(left_out)",

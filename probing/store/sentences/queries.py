@@ -71,12 +71,10 @@ def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame
 
 
 def right_sentences(db: Database, run_ids: Sequence[str], readings: Sequence[str]) -> pd.DataFrame:
-    """Which test sentences the probes of some runs and readings on all training sentences have right, if their
-    predictions are stored.
+    """Which test sentences the probes on all training sentences have right, if their predictions are stored.
 
-    Returns:
-        run_id, pooling, layer, reading, portion, right (a list of booleans; empty for a sentence that the model cannot
-        take).
+    Columns: run_id, pooling, layer, reading, portion, right (booleans; empty for a sentence that the model cannot
+    take).
     """
     return db.query(
         f"""

@@ -23,47 +23,25 @@ WHAT = (RUN, FACTS, MODEL)
 
 @dataclass(frozen=True)
 class Kept:
-    """Something that takes space.
-
-    Attributes:
-        what: of ``WHAT``.
-        name: id of a run, name of a probe set, folder or hub id of a model.
-        said: what it is, in words.
-        size: bytes.
-        delete: deletes it; None if it is in a file with other runs.
-    """
+    """Something of ``WHAT`` that takes space, in bytes; ``said`` is what it is, in words."""
 
     what: str
+    #: Id of a run, name of a probe set, folder or hub id of a model.
     name: str
     said: str
     size: int
+    #: None if it is in a file with other runs.
     delete: Callable[[], None] | None
 
 
 def kept(what: Sequence[str] = WHAT) -> list[Kept]:
-    """What takes space, largest first for each kind.
-
-    Args:
-        what: the kinds that are listed.
-    """
+    """What takes space, largest first for each kind."""
     found: dict[str, Callable[[], list[Kept]]] = {RUN: _runs, FACTS: _probe_sets, MODEL: _models}
     return [one for kind in what for one in sorted(found[kind](), key=lambda one: (-one.size, one.name))]
 
 
 def delete(what: str, name: str, sure: Callable[[Kept], bool]) -> Kept | None:
-    """Deletes a run, a probe set with all its runs, or a model.
-
-    Args:
-        what: of ``WHAT``.
-        name: as ``kept`` lists it.
-        sure: asked before anything is deleted.
-
-    Returns:
-        What was deleted; None if the answer was no.
-
-    Raises:
-        StoreError: if there is nothing of that name, or it is in a file with other runs.
-    """
+    """Deletes a run, a probe set with all its runs, or a model, as ``kept`` lists it; None if ``sure`` said no."""
     listed = kept([what])
     one = next((one for one in listed if one.name == name), None)
     if one is None:

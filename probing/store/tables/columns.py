@@ -32,15 +32,9 @@ SQL_TYPES = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a stored table.
+    """A column of a stored table; ``says`` is what it holds, in one line.
 
-    Attributes:
-        name: of the column.
-        type: of its values; a list's bounds are those of its values.
-        says: what it holds, in one line.
-        optional: whether it may be empty.
-        low, high: smallest and largest possible number; only finite numbers are possible in a column that has them.
-        among: the possible values; none: any.
+    Only finite numbers are possible in a column that has bounds; a list's are those of its values.
     """
 
     name: str
@@ -49,6 +43,7 @@ class Column:
     optional: bool = False
     low: float | None = None
     high: float | None = None
+    #: The possible values; none: any.
     among: tuple[Any, ...] = ()
 
     def or_empty(self) -> "Column":
@@ -100,42 +95,35 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A stored table.
-
-    Attributes:
-        name: of the table and its files.
-        says: what a row is.
-        key: the columns that identify a row, separated by blanks.
-        columns: in their order.
-        per: what a row belongs to, as the columns whose values a file is named after; empty: many things share a file.
-        sort: the order of rows in a file, if it is not that of the key.
-        withheld: the columns that are shared only if the licence of a task's data allows it.
-        free: the columns in which two files of the same rows may differ.
-        ascending: columns, separated by blanks, of which in every row none is above the next.
-        unions: four columns, separated by blanks: the first two without the third, which counts what both count, are at
-            most the fourth.
-        aligned: two columns, separated by a blank, whose lists have equal lengths in every row.
-        version: that its files are written with, raised when a column is added, removed or changes its meaning. A file
-            of an earlier version is refused by name.
-        most_rows: maximum rows of a shared file.
-        longest: maximum mean length of the lists of a shared file.
-        many: whether it has too many rows, such as single predictions, to compare copies of a run row by row.
-    """
+    """A stored table; several columns in one text are separated by blanks."""
 
     name: str
+    #: What a row is.
     says: str
+    #: The columns that identify a row.
     key: str
     columns: tuple[Column, ...]
+    #: What a row belongs to, as the columns whose values a file is named after; empty: many things share a file.
     per: str = ""
+    #: The order of rows in a file, if it is not that of the key.
     sort: str = ""
+    #: The columns that are shared only if the licence of a task's data allows it.
     withheld: tuple[str, ...] = ()
+    #: The columns in which two files of the same rows may differ.
     free: tuple[str, ...] = ()
+    #: Columns of which in every row none is above the next.
     ascending: tuple[str, ...] = ()
+    #: Four columns: the first two without the third, which counts what both count, are at most the fourth.
     unions: tuple[str, ...] = ()
+    #: Two columns whose lists have equal lengths in every row.
     aligned: tuple[str, ...] = ()
+    #: Raised when a column is added, removed or changes its meaning; a file of an earlier one is refused by name.
     version: int = 1
+    #: Maximum rows of a shared file.
     most_rows: int = MOST_ROWS
+    #: Maximum mean length of the lists of a shared file.
     longest: int = 1000
+    #: Whether it has too many rows, such as single predictions, to compare copies of a run row by row.
     many: bool = False
     schema: pa.Schema = field(init=False, repr=False)
 

@@ -21,13 +21,7 @@ def bare_label(label: str) -> str:
 def nonterminals(bits: Sequence[str], path: Path, line: int) -> list[Target]:
     """One target per nonterminal, including the top node, outer ones before inner ones; tags of words do not count.
 
-    Args:
-        bits: of each word.
-        path: of the file, for errors.
-        line: of the first word.
-
-    Raises:
-        EdgeDataError: for a bit of another form, or brackets that do not balance.
+    ``bits`` are those of each word, ``line`` is that of the first.
     """
     ends: list[int] = []
     opened: list[tuple[int, str]] = []

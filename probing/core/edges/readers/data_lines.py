@@ -29,16 +29,9 @@ def wrong(path: Path, line: int, message: str) -> EdgeDataError:
 def part_of(
     path: Path, records: Iterable[Record], dropped: dict[str, int] | None = None, sentences: int | None = None
 ) -> Part:
-    """A part of a task's data: records that have targets, and how many sentences were read.
+    """A part of a task's data: the records that have targets; there must be one.
 
-    Args:
-        path: where they come from.
-        records: a record for each sentence, also for those without targets.
-        dropped: reason -> how many were left out; a reason with number 0 is omitted.
-        sentences: how many were read, if that is not the number of records.
-
-    Raises:
-        EdgeDataError: if there is no target.
+    ``sentences`` is how many were read, if that is not the number of records.
     """
     everything = list(records)
     kept = tuple(record for record in everything if record.targets)

@@ -75,11 +75,7 @@ def _read(folder: Path, guidelines: str, targets: Targets) -> Parts:
 
 
 def documents_by_part(path: Path) -> dict[str, list[str]]:
-    """Part -> names of its documents, from GUM's ``splits.md``: one heading per part, one document per line.
-
-    Raises:
-        EdgeDataError: if a part has no documents.
-    """
+    """Part -> names of its documents, from GUM's ``splits.md``: one heading per part, one document per line."""
     found: dict[str, list[str]] = {}
     part = ""
     for _, line in numbered_lines(path):
@@ -154,13 +150,6 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
 
     Brackets close in any order (``event-2)event-3)``), so a closing one ends the mention of that name that was opened
     last.
-
-    Args:
-        document: one line per word: number, word, brackets or ``_``.
-        words: how many it must have.
-
-    Raises:
-        EdgeDataError: for a line of another form, a mention that closes and was not opened, or another number of words.
     """
     path, content = document
     opened: dict[str, list[int]] = {}

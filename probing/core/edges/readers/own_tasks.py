@@ -23,12 +23,8 @@ _NOT_STATED = "not stated"
 
 @dataclass(frozen=True)
 class OwnTask:
-    """What a folder holds.
-
-    Attributes:
-        spans: of a target, 1 or 2.
-        licence: from its licence file; without one "not stated", and the words are not published.
-        parts: training, development and test data.
+    """The parts of a user's folder; without a licence file ``licence`` is "not stated", and the words are not
+    published.
     """
 
     spans: int
@@ -37,12 +33,7 @@ class OwnTask:
 
 
 def read_own_task(folder: Path) -> OwnTask:
-    """The task of a folder.
-
-    Raises:
-        EdgeDataError: if training or development data are missing, or a line is malformed; the message names file and
-            line.
-    """
+    """The task of a folder, which has at least training and development data."""
     for part in PARTS[:2]:
         if not (folder / f"{part}.jsonl").is_file():
             raise EdgeDataError(
@@ -58,11 +49,7 @@ def read_own_task(folder: Path) -> OwnTask:
 
 
 def read_own_sentences(path: Path) -> Part:
-    """The sentences of one file, whose words may be published.
-
-    Raises:
-        EdgeDataError: if it is missing, or a line is malformed; the message names file and line.
-    """
+    """The sentences of one file, whose words may be published."""
     return _Reader(True).part(path)
 
 

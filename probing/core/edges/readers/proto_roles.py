@@ -23,13 +23,9 @@ _MALFORMED = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError
 
 
 def read_proto_roles(folder: Path, ewt: Path) -> Parts:
-    """Proto-roles: span 1 is the predicate, span 2 the head of the argument, both single words.
+    """Proto-roles: span 1 is the predicate, span 2 the head of the argument, both single words of UD English EWT.
 
     Properties that no annotator judged for a pair, or that all called not applicable, do not hold.
-
-    Args:
-        folder: with the raw annotations and the ids of their sentences.
-        ewt: UD English EWT, which has the words.
     """
     path, ids = folder / "protoroles_raw.zip", folder / "ud_ids.json"
     pairs, names = _annotations(path), _names(ids)
@@ -67,9 +63,7 @@ def read_proto_roles(folder: Path, ewt: Path) -> Parts:
 def held(properties: Mapping[str, Mapping[str, Mapping[str, float]]]) -> tuple[str, ...] | None:
     """The properties that hold of a pair; None if no answer applies to it.
 
-    Args:
-        properties: property -> ``value`` and ``confidence``, each annotator -> number. Confidence 0 means that it does
-            not apply.
+    The argument is property -> ``value`` and ``confidence`` -> annotator -> number; confidence 0: it does not apply.
     """
     means = {}
     for name, answers in properties.items():

@@ -14,14 +14,8 @@ from probing.core.files.conllu import conllu_sentences
 
 @dataclass(frozen=True)
 class ParsedSentence:
-    """A sentence of a CoNLL-U file; one entry for each word.
-
-    Attributes:
-        name: its ``sent_id``.
-        document: the ``newdoc id`` that was read last.
-        words, tags: forms and language-specific tags (XPOS).
-        heads: number of the head, counted from 1; 0 for the root.
-        relations: to the head, with subtype.
+    """A sentence of a CoNLL-U file with an entry per word: XPOS tag, head counted from 1 (0: the root), relation with
+    subtype.
     """
 
     name: str
@@ -38,11 +32,7 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
 
 
 def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[ParsedSentence]:
-    """Sentences of the numbered lines of a CoNLL-U file.
-
-    Raises:
-        EdgeDataError: for a line of another form, without a head, or with one outside the sentence.
-    """
+    """Sentences of the numbered lines of a CoNLL-U file; every head must be a word of the sentence."""
     document = ""
     for found in conllu_sentences(lines, path, EdgeDataError):
         document = found.comments.get("newdoc id", document)
@@ -88,11 +78,7 @@ def _part(path: Path, targets: Callable[[ParsedSentence], Iterator[Target]]) -> 
 
 
 def ewt_sentences(folder: Path) -> dict[str, ParsedSentence]:
-    """All sentences of UD English EWT by their ids.
-
-    Raises:
-        EdgeDataError: if two sentences have the same id.
-    """
+    """All sentences of UD English EWT by their ids."""
     found: dict[str, ParsedSentence] = {}
     for part in PARTS:
         for sentence in read_sentences(ewt_file(folder, part)):

@@ -20,11 +20,7 @@ GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[Label
 
 
 def read_glue(task: str, folder: Path) -> list[Labelled]:
-    """Rows of a task of GLUE: those of the training file, then those of the development file as the test part.
-
-    Raises:
-        SentenceDataError: if a file is missing or malformed.
-    """
+    """Rows of a task of GLUE: those of the training file, then those of the development file as the test part."""
     try:
         train, test = GLUE[task](folder)
     except FactsError as error:

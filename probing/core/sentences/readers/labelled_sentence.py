@@ -7,14 +7,9 @@ from probing.core.sentences.example import Example
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A row of a file.
-
-    Attributes:
-        example: its text and label.
-        part: train, dev or test if the file says so, else empty.
-        group: rows of one group stay in one part; empty: only rows with the same words do.
-    """
+    """A row of a file; ``part`` is train, dev or test if the file says so, else empty."""
 
     example: Example
     part: str = ""
+    #: Rows of one group stay in one part; empty: only rows with the same words do.
     group: str = ""

@@ -52,11 +52,7 @@ KIND = Kind(
 
 
 def read_own_file(path: Path) -> tuple[list[Labelled], dict[str, int], str]:
-    """Rows of a file, as ``parse_own_file`` gives them.
-
-    Raises:
-        SentenceDataError: naming file and line, if the file cannot be read or every row is malformed.
-    """
+    """Rows of a file, as ``parse_own_file`` gives them."""
     try:
         return parse_own_file(path.read_bytes(), str(path))
     except OSError as error:
@@ -67,18 +63,7 @@ def read_own_file(path: Path) -> tuple[list[Labelled], dict[str, int], str]:
 
 
 def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str, int], str]:
-    """Rows of a file's content, such as an upload.
-
-    Args:
-        content: as ``read_table`` takes it.
-        name: the file's name, for errors.
-
-    Returns:
-        The rows, how many were left out for what reason, and how the table was read, in words.
-
-    Raises:
-        SentenceDataError: as ``read_own_file``.
-    """
+    """Rows of a file's content, how many were left out for what reason, and how the table was read, in words."""
     table = read_table(content, name, KIND)
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
@@ -94,15 +79,9 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
 
 
 def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int]) -> None:
-    """Refuses what no probe can learn.
+    """Refuses rows that no probe can learn: fewer than 2 or more than 50 classes, or fewer than 40 examples of one.
 
-    Args:
-        rows: without repeats and contradictions.
-        name: of the file.
-        dropped: reason -> number of the rows that were left out for it.
-
-    Raises:
-        SentenceDataError: for fewer than 2 or more than 50 classes, or fewer than 40 examples of one.
+    The rows are without repeats and contradictions; ``dropped`` is reason -> number left out for it.
     """
     counts: dict[str, int] = {}
     for row in rows:
@@ -124,11 +103,7 @@ def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int
 
 
 def _columns(table: Table) -> dict[str, int]:
-    """Our column -> its number; a column of parts under another name than ours has no other values than parts.
-
-    Raises:
-        SentenceDataError: if a column that is needed is missing, or is there twice.
-    """
+    """Our column -> its number; a column of parts under another name than ours has no other values than parts."""
     found = table.kind.columns(table.heads, table.name)
     if missing := [column for column in NEEDED if column not in found]:
         raise SentenceDataError(

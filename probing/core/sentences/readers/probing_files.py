@@ -16,14 +16,8 @@ def read_probing_file(path: Path, labels: Mapping[str, str]) -> Iterator[Labelle
     """Rows of a file in either layout; the first column of its first line decides which.
 
     SentEval's lines have a part, a label and, in the last column, the sentence. X-Probe's have a sentence and, after
-    the last tab, a label; the part is in the file's name (``bigram_shift.va.txt``).
-
-    Args:
-        path: the file.
-        labels: a label as either data set writes it -> our name of it.
-
-    Raises:
-        SentenceDataError: naming file and line, for a line of another form or a label that is not known.
+    the last tab, a label; the part is in the file's name (``bigram_shift.va.txt``). ``labels``: as either writes it ->
+    ours.
     """
     senteval: bool | None = None
     of_file = PART_NAMES.get(path.name.split(".")[-2], "") if path.name.count(".") > 1 else ""
