@@ -60,18 +60,14 @@ LONGEST_LABEL = 200
 
 
 def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool = True) -> None:
-    """Raises an error of the class for half a character or a control character; ``spaces`` allows tabs and line
-    ends.
-    """
+    """Raises an error of the class for half a character or a control character; ``spaces`` allows tabs, line ends."""
     refuse_half_characters(text, what, error)
     if found := CONTROL.search(text) or (None if spaces else re.search(r"[\t\n\r]", text)):
         raise error(f"{what} contains the control character {found[0]!r}; expected letters, digits and signs")
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:
-    """Raises an error of the class for a label with a sign that is refused, with a line end, or of more than 200
-    letters.
-    """
+    """Raises an error of the class for a label with a refused sign, a line end, or more than 200 letters."""
     refuse_signs(label, what, error, spaces=False)
     if len(label) > LONGEST_LABEL:
         raise error(f"{what} has {len(label):,} letters, {label[:60]!r}…; expected at most {LONGEST_LABEL}")

@@ -17,9 +17,7 @@ Columns = tuple[str, str, str]
 
 
 class Target(Frozen):
-    """What shows a claim here: a figure of the paper by its number, one of its tables by name, or a page with the tab
-    that is open.
-    """
+    """What shows a claim here: a figure by its number, a table by its name, or a page with the open tab."""
 
     figure: int | str = ""
     table: str = ""

@@ -22,9 +22,7 @@ class EdgeDataError(ProbingError):
 
 
 class SentenceDataError(ProbingError):
-    """Data of a sentence-level task are missing, unreadable or malformed; the message names the file and, if there is
-    one, the line.
-    """
+    """Data of a sentence-level task are missing, unreadable or malformed; the message names file and line."""
 
 
 class TextError(ProbingError):
@@ -80,9 +78,7 @@ class PublishedError(ProbingError):
 
 
 class HubError(ProbingError):
-    """Shared heads or predictions cannot be pushed or pulled: missing, damaged, foreign, or in conflict with other
-    results.
-    """
+    """Heads or predictions cannot be pushed or pulled: missing, damaged, foreign, or in conflict with others."""
 
 
 class JobError(ProbingError):

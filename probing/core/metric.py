@@ -13,7 +13,7 @@ class Metric:
     name: str
     #: Its name in figures, "P@1".
     label: str
-    #: "share of facts", "rank", "nats",
+    #: Such as "share of facts", "rank" or "nats".
     unit: str
     low: float | None
     high: float | None

@@ -31,9 +31,7 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
-    """The variant of a fine-tuned model (``core.tasks.recipe.variant_of``) and its seed; ``""`` and None without a
-    recipe.
-    """
+    """A fine-tuned model's variant (``core.tasks.recipe.variant_of``) and seed; ``""`` and None without a recipe."""
     recipe = finetuning_note(folder).get("recipe")
     if not recipe:
         return "", None
@@ -137,9 +135,7 @@ def _not_written_by_finetune(note: Path, error: Exception) -> ModelError:
 
 
 def check_name(name: str, own: str = "") -> None:
-    """Raises a ``ModelError`` for a name that is malformed, or that belongs to another model of the registry than
-    ``own``.
-    """
+    """Raises a ``ModelError`` for a malformed name, or one of another model of the registry than ``own``."""
     if not name.strip() or not name.isprintable() or name.startswith((".", "/", "~", "-")) or "\\" in name:
         raise ModelError(
             f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500"
@@ -150,9 +146,7 @@ def check_name(name: str, own: str = "") -> None:
 
 
 def base_entry(entry: ModelEntry) -> ModelEntry | None:
-    """The entry of a model's base: the folder that ``finetune`` read if it still exists, else by name; None without a
-    base.
-    """
+    """The entry of a model's base: the folder that ``finetune`` read if it exists, else by name; None without one."""
     if not entry.base:
         return None
     folder = Path(entry.base_folder)

@@ -1,6 +1,4 @@
-"""Options: each is a field of a request that carries its help, its range and its names, and is spelled as the reader
-types it.
-"""
+"""Options: each is a field of a request that carries its help, its range and its names."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -69,9 +67,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Options:
-    """A request: a frozen dataclass whose fields may be options. One that is out of range is refused when the request
-    is made.
-    """
+    """A request: a frozen dataclass whose fields may be options, which are checked when it is made."""
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)

@@ -15,9 +15,7 @@ SAMPLES_FOLDER = REPOSITORY / "data" / "samples"
 
 
 def cache_folder() -> Path:
-    """The folder of everything derived: ``PROBING_CACHE`` if it is set, else ``cache`` in a clone, else
-    ``user_cache_folder``.
-    """
+    """The folder of all that is derived: ``PROBING_CACHE``, else ``cache`` in a clone, else ``user_cache_folder``."""
     return _named("PROBING_CACHE") or (
         REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder()
     )

@@ -1,6 +1,4 @@
-"""Results that are open for queries: an in-memory DuckDB that reads the Parquet files, one cursor per query.
-``store.opening`` opens it.
-"""
+"""Results that are open for queries: an in-memory DuckDB that reads the Parquet files, one cursor per query."""
 
 import contextlib
 import functools
@@ -168,7 +166,7 @@ def _only_runs(cursor: duckdb.DuckDBPyConnection, opened: Opened, sql: str, runs
 def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | None = None) -> dict[Path, str]:
     """The files that are the reason for an error, and why; none if one was missing or being replaced, and is there now.
 
-    The statement is None if the files were being opened. The error is raised again if no file is its reason.
+    The statement is None if the files were being opened. Without a reason it is a ``StoreError``.
     """
     said = str(error)
     named = [file for file in files if str(file.path) in said]
@@ -185,9 +183,7 @@ def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | N
 
 
 def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database], pd.DataFrame]:
-    """As ``query``, which is asked once per open database: reports need some tables dozens of times. Each caller gets a
-    copy.
-    """
+    """As ``query``, asked once per open database, as reports need some tables dozens of times; callers get copies."""
     tables: weakref.WeakKeyDictionary[Database, tuple[str, pd.DataFrame]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(query)

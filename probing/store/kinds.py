@@ -1,6 +1,4 @@
-"""What a kind of run is: all that opening, checking and sharing know of it. The kinds themselves are in
-``store.declared``.
-"""
+"""What opening, checking and sharing know of a kind of run; the kinds themselves are in ``store.declared``."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,4 @@
-"""Opening results: which files are read, and the tables that queries see of them. Nothing is built, and nothing is
-written.
-"""
+"""Opening results: which files are read, and the tables that queries see. Nothing is built or written."""
 
 import logging
 import re
@@ -138,9 +136,7 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[S
 
 
 def _create_view_of_runs(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
-    """Makes the view of a table of which a run has all rows below one folder, if not in one file: the first folder with
-    the run.
-    """
+    """The view of a table of which a run has all rows below one folder, if not in one file: the first with the run."""
     by_source = [[file.path for file in found] for _, found in groupby(files, key=lambda file: file.source)]
     if len(by_source) < 2:
         _create_view(connection, table, [file.path for file in files])

@@ -202,9 +202,7 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
 
 
 def check_values(path: Path, table_name: str) -> None:
-    """Checks the footer and the smallest and largest numbers that it has; a file without statistics is small, and is
-    read.
-    """
+    """Checks footer and extreme numbers; a file without statistics is small, and is read."""
     found = check_file(path, table_name)
     groups = [found.row_group(number) for number in range(found.num_row_groups)]
     parts = [group.column(number) for group in groups for number in range(group.num_columns)]

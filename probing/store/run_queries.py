@@ -24,24 +24,18 @@ def runs(db: Database) -> pd.DataFrame:
 
 
 def stored_models(db: Database) -> pd.DataFrame:
-    """Every model that has a run of any kind: model, base, objective, as its runs describe it; one row per
-    description.
-    """
+    """Every model with a run of any kind, as its runs describe it: model, base, objective; a row per description."""
     return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
 
 
 def followed_only(db: Database) -> frozenset[str]:
-    """The models that have runs of series alone, or were made to be asked for planted facts: only their answers are
-    kept.
-    """
+    """The models that have only runs of series, or were made to be asked for planted facts."""
     of_series = "SELECT model FROM runs GROUP BY model HAVING bool_and(kind = 'series')"
     return frozenset(db.query(f"{of_series} UNION SELECT model FROM forgetting_runs WHERE planted > 0")["model"])
 
 
 def left_out_files(db: Database) -> pd.DataFrame:
-    """The results files that are not read, because they are damaged or of another version: name (below its source),
-    why.
-    """
+    """Results files that are not read, as damaged or of another version: name (below its source), why."""
     return db.left_out
 
 
@@ -81,9 +75,7 @@ def head_training(db: Database) -> pd.DataFrame:
 
 
 def relations(db: Database) -> pd.DataFrame:
-    """Every relation that has facts: probe_set, relation, label (the name itself if none is known), cardinality,
-    n_facts.
-    """
+    """Every relation that has facts: probe_set, relation, label (or the name), cardinality, n_facts."""
     return db.query("""
         SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label, any_value(r.cardinality) AS
             cardinality,

@@ -27,9 +27,7 @@ _RUNS = pa.schema(
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table], whole: set[str]) -> None:
-    """Makes the tables and views of runs, from kind -> the rows of its runs; ``whole`` are ids of runs with
-    predictions.
-    """
+    """Makes the tables and views of runs from rows by kind; ``whole`` are ids of runs with stored predictions."""
     all_runs = [_run(row, kind) for kind, found in rows.items() for row in found.to_pylist()]
     _create(connection, "runs", pa.Table.from_pylist(all_runs, schema=_RUNS), ("model", "kind", "seed", "run_id"))
     of_facts = rows[FACTS]

@@ -53,9 +53,7 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
 
 
 def table_of(path: Path) -> str | None:
-    """The table that a file is named after (``NAME.parquet`` or ``NAME-....parquet``, of several names the longest);
-    None if none.
-    """
+    """The table that a file is named after (``NAME.parquet`` or ``NAME-....parquet``, the longest); or None."""
     name = path.name.removesuffix(".parquet")
     if name == path.name:
         return None
@@ -79,9 +77,7 @@ def version_of(files: Iterable[SourceFile]) -> str:
 
 
 def fingerprint_of(files: Iterable[SourceFile]) -> str:
-    """First 16 hex digits of sha256 over the names and bytes of files: equal results have equal fingerprints, wherever
-    they lie.
-    """
+    """First 16 hex digits of sha256 over files' names and bytes: equal wherever equal results lie."""
     rows = [(file.source, file.table, file.name, file.size, file.sha256) for file in files]
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 

@@ -39,9 +39,7 @@ def movers_distance(first: Array, second: Array) -> Array:
 
 
 def total_variation(first: Array, second: Array) -> Array:
-    """Half the sum of |difference| over the last axis, 0 to 1: the earth mover's distance if all tokens are equally far
-    apart.
-    """
+    """Half the sum of |difference| over the last axis, 0 to 1: the distance if all tokens are equally far apart."""
     return 0.5 * np.abs(first - second).sum(-1)
 
 

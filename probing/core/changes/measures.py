@@ -1,6 +1,4 @@
-"""The quantities of what fine-tuning changed, as data: the names in ``change_values``, and the metrics that
-``core.metrics`` lists.
-"""
+"""The quantities of what fine-tuning changed: the names in ``change_values``, and their ``core.metrics``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

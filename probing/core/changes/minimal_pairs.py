@@ -1,6 +1,4 @@
-"""Minimal pairs: two gaps with a word each, one of which a model should find likelier, such as *are* after *the keys to
-the cabinet*.
-"""
+"""Minimal pairs: two gaps with a word each, of which a model should find one likelier (*the keys to it are*)."""
 
 import difflib
 from dataclasses import dataclass
@@ -42,9 +40,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class MinimalPair:
-    """Two gaps; ``good`` is the one whose word should be likelier. Either the words differ, or the sentences around one
-    word.
-    """
+    """Two gaps, of which the word of ``good`` should be likelier; either the words differ or the sentences."""
 
     kind: str
     good: Gap

@@ -10,11 +10,7 @@ _COLUMNS = 4096
 
 
 def mean_intervals(values: Array, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Means of the columns of (rows, columns) with 95 % bootstrap intervals: value, lower and upper end, each
-    (columns,).
-
-    All columns share the resampled rows, one per sentence or word; one row has an interval without width.
-    """
+    """Means of the columns of (rows, columns) with 95 % bootstrap intervals, each (columns,); all share the draws."""
     rows = len(values)
     mean = values.mean(0)
     if rows < 2:

@@ -4,9 +4,7 @@ from probing.core.provenance import Provenance
 
 
 class ChangeRunConfig(Provenance):
-    """All that decides the numbers of a run; ``base_weights`` is empty of a model alone, ``blocks_sha256`` without
-    perplexity.
-    """
+    """All that decides a run's numbers; ``base_weights`` is empty for one model, ``blocks_sha256`` if not masked."""
 
     base_weights: str
     sentences_sha256: str

@@ -1,6 +1,4 @@
-"""Similarity of two models' states, and of the states of one model: rows are sentences or words, columns are hidden
-units.
-"""
+"""Similarity of states, of two models or of one: rows are sentences or words, columns are hidden units."""
 
 from collections.abc import Callable
 
@@ -47,9 +45,7 @@ def _hsic(x: Array, y: Array) -> float:
 
 
 def _unbiased_hsic(x: Array, y: Array) -> float:
-    """HSIC of the kernel matrices without their diagonals. The matrices are not built, because the kernels are
-    linear.
-    """
+    """HSIC of the kernel matrices without their diagonals, which are not built, because the kernels are linear."""
     n = len(x)
     own, other = np.square(x).sum(1), np.square(y).sum(1)
     along, across = x @ x.sum(0) - own, y @ y.sum(0) - other
@@ -74,9 +70,7 @@ def unit_rows(states: Array) -> Array:
 
 
 def mean_cosine(total: Array, n: Array | int) -> Array:
-    """Mean cosine over all pairs of different vectors among n of length 1, at least two, whose sum is ``total``, (...,
-    hidden).
-    """
+    """Mean cosine over all pairs of different vectors among n >= 2 of length 1 with sum ``total``, (..., hidden)."""
     return (np.square(total).sum(-1) - n) / (n * (np.asarray(n) - 1))
 
 

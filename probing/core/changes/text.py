@@ -1,6 +1,4 @@
-"""The text that models are measured on before and after fine-tuning: the raw test part of WikiText-2, before rare words
-were taken out.
-"""
+"""The text that models are measured on: WikiText-2's raw test part, before rare words were taken out."""
 
 import hashlib
 import re

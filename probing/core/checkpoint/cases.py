@@ -1,6 +1,4 @@
-"""What a folder may be instead of a model that can be used, and the way out, for commands, notebooks and pages
-alike.
-"""
+"""What a folder may be instead of a model that can be used, and the way out, for every kind of user."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -30,9 +28,7 @@ _FEW = 0.01
 
 
 def check_files(title: str | Path, files: ModelFiles) -> None:
-    """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` is how the user names
-    it.
-    """
+    """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` names it."""
     for said in _cases(files):
         raise ModelError(f"{title} {said}")
 
@@ -84,9 +80,7 @@ def _cases(files: ModelFiles) -> Iterator[str]:
 
 
 def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
-    """Why a model of this ``model_type``, number of layers and ``is_decoder`` cannot be used, in words that follow its
-    name, or nothing.
-    """
+    """Why a model of this ``model_type`` cannot be used, in words that follow its name, or nothing."""
     if kind not in ARCHITECTURES:
         known = f"expected a masked language model, one of {', '.join(ARCHITECTURES)}"
         return f"is a {kind} model; {known}: causal models and models that generate text are not supported"
@@ -153,9 +147,7 @@ def said_of_surplus(tokens: int, rows: int) -> str:
 
 
 def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
-    """A warning of words that a tokenizer can never produce, which first makes ``read`` of a text; empty if there are
-    few or none.
-    """
+    """A warning of words that a tokenizer, which ``read`` makes, can never produce; empty if they are few."""
     # Tokens of bytes write what is beyond ASCII as other letters.
     of_bytes = any(token.startswith("Ġ") for token in tokens)
     plain = [token.removeprefix("##").lstrip("▁") for token in tokens if token[:1] not in "[<"]

@@ -85,9 +85,7 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
-    """Names of the weight files that are loaded, of all ``names``; ``shards`` gives those that a list names. None if
-    there are none.
-    """
+    """Names of the weight files that are loaded, also those that a list names (``shards``); None without any."""
     there = set(names)
     for layout in LAYOUTS:
         if layout in there:
@@ -190,9 +188,7 @@ class ModelFiles:
 
 
 def read_once(read: Callable[[Path], Any], path: Path) -> Any:
-    """What ``read`` finds in a file, once until the file changes, because pages ask at every run; None if it cannot be
-    read.
-    """
+    """What ``read`` finds in a file, once until it changes, as pages ask at every run; None if it cannot be read."""
     try:
         return _read(read, path, path.stat().st_mtime_ns, path.stat().st_size)
     except _UNREADABLE:

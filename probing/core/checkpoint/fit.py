@@ -1,6 +1,4 @@
-"""Whether a base belongs to a model: the base's head may read the model only if both give every id to the same
-token.
-"""
+"""Whether a base belongs to a model: its head may read the model only if both give every id to the same token."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,9 +11,7 @@ _FREE = re.compile(r"[\[<]unused_?\d+[\]>]|madeupword\d+")
 
 
 class Shape(NamedTuple):
-    """What a model has in common with its base: architecture, layers, width, rows of the vocabulary matrix, and tokens
-    by id, if known.
-    """
+    """What a model has in common with its base; ``tokens`` are by id, if known."""
 
     kind: str
     depth: int
@@ -59,9 +55,7 @@ def unlike(model: Shape, base: Shape, name: str) -> str:
 
 
 def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[list[int], str]:
-    """The ids of a model's tokens for which its base's head has no row, and one line if the two do not have the same
-    tokens.
-    """
+    """Ids of a model's tokens for which its base's head has no row, and one line if their tokens differ."""
     own, lent = model.tokens or (), base.tokens or ()
     if own == lent or not own or not lent:
         return [], ""
@@ -72,9 +66,7 @@ def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[
 
 
 def said_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """A warning that a model's weights are too far from its base's; empty if they are not. ``rows`` have ``layer,
-    drift``.
-    """
+    """A warning that weights are too far from the base's; empty if not. ``rows`` have ``layer, drift``."""
     farthest = max(rows, key=lambda row: row["drift"], default={"drift": 0.0})
     if farthest["drift"] < _STRANGE_DRIFT:
         return ""

@@ -78,9 +78,7 @@ def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
-    """Each layer's weight times the mean norm of its states, as shares: its part of the mix by length (Fayyaz et al.
-    2021).
-    """
+    """Each layer's weight times its states' mean norm, as shares: its part by length (Fayyaz et al. 2021)."""
     amounts = np.asarray(weights, dtype=np.float64) * np.asarray(norms, dtype=np.float64)
     return _ratio(amounts, amounts.sum(axis=-1, keepdims=True))
 

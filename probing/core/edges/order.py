@@ -33,9 +33,7 @@ class SeedSpread:
 
 
 def seed_spread(by_task: Iterable[NDArray[np.float64]]) -> SeedSpread | None:
-    """The pooled variance over the seeds' expected layers by task; None with fewer than ``LEAST_FREE`` degrees of
-    freedom.
-    """
+    """Pooled variance over the seeds' expected layers by task; None with under ``LEAST_FREE`` degrees of freedom."""
     known = [values[~np.isnan(values)] for values in by_task]
     several = [values for values in known if len(values) > 1]
     free = sum(len(values) - 1 for values in several)

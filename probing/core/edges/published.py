@@ -1,6 +1,4 @@
-"""What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it. Reads
-``data/published``.
-"""
+"""What the paper on edge probing published: the F1 of every cumulative probe, and what follows from it."""
 
 from collections.abc import Collection
 from functools import cached_property

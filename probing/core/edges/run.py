@@ -13,11 +13,11 @@ class EdgeRunConfig(Provenance):
     task: str
     #: ``data_sha256`` of its data.
     data: str
-    #: Cumulative, at or full.
+    #: ``cumulative``, ``at`` or ``full``.
     kind: str
-    #: Task or control.
+    #: ``task`` or ``control``.
     labels: str
-    #: Trained, random or random-body.
+    #: ``trained``, ``random`` or ``random-body``.
     encoder: str
     #: Whether the online code was computed, too.
     codes: bool = False

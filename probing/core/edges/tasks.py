@@ -35,9 +35,7 @@ def same_entity(label: str) -> bool:
 
 
 def role(label: str) -> bool:
-    """Core and non-core roles; the verb itself, references and continuations (``R-``, ``C-``) are trained and not
-    counted.
-    """
+    """Core and non-core roles; the verb itself, ``R-`` and ``C-`` are trained and not counted."""
     return _ROLE.fullmatch(label) is not None
 
 
@@ -159,9 +157,7 @@ def train_command(model: str) -> str:
 
 
 def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
-    """A task and its data, by its name or the path of a folder in jiant's format; ``downloads`` has the fetched data
-    sets.
-    """
+    """A task and its data, by its name or the path of a folder in jiant's format."""
     if name not in EDGE_TASKS:
         return _read_own(name)
     task = EDGE_TASKS[name]

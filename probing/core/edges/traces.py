@@ -25,9 +25,7 @@ class Traces:
 
 
 def settled_layer(right: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The first layer from which the most probable label, (targets, layers), stays right up to the last; -1: the last
-    is wrong.
-    """
+    """The first layer from which the top label, (targets, layers), stays right; -1 if it is wrong at the last."""
     layers = right.shape[1]
     at_the_end = np.cumprod(right[:, ::-1], axis=1).sum(axis=1)
     return np.where(at_the_end > 0, layers - at_the_end, -1)
@@ -76,9 +74,7 @@ class SpanTrace:
         return self.p.argmax(axis=1)
 
     def given(self, layer: int) -> tuple[str, ...]:
-        """The labels that a layer predicts: those with p of 0.5 or more, the most probable first; there may be none, or
-        several.
-        """
+        """The labels that a layer predicts, those with p >= 0.5, the most probable first; there may be none."""
         return tuple(self.labels[number] for number in self._by_p(layer) if self.p[layer, number] >= HALF)
 
     def best(self, layer: int, limit: int = 3) -> tuple[int, ...]:
@@ -92,9 +88,7 @@ class SpanTrace:
 
     @property
     def answer(self) -> tuple[str, ...]:
-        """What the last layer predicts: the most probable label or, if there may be several, all with p of 0.5 or
-        more.
-        """
+        """What the last layer predicts: the most probable label or, if there may be several, all with p >= 0.5."""
         return self.given(len(self.p) - 1) if self.several else (self.labels[int(self.top[-1])],)
 
     @property
@@ -112,9 +106,7 @@ class SpanTrace:
         return self.given(layer) if self.several else (self.labels[int(self.top[layer])],)
 
     def distinguished(self, limit: int = 3) -> tuple[int, ...]:
-        """The labels that show how the prediction developed: the last layer's, the most probable ones of other layers,
-        then by mean p.
-        """
+        """The labels that show how the prediction developed: the last layer's, others' first ones, then by mean p."""
         last = len(self.p) - 1
         if self.several:
             return self.best(last, limit)

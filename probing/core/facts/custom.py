@@ -79,9 +79,7 @@ NAMES = {
 
 
 def _unnamed(cells: Sequence[str]) -> dict[str, int]:
-    """Our column -> its number in a table without headings, by its first row; empty if that is no fact, or has a
-    heading.
-    """
+    """Our column -> its number without headings, by the first row; empty if that is no fact, or has a heading."""
     gaps = [place for place, cell in enumerate(cells) if _has_gap(cell)]
     if len(gaps) != 1 or KIND.known(cells):
         return {}

@@ -34,9 +34,7 @@ OTHER_PROMPT = "object changes the tokens around it"
 
 @dataclass(frozen=True)
 class Fact:
-    """A (subject, relation, object) triple with the prompt that asks for its object; subject and object without outer
-    spaces.
-    """
+    """A (subject, relation, object) triple with the prompt that asks for its object; labels without outer spaces."""
 
     #: A key of ``PROBE_SETS``, or a user's own name.
     probe_set: str

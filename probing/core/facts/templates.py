@@ -26,9 +26,7 @@ class Relation:
 
 
 def checked(template: object, where: str) -> str:
-    """The template; raises a ``FactsError`` that names ``where`` it is, if it does not have exactly one ``[X]`` and
-    ``[Y]``.
-    """
+    """The template, which has exactly one ``[X]`` and ``[Y]``; else a ``FactsError`` names ``where`` it is."""
     if not isinstance(template, str):
         raise FactsError(f"{where}: template is {template!r}, expected text with one [X] and one [Y]")
     if template.count("[X]") != 1 or template.count("[Y]") != 1:

@@ -93,9 +93,7 @@ def rename_file(finished: Path, target: Path) -> Path:
 
 
 def rename_folder(finished: Path, target: Path) -> Path:
-    """Gives a finished folder its final name at once; if that folder exists already, the files move into it one by
-    one.
-    """
+    """Gives a finished folder its final name at once; into a folder that exists the files move one by one."""
     for path in sorted(finished.rglob("*")):
         if path.is_file():
             _sync(path)

@@ -12,9 +12,7 @@ def file_sha256(path: Path) -> str:
 
 
 def differing_files(listed: Path) -> Iterator[tuple[Path, str]]:
-    """Files that are other than sha256sum's list next to them says: missing, changed, or in one of its folders and not
-    listed.
-    """
+    """Files that are missing, changed, or in a folder of sha256sum's list next to them and not listed."""
     lines = listed.read_text(encoding="utf-8").splitlines()
     sums = {listed.parent / name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
     for path, sha256 in sums.items():

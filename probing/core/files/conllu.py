@@ -20,9 +20,7 @@ class TreebankSentence:
     end: int = 0
 
     def column(self, place: int) -> tuple[str, ...]:
-        """One column of all words, counted from 0: 1 is the form, 3 the universal and 4 the language's own part of
-        speech.
-        """
+        """One column of all words, from 0: 1 is the form, 3 the universal and 4 the language's own part of speech."""
         return tuple(columns[place] for _, columns in self.words)
 
 

@@ -60,9 +60,7 @@ class Kind:
         return sum(any(_key(name) in keys for name in known) for known in self.names.values())
 
     def fit(self, cells: Sequence[str]) -> tuple[int, bool, int]:
-        """How well a separator fits, by the first row: columns that are found, a row without headings, number of
-        cells.
-        """
+        """How well a separator fits, by the first row: columns found, a row without headings, number of cells."""
         unnamed = bool(self.unnamed(cells))
         return self.known(cells), unnamed, 0 if unnamed else len(cells)
 
@@ -357,9 +355,7 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
 
 
 def _quoted(text: str, separator: str) -> Iterator[_Row]:
-    """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` where a quotation mark is not
-    closed.
-    """
+    """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` at a quotation mark left open."""
     csv.field_size_limit(2**31 - 1)
     reader, number = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True), 1
     for cells in reader:

@@ -21,7 +21,7 @@ GROUPS = (LOST, NEVER_KNOWN, WRONG)
 class Answered:
     """Last-layer answers of a base and its fine-tuned model to a probe set, each read by its own head; all (facts,).
 
-    ``said`` is the base's first answer and ``first_logp`` of the fine-tuned model's own; answers are token ids, ranks
+    ``said`` is the base's first answer, ``first_logp`` that of the fine-tuned model's own; answers are token ids, ranks
     count from 1, log-probabilities are in nats.
     """
 
@@ -39,9 +39,7 @@ class Answered:
     first_logp: NDArray[np.float64]
 
     def of(self, group: str) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """(facts,) ``base_logp, rank, logp`` of what a group looks for: the base's first answers, or else the right
-        ones.
-        """
+        """(facts,) ``base_logp, rank, logp`` of what a group looks for: the base's first answers or the right ones."""
         return (
             (self.base_logp_of_said, self.rank_of_said, self.logp_of_said)
             if group == WRONG

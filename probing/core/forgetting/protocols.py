@@ -13,9 +13,7 @@ PARTS = dict.fromkeys(RELEARNED_BY, 2) | {BY_SUBJECT: 5}
 
 
 def part_of(asked: Answered, group: Group, protocol: str, seed: int) -> NDArray[np.int64]:
-    """(answers,) number of the part in which each is asked, by a hash of its subject, without case, or else of the
-    answer itself.
-    """
+    """(answers,) number of the part in which each is asked, by a hash of its subject, else of the answer."""
     names = [asked.subjects[n].casefold() for n in group.facts] if protocol == BY_SUBJECT else group.targets.tolist()
     found = {
         name: int(hashlib.sha256(f"{seed}\n{name}".encode()).hexdigest()[:12], 16) % PARTS[protocol]

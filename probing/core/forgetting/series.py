@@ -50,7 +50,7 @@ class AskedStates:
 
     steps: Sequence[int]
     layers: Sequence[int]
-    #: (states, layers, facts).
+    #: (states, layers, facts) of the right answers.
     ranks: NDArray[np.uint32]
     #: (states, layers, facts) rank with a swapped subject; 0 if there is none.
     swapped: NDArray[np.uint32]
@@ -163,9 +163,7 @@ def story(known: Sequence[bool], steps: Sequence[int]) -> Story:
 def stored_rows(
     run_id: str, asked: AskedStates, fact_ids: Sequence[str], history: Sequence[Progress]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Table -> the rows of a series: steps, counts and, if there are ids, the facts among the first ten at the last
-    layer of some state.
-    """
+    """Table -> the rows of a series; with ids also the facts among the first ten at some state's last layer."""
     logged = {one.step: one for one in history}
     steps = [
         {

@@ -105,9 +105,7 @@ def summary(
 
 
 def outcomes_of(tried: Mapping[tuple[str, str], Tried], in_base: NDArray[np.bool_]) -> list[str]:
-    """(lost,) the first outcome that holds of each lost fact; relearning counts if it brings it back in more than half
-    of the seeds.
-    """
+    """(lost,) the first outcome that holds of each; relearning counts if more than half of the seeds bring it back."""
     inside = tried[OTHER_LAYER, AS_IT_IS].back[LOST][0]
     relearned = tried[RELEARNED, BY_ANSWER].at(USUAL_STEPS, LOST)
     holds = {

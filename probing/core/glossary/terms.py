@@ -127,9 +127,7 @@ _FORMS = {
 
 @cache
 def glossary() -> dict[str, Term]:
-    """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label; a label of several quantities is
-    a term.
-    """
+    """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label."""
     quantities = (
         Term(one.label, one.meaning, one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values()
     )

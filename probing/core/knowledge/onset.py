@@ -13,9 +13,7 @@ def onset(by_layer: Mapping[int, float], last: int) -> int | None:
 
 
 def steepest(by_layer: Mapping[int, float]) -> tuple[int, int] | None:
-    """The two neighbouring layers between which the share known rises most, the first of several; None for fewer than
-    two layers.
-    """
+    """The two neighbouring layers between which the share rises most, the first of several; None under two layers."""
     layers = sorted(by_layer)
     steps = list(pairwise(layers))
     return max(steps, key=lambda step: by_layer[step[1]] - by_layer[step[0]], default=None)

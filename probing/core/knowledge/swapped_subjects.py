@@ -35,9 +35,7 @@ class Asked(Protocol):
 
 
 class Answers:
-    """Which subjects have an answer: recorded in the given facts for one relation of one probe set, compared without
-    case.
-    """
+    """Which subjects have an answer for one relation of one probe set, compared without case."""
 
     def __init__(self, facts: Iterable[Asked]) -> None:
         self._subjects: dict[_Question, set[str]] = defaultdict(set)

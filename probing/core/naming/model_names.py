@@ -39,9 +39,7 @@ class KnownModel:
 
 
 def known_model(registry: Registry, name: str, base: str = "", objective: str = "") -> KnownModel:
-    """A model as the registry describes it; ``base`` and ``objective``, as its runs have them, describe one that is not
-    in it.
-    """
+    """A model as the registry describes it, else by ``base`` and ``objective``, as its runs have them."""
     entry = next((one for one in registry.models if one.name == name), None)
     base, objective = (entry.base, entry.objective) if entry else (base, objective)
     named = {name_in_files(f"{base}-{CALLED[objective].name}")} if base and objective in CALLED else set()

@@ -161,9 +161,7 @@ class PairIndex:
 
 
 def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
-    """The sentences that give no held-out pair away: neither name both words nor are LAMA's evidence for it, in any
-    form.
-    """
+    """The sentences that neither name both words of a held-out pair nor are LAMA's evidence for it."""
     index = PairIndex([sentence.text for sentence in sentences])
     dropped = {number for subject, answer in pairs for number in index.sentences(subject, answer)}
     dropped |= {number for number, sentence in enumerate(sentences) if not pairs.isdisjoint(sentence.pairs)}

@@ -125,9 +125,7 @@ def own_runs_folder() -> Path:
 
 
 def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
-    """A run that asked other facts under this name of a probe set; results are kept by that name, so that the two would
-    be mixed.
-    """
+    """A run that asked other facts under this name of a probe set; the results of both would be mixed."""
     for run in own_runs():
         if run.state.wish.called == called:
             with suppress(OSError):
@@ -269,9 +267,7 @@ def _carried_out(run: OwnRun, say: Callable[[str], None], locks: tuple[int, ...]
 
 
 def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], None]) -> str:
-    """Calls a command, which holds the locks with this process; its last line if it failed. Output goes to the log,
-    warnings are said.
-    """
+    """Calls a command, which holds the locks with this process; its last line if it failed. Warnings are said."""
     with log.open("ab") as stream:
         stream.write(f"\n$ {step.line}\n".encode())
         stream.flush()
@@ -309,9 +305,7 @@ def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], 
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """In this context, the signal that asks a process to end raises ``SystemExit``, so that the command that is called
-    ends, too.
-    """
+    """The signal that asks a process to end raises ``SystemExit`` here, so that the called command ends, too."""
 
     def leave(*_: object) -> None:
         raise SystemExit(1)

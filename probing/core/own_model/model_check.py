@@ -1,6 +1,4 @@
-"""What a model is, by its ``config.json`` and the names and sizes in its files: no weight is read, and no heavy library
-is loaded.
-"""
+"""What a model is, by its ``config.json`` and its files: no weight is read, and no heavy library is loaded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ class CheckedModel:
     hidden: int
     intermediate: int
     vocabulary: int
-    #: Why it has no masked-LM head, in words that follow its name; empty if it has one.
+    #: What to do if it has no masked-LM head, in words that follow its name; else empty.
     why_no_head: str
     #: Whether a tokenizer is among its files; otherwise its base's is used.
     has_vocabulary: bool
@@ -50,9 +48,7 @@ class CheckedModel:
         return f"{self.kind}, {self.depth} layers of {self.hidden:,}, vocabulary of {self.vocabulary:,} tokens"
 
     def seconds(self, facts: int, speed: float) -> float:
-        """Roughly how long a probe of all layers takes; ``speed`` is operations per second of a product of matrices
-        here.
-        """
+        """Roughly how long a probe of all layers takes; ``speed``: operations per second of a matrix product here."""
         of_layer = 8 * self.hidden**2 + 4 * self.hidden * self.intermediate
         head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
         return _START + facts * (_PIECES * self.depth * of_layer + head) / (speed * _REACHED)
@@ -63,9 +59,7 @@ class CheckedModel:
         return Shape(self.kind, self.depth, self.hidden, self.vocabulary, tokens)
 
     def unfit(self, base: "CheckedModel | None", name: str) -> str:
-        """Why it cannot be asked with this base, called ``name``, or without one; in words that follow the model's
-        name, or nothing.
-        """
+        """Why it cannot be asked with this base, or without one, in words that follow its name; or nothing."""
         return unlike(self.shape(base), base.shape(), name) if base else self.why_no_head
 
 
@@ -94,9 +88,7 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
 
 
 def refuse_unfit(name: str, base: str) -> None:
-    """Raises a ``ModelError`` for a model on this machine that cannot be used with this base; the hub's are judged when
-    they are opened.
-    """
+    """Raises a ``ModelError`` for a model here that does not fit this base; the hub's are judged when opened."""
     entry = find_entry(name)
     lender = find_entry(base) if base else base_entry(entry)
     if entry.hub_id or (lender and lender.hub_id):

@@ -51,9 +51,7 @@ def _affirmed(part: str) -> tuple[str, str] | None:
 
 
 def _question(part: str) -> tuple[None, str] | None:
-    """Why a question that begins with its auxiliary is left unchanged: "Can birds [MASK]?", "is [MASK] the capital of
-    Italy".
-    """
+    """Why a question that begins with its auxiliary is left unchanged: "Can birds [MASK]?"."""
     places = word_places(part)
     if not places or MASK in part[: places[0][0]]:
         return None
@@ -64,9 +62,7 @@ def _question(part: str) -> tuple[None, str] | None:
 
 
 def _is_name(part: str, word: str, rest: list[str]) -> bool:
-    """Whether what looks like an auxiliary is a name, as the sentence has another verb: "May is the month", "Will Smith
-    plays".
-    """
+    """Whether an apparent auxiliary is a name, as the sentence has another verb: "May is the month"."""
     if word.casefold() not in _NAMES or part.rstrip().endswith("?"):
         return False
     return any(one in (*AUXILIARIES, "has", "had") or (bare_verb(one) not in (None, one)) for one in rest)

@@ -38,9 +38,7 @@ class Changed:
 
 
 def negated(sentence: str) -> Changed:
-    """The sentence with "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a
-    [MASK]".
-    """
+    """With "not", or without the negation that it had: "A robin is a [MASK]" -> "A robin is not a [MASK]"."""
     return Changed(*negate(sentence))
 
 

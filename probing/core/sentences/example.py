@@ -1,6 +1,4 @@
-"""What sentence-level probing asks: one label of a whole sentence, or of a pair of sentences (Conneau et al. 2018,
-Mosbach et al. 2020).
-"""
+"""What sentence-level probing asks: one label of a sentence or a pair (Conneau et al. 2018, Mosbach et al. 2020)."""
 
 import hashlib
 from collections.abc import Mapping

@@ -61,23 +61,17 @@ def outcome(counts: PairedCounts, majority: float) -> str:
 
 
 def sentences_needed(counts: PairedCounts) -> int:
-    """Test sentences at which the interval of two equally good probes, that disagree as often as these, reaches 2
-    points to each side.
-    """
+    """Test sentences at which two equally good probes that disagree as often have an interval of 2 points each way."""
     return -(-_SENTENCES * (counts.first_only + counts.second_only) // counts.n) if counts.n else 0
 
 
 def above_majority(right: int, n: int, majority: float) -> bool:
-    """Whether a probe is significantly better than always answering the commonest training label: ``majority_p`` at
-    most 5 %.
-    """
+    """Whether a probe is better than always answering the commonest training label: ``majority_p`` <= 5 %."""
     return majority_p(right, n, majority) <= LEVEL
 
 
 def majority_p(right: int, n: int, majority: float) -> float:
-    """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, if each is right with probability
-    ``majority``.
-    """
+    """One-sided exact binomial p of at least ``right`` of ``n`` test sentences, each with probability ``majority``."""
     return float(special.betainc(right, n - right + 1, majority)) if right > 0 else 1.0
 
 

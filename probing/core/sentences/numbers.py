@@ -18,9 +18,7 @@ def accuracy(right: int, n: int) -> tuple[float, float, float]:
 
 
 def change(counts: PairedCounts) -> tuple[float, float, float, float]:
-    """Accuracy of the first probe minus that of the second, Newcombe's 95 % interval of a paired difference, exact
-    McNemar's p.
-    """
+    """First probe's accuracy minus the second's, Newcombe's 95 % interval of a paired difference, exact McNemar's p."""
     found = paired_difference(counts)
     if found.value is None or found.low is None or found.high is None:
         return np.nan, np.nan, np.nan, found.p
@@ -28,9 +26,7 @@ def change(counts: PairedCounts) -> tuple[float, float, float, float]:
 
 
 def family_q(p_values: ArrayLike) -> NDArray[np.float64]:
-    """p-values of a model's family of tests (layers x poolings x tasks), adjusted by Benjamini and Hochberg; NaN is
-    ignored.
-    """
+    """p-values of a model's tests (layers x poolings x tasks) by Benjamini and Hochberg; NaN is ignored."""
     p = np.asarray(p_values, dtype=np.float64)
     known = ~np.isnan(p)
     q = np.full(p.shape, np.nan)
@@ -49,8 +45,6 @@ def group_mean(changes: Sequence[float]) -> float:
 
 
 def spread_about_zero(changes: ArrayLike) -> float:
-    """How large 95 % of changes are at most, if they vary normally about 0: 1.96 times their root mean square; NaN
-    without changes.
-    """
+    """Bound of 95 % of changes that vary normally about 0: 1.96 times their root mean square; NaN without changes."""
     known = np.asarray(changes, dtype=np.float64)
     return NORMAL_QUANTILE * float(np.sqrt(np.mean(known**2))) if known.size else np.nan

@@ -43,9 +43,7 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
 
 
 def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
-    """The neural probe of a cell, which contains the linear one: its MLP probe, or its own probe if that is as good on
-    dev.
-    """
+    """The neural probe of a cell, which contains the linear one: MLP, or its own if that is as good on dev."""
     mlp = Cell(cell.pooling, cell.layer, MLP)
     return cell if mlp in dev_right and cell in dev_right and dev_right[cell] >= dev_right[mlp] else mlp
 
@@ -92,9 +90,7 @@ def wanted_pairs(
 
 
 def right_and_right(this: ArrayLike, other: ArrayLike) -> tuple[int, int, int, int]:
-    """How many sentences both probes have right, only the first, only the second, neither; from the sentences that each
-    has right.
-    """
+    """How many sentences both probes have right, only the first, only the second, neither."""
     one, two = np.asarray(this, bool), np.asarray(other, bool)
     both, only_this, only_other = int((one & two).sum()), int((one & ~two).sum()), int((~one & two).sum())
     return both, only_this, only_other, len(one) - both - only_this - only_other

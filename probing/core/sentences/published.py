@@ -1,6 +1,4 @@
-"""What the paper on fine-tuning and sentence-level probing published: scores, changes of accuracy, claims. Reads
-``data/published``.
-"""
+"""What the paper on fine-tuning and sentence-level probing published: scores, changes of accuracy, claims."""
 
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Literal

@@ -4,9 +4,7 @@ from probing.core.provenance import Provenance
 
 
 class SentenceRunConfig(Provenance):
-    """All that decides the numbers of a run; ``data`` is ``SentenceData.sha256``, the base is of a fine-tuned model
-    only.
-    """
+    """All that decides a run's numbers; ``data`` is ``SentenceData.sha256``, the base a fine-tuned model's."""
 
     task: str
     data: str

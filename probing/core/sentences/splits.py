@@ -1,6 +1,4 @@
-"""From a file's rows to training, development and test examples: what is left out, which part a row goes to, and in
-which order.
-"""
+"""From a file's rows to training, development and test examples: what is left out, and who goes where."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -59,9 +57,7 @@ def pooled(rows: Iterable[Labelled]) -> list[Labelled]:
 
 
 def cleaned(rows: Sequence[Labelled]) -> tuple[list[Labelled], Counter[str]]:
-    """Rows without contradictions (all copies go) and repeats (the first stays, or that of a later part), and how many
-    were dropped why.
-    """
+    """Rows without contradictions (all copies go) and repeats (the latest part's stays), and why others went."""
     labels = defaultdict(set)
     for row in rows:
         labels[_text(row)].add(row.example.label)
@@ -133,9 +129,7 @@ def _shared_out(rows: Sequence[Labelled], shares: Sequence[float]) -> list[list[
 
 
 def _clusters(rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
-    """sha256 -> rows that must stay together: those linked by the same words or the same group, directly or through
-    others.
-    """
+    """sha256 -> rows that must stay together: linked by the same words or group, directly or through others."""
     above: dict[str, str] = {}
 
     def root(key: str) -> str:

@@ -107,9 +107,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def read_task(name: str, downloads: Path, protocol: str = OURS) -> tuple[SentenceTask, SentenceData]:
-    """A task, by its name or the path of a file, with source and licence of the data set that was read, and its
-    examples.
-    """
+    """A task, by its name or a file's path, with source and licence of the data that were read, and its examples."""
     _check_protocol(protocol)
     if name not in SENTENCE_TASKS:
         return _own_task(name, protocol)

@@ -9,9 +9,7 @@ MIN_FACTS = 50
 
 
 def may_be_shown(facts: float) -> bool:
-    """Whether a baseline that was counted on this number of facts may be shown; False if the number is missing
-    (NaN).
-    """
+    """Whether a baseline counted on this number of facts may be shown; not if the number is missing (NaN)."""
     return facts >= MIN_FACTS
 
 

@@ -208,9 +208,7 @@ def _sums(counts: RelationCounts) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _macro_ends(counts: tuple[RelationCounts, ...], seed: int, draws: int) -> tuple[float, float]:
-    """Ends of the interval that ``macro`` draws. They are kept, because pages share most of their points and one takes
-    milliseconds.
-    """
+    """Ends of ``macro``'s interval; kept, because pages share most points and one takes milliseconds."""
     return _percentiles(macro_draws(counts, seed, draws))
 
 

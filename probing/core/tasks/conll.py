@@ -64,9 +64,7 @@ def read_conll(path: Path) -> list[TaggedSentence]:
 
 
 def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
-    """The first column that in some sentence neither counts the words nor is the same for all; column 0 if there is
-    none.
-    """
+    """The first column that in some sentence neither counts the words nor is the same for all, else column 0."""
     for place in range(width - 1):
         for sentence in sentences:
             column = [cells[place] for cells in sentence]

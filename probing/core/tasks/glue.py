@@ -59,9 +59,7 @@ rte_parts = partial(_parts, read_rte, "RTE")
 
 
 def without_scored(train: Sequence[LabelledText], scored: Sequence[LabelledText]) -> list[LabelledText]:
-    """The training part without the texts that are scored, whatever their labels: 16 of CoLA's development sentences
-    are in both.
-    """
+    """The training part without texts that are scored: 16 of CoLA's development sentences are in both."""
     held = {(one.text, one.pair) for one in scored}
     return [one for one in train if (one.text, one.pair) not in held]
 

@@ -24,9 +24,7 @@ def split_texts(texts: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]
 
 
 def development_part(train: Sequence[Any], group: Callable[[Any], str]) -> tuple[list[Any], list[Any]]:
-    """Training examples without and of the development part, decided by the hash of ``group(example)``: equal for every
-    model and run.
-    """
+    """Training examples without and of the development part, by the hash of ``group(example)``: equal in every run."""
     parts: tuple[list[Any], list[Any]] = ([], [])
     for example in train:
         parts[_share_below("task development part", group(example)) < DEVELOPMENT_SHARE].append(example)

@@ -73,9 +73,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What ``finetune`` names its models after: slug and, if it is not the first token's, pooling; a control is
-        marked.
-        """
+        """What ``finetune`` names its models after: slug, pooling if not the first token's, and mark of a control."""
         pooling = self.settings.get("pooling", FIRST)
         ends = [pooling] * (pooling != FIRST) + ["shuffled"] * bool(self.settings.get("shuffled_labels"))
         return "-".join([self.slug, *ends])

@@ -100,9 +100,7 @@ class FinetuneRecipe(Frozen):
 
 
 def variant_of(recipe: Mapping[str, Any]) -> str:
-    """The name of all fine-tunings that differ by their seed alone: 12 digits of the canonical recipe's sha256 without
-    it.
-    """
+    """What fine-tunings share that differ by seed alone: 12 digits of the canonical recipe's sha256 without it."""
     fields = FinetuneRecipe.model_validate(dict(recipe)).fields()
     fields.pop("seed")
     return hashlib.sha256(_canonical(fields).encode()).hexdigest()[:12]

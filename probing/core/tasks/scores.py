@@ -13,9 +13,7 @@ import numpy as np
 
 
 def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
-    """(type, first word, word after the last) of every entity in IOB tags; an ``I-`` without its ``B-`` begins one
-    too.
-    """
+    """(type, first word, word after the last) of every entity in IOB tags; a lone ``I-`` begins one too."""
     found, start = set(), None
     for place, tag in enumerate([*tags, "O"]):
         inside = start is not None and tag[0] == "I" and tag[2:] == tags[start][2:]
@@ -28,9 +26,7 @@ def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
 
 
 def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
-    """Micro F1 over exactly matching entities, as the CoNLL-2003 evaluation counts (Tjong Kim Sang and De Meulder
-    2003).
-    """
+    """Micro F1 over exactly matching entities, as in CoNLL-2003 (Tjong Kim Sang and De Meulder 2003)."""
     right = there = said = 0
     for one, other in zip(gold, guessed, strict=True):
         wanted, got = entities(one), entities(other)
@@ -83,9 +79,7 @@ def answer_f1(guess: str, answers: Sequence[str]) -> float:
 
 
 def answer_exact(guess: str, answers: Sequence[str]) -> float:
-    """1 if the guess equals one of the answers after normalisation, else 0; without answers the empty guess is
-    right.
-    """
+    """1 if the guess equals an answer after normalisation, else 0; without answers the empty guess is right."""
     return max((float(normal_answer(guess) == normal_answer(a)) for a in answers), default=float(not guess.strip()))
 
 

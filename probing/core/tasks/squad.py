@@ -24,9 +24,7 @@ _EXPECTED = "expected data > paragraphs > qas > answers, or JSON lines with cont
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a passage; ``answers`` are (text, first character in ``context``), none if it cannot be
-    answered.
-    """
+    """A question about a passage; ``answers`` are (text, first character in ``context``), or none."""
 
     article: str
     question: str
@@ -133,9 +131,7 @@ def _text(row: Mapping[str, Any], key: str) -> str:
 
 
 def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
-    """The recorded answers of a question, none if it is unanswerable; raises one of ``MALFORMED`` if one is not where
-    it says.
-    """
+    """The recorded answers, none if it is unanswerable; one of ``MALFORMED`` if one is not where it says."""
     # Some write it as text.
     flag = str(asked.get("is_impossible") or False).lower()
     if flag not in ("true", "1", "false", "0"):

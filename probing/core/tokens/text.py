@@ -9,9 +9,7 @@ NO_TEXT = "\ufffd"
 
 
 class TokenText(NamedTuple):
-    """A token as a reader writes it, and whether it begins a word: WordPiece's ``##s`` does not, byte-level ``Ġparis``
-    does.
-    """
+    """A token as a reader writes it, and whether it begins a word, as WordPiece's ``##s`` does not."""
 
     text: str
     starts_word: bool

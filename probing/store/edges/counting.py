@@ -62,9 +62,7 @@ def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def _is_yes_or_no(rows: pa.Table) -> bool:
-    """Whether probabilities are stored as 0 or 1 only, as in shipped runs that are kept for their counts: they have no
-    trace.
-    """
+    """Whether probabilities are stored as 0 or 1 only, as in shipped runs kept for their counts: without trace."""
     values = pa.concat_arrays(
         [
             pc.list_flatten(rows.column("p_gold").combine_chunks()).cast(pa.uint32()),

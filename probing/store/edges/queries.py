@@ -148,9 +148,7 @@ def top_counts(db: Database, run_ids: Sequence[str], part: str | None = None, un
 
 
 def mix(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """The mix of each run's probe on all layers: run_id, layer (0..L), weight, gamma, norm (mean norm of the layer's
-    states).
-    """
+    """The mix of each run's probe on all layers: run_id, layer (0..L), weight, gamma, norm (mean, of its states)."""
     return db.query(
         """
         SELECT m.run_id, m.of_layer AS layer, m.weight, m.gamma, m.norm FROM edge_mix m JOIN edge_runs r ON r.run_id =

@@ -19,18 +19,14 @@ _OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
 
 
 def forgetting_runs(db: Database) -> pd.DataFrame:
-    """All complete runs with the columns of their files and of their provenance, by model and facts, the newest
-    first.
-    """
+    """All complete runs with the columns of their files and provenance, by model and facts, the newest first."""
     return db.query(
         "SELECT * FROM runs_of_forgetting ORDER BY model, probe_set, k, seeds DESC, created DESC NULLS LAST, run_id"
     )
 
 
 def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """The columns of ``forgetting_relations``, the relation's label if it is known, and numbers of lost facts
-    (``BACK_COLUMNS``).
-    """
+    """The columns of ``forgetting_relations``, the relation's label if known, and ``BACK_COLUMNS`` of lost facts."""
     return db.query(
         f"""WITH labels AS (SELECT relation, min(label) AS label FROM relations GROUP BY relation)
         SELECT s.run_id, s.relation, any_value(l.label) AS label, s.known, s.kept, s.lost, {_COUNTED}

@@ -37,9 +37,7 @@ def series_steps(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def series_counts(db: Database, run_ids: Sequence[str], k: int, by_relation: bool = False) -> pd.DataFrame:
-    """Counts at k: run_id, step, layer, with ``by_relation`` the relation, and the counts of ``series_counts`` over
-    relations.
-    """
+    """Counts at k: run_id, step, layer, with ``by_relation`` the relation, and the columns of ``series_counts``."""
     by = "s.run_id, s.step, s.layer" + (", s.relation" if by_relation else "")
     return db.query(
         f"SELECT {by}, {_SUMS} FROM series_counts s {_OF_RUNS} AND s.k = $k GROUP BY {by} ORDER BY {by}",
@@ -48,9 +46,7 @@ def series_counts(db: Database, run_ids: Sequence[str], k: int, by_relation: boo
 
 
 def series_facts(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """run_id, fact_id and buckets of the stored facts; relation, subject, object and prompt are empty if no run on
-    facts has them.
-    """
+    """run_id, fact_id and buckets of the stored facts; their texts are empty if no run on facts has them."""
     return db.query(
         f"""SELECT s.run_id, s.fact_id, s.buckets, f.relation, f.subject, f.object, f.prompt
             FROM series_facts s LEFT JOIN (SELECT DISTINCT ON (fact_id) * FROM facts ORDER BY fact_id, prompt) f USING

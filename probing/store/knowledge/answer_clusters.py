@@ -109,8 +109,6 @@ def answer_clusters(
 
 
 def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:
-    """SQL of what the second of two runs knows more than the first of a fact, and of the same minus the swapped
-    subject, by their ranks.
-    """
+    """SQL of what the second of two runs knows more of a fact, and of the same minus the swapped subject."""
     known = [f"CAST({rank} <= $k AS INTEGER)" for rank in (second, first, second_swapped, first_swapped)]
     return {"more": f"{known[0]} - {known[1]}", "above_more": f"{known[0]} - {known[1]} - {known[2]} + {known[3]}"}

@@ -14,9 +14,7 @@ _ORDER = "ORDER BY f.probe_set = 'trex' DESC, f.probe_set, f.relation, template_
 
 
 def answers_of(db: Database, prompt: str) -> pd.DataFrame:
-    """The facts that are asked by a sentence: probe_set, relation, template_set, label, object; case makes no
-    difference.
-    """
+    """The facts that a sentence asks, without case: probe_set, relation, template_set, label, object."""
     return db.query(
         f"SELECT {_RELATION}, f.object {_FROM} WHERE lower(f.prompt) = lower($prompt) {_ORDER}, f.object",
         {"prompt": prompt},
@@ -32,9 +30,7 @@ def templates(db: Database) -> pd.DataFrame:
 
 
 def commonest_answer(db: Database, probe_set: str, relation: str, template_set: str) -> pd.DataFrame:
-    """A relation's commonest answer among its stored facts: object, hits, n; of two equally common ones the first by
-    label.
-    """
+    """A relation's commonest answer among its stored facts: object, hits, n; of equal ones the first by label."""
     return db.query(
         """
         SELECT object, count(*) AS hits, sum(count(*)) OVER () AS n FROM facts

@@ -95,9 +95,7 @@ def count_facts(db: Database, run_id: str, **filters: Any) -> int:
 def neighbours(
     db: Database, run_id: str, fact_id: str, *, order: str = "fact", **filters: Any
 ) -> tuple[str | None, str | None]:
-    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if the fact is filtered
-    out.
-    """
+    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if it is not listed."""
     where, values = FactFilter(**filters).condition()
     around = db.query(
         f"""

@@ -40,9 +40,7 @@ def against_last(
 def answer_types(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Kinds of the top tokens: run_id, layer, kind (of ``core.knowledge.answer_types.KINDS``), n; a kind that does not
-    occur has no row.
-    """
+    """Kinds (``core.knowledge.answer_types.KINDS``) of top tokens that occur: run_id, layer, kind, n."""
     return db.query(
         f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_counts {OF_RUNS} GROUP BY run_id, layer,"
         " kind ORDER BY ALL",
@@ -99,9 +97,7 @@ def one_sided(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Facts that only the first run of each pair was asked: first, second, relation, n; pairs without one have no
-    row.
-    """
+    """Facts that only the first run of each pair was asked: first, second, relation, n; no row without one."""
     return db.query(
         f"""
         WITH pairs AS (SELECT unnest($first::VARCHAR[]) AS first_id, unnest($second::VARCHAR[]) AS second_id),
@@ -214,9 +210,7 @@ def layers_stored(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def weight_drift(db: Database, models: Sequence[str]) -> pd.DataFrame:
-    """How far fine-tuning moved the weights: model, base, layer (0 is the embeddings), drift (relative, 0 or more),
-    parameters.
-    """
+    """How far fine-tuning moved weights: model, base, layer (0: embeddings), drift (relative, >= 0), parameters."""
     return db.query(
         "SELECT * FROM weight_drift WHERE model IN (SELECT unnest($models::VARCHAR[])) ORDER BY model, layer",
         {"models": list(models)},

@@ -1,6 +1,4 @@
-"""How a run's numbers are stored, one row per layer and fact, in full or compact; and how they are read for a
-notebook.
-"""
+"""How a run's numbers are stored, one row per layer and fact, in full or compact, and read for a notebook."""
 
 from collections.abc import Sequence
 
@@ -18,9 +16,7 @@ EXACT_RANKS = 100
 
 
 def stored_logp(values: np.ndarray, compact: bool) -> np.ndarray:
-    """Log-probabilities as stored: in steps of 1/256 nat (at most 0.2 per cent of the probability), or to
-    ``COMPACT_BITS``.
-    """
+    """Log-probabilities in steps of 1/256 nat (at most 0.2 % of the probability), or to ``COMPACT_BITS``."""
     flat = values.reshape(-1)
     if not compact:
         return (np.round(flat * np.float32(256)) / np.float32(256)).astype(np.float32)

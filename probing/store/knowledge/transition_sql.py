@@ -1,6 +1,4 @@
-"""Parts and fates as conditions: the SQL of ``core.knowledge.transitions``, the same for counting and for listing
-facts.
-"""
+"""The SQL of ``core.knowledge.transitions``: parts and fates, the same for counting and for listing facts."""
 
 from probing.core.knowledge.transitions import NEAR
 

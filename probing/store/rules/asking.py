@@ -42,9 +42,7 @@ _FUNCTIONS = (
 
 @dataclass(frozen=True)
 class Rule:
-    """What must not be found in stored rows: SQL with a row for every break, first ``id``, the run, then what the words
-    name.
-    """
+    """What must not be in stored rows: SQL with a row for every break, first ``id``, the run, then what words name."""
 
     sql: str
     words: str

@@ -1,6 +1,4 @@
-"""Stored results of sentence-level probing: runs, counts, and predictions for single sentences. Every number is a count
-or a sum.
-"""
+"""Stored results of sentence-level probing: runs, counts, and predictions for single sentences."""
 
 from collections.abc import Sequence
 
@@ -38,9 +36,7 @@ def pairs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
-    """The test sentences of a task in the order of predictions: place, example, label (its number), gold (its name),
-    text, pair.
-    """
+    """The test sentences of a task in the order of predictions: place, example, label (number), gold, text, pair."""
     return db.query(
         """
         SELECT e.place, e.example, e.label, t.labels[e.label + 1] AS gold, coalesce(e.text, '') AS text,
@@ -53,9 +49,7 @@ def examples(db: Database, task: str, protocol: str) -> pd.DataFrame:
 
 
 def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame:
-    """What a run's own probe on all training sentences predicts for each test sentence that it can take: place, said
-    (the label's name).
-    """
+    """What a run's own probe says of each test sentence that the model can take: place, said (the label's name)."""
     return db.query(
         """
         WITH given AS (

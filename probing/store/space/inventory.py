@@ -1,6 +1,4 @@
-"""The models, runs and probe sets on this machine: how much space each takes, and their deletion. What ships is not
-touched.
-"""
+"""The models, runs and probe sets on this machine: the space they take, and their deletion, except what ships."""
 
 import shutil
 from collections import defaultdict

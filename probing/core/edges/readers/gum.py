@@ -44,9 +44,7 @@ def read_entities(folder: Path) -> Parts:
 
 
 def read_coreference(guidelines: str, folder: Path) -> Parts:
-    """All pairs of mentions of a sentence, of OntoNotes' guidelines (``ontogum``) or GUM's own (``gum``), which keep
-    single mentions.
-    """
+    """All pairs of mentions of a sentence, by ``ontogum`` or GUM's own guidelines, which keep single mentions."""
     return _read(folder, guidelines, partial(pair_targets, chain=_gum_chain if guidelines == "gum" else str))
 
 

@@ -1,6 +1,4 @@
-"""A task of the user's: a folder with ``train.jsonl``, ``dev.jsonl`` and perhaps ``test.jsonl`` in the authors' format
-(jiant).
-"""
+"""A task of the user's: a folder with ``train.jsonl``, ``dev.jsonl`` and perhaps ``test.jsonl`` in jiant's format."""
 
 import json
 import re
@@ -23,9 +21,7 @@ _NOT_STATED = "not stated"
 
 @dataclass(frozen=True)
 class OwnTask:
-    """The parts of a user's folder; without a licence file ``licence`` is "not stated", and the words are not
-    published.
-    """
+    """A user's folder; without a licence file ``licence`` is "not stated", and the words are not published."""
 
     spans: int
     licence: str

@@ -53,9 +53,7 @@ def _sentences(folder: Path, part: str) -> Iterator[_Sentence]:
 
 
 def read_constituents(folder: Path) -> Parts:
-    """One target per nonterminal, including the top node. The parse is LDC's, so these results may not be published
-    with their words.
-    """
+    """One target per nonterminal, including the top node. The parse is LDC's, so words may not be published."""
     return _constituents(folder, lambda targets: targets)
 
 

@@ -1,6 +1,4 @@
-"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks take their words
-from.
-"""
+"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks use."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,9 +12,7 @@ from probing.core.files.conllu import conllu_sentences
 
 @dataclass(frozen=True)
 class ParsedSentence:
-    """A sentence of a CoNLL-U file with an entry per word: XPOS tag, head counted from 1 (0: the root), relation with
-    subtype.
-    """
+    """A sentence of a CoNLL-U file, by word: XPOS tag, head counted from 1 (0: root), relation with subtype."""
 
     name: str
     document: str
@@ -54,9 +50,7 @@ def part_of_speech(sentence: ParsedSentence) -> Iterator[Target]:
 
 
 def dependencies(sentence: ParsedSentence) -> Iterator[Target]:
-    """One target per word: its relation to its head, the second span; the root is its own head, as in the authors'
-    data.
-    """
+    """One target per word: its relation to its head, the second span; the root is its own head, as in jiant."""
     for place, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
         second = head - 1 if head else place
         yield Target((place, place + 1), (second, second + 1), (relation,))

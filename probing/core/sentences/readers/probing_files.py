@@ -41,9 +41,7 @@ def read_probing_file(path: Path, labels: Mapping[str, str]) -> Iterator[Labelle
 
 
 def is_senteval(line: str) -> bool:
-    """Whether a line is in SentEval's layout: at least three columns, the first of which is ``tr``, ``va`` or
-    ``te``.
-    """
+    """Whether a line is SentEval's: at least three columns, the first of which is ``tr``, ``va`` or ``te``."""
     first, *others = line.split("\t")
     return first in PART_NAMES and len(others) > 1
 
