@@ -42,12 +42,11 @@ def variant_and_seed(folder: Path) -> tuple[str, int | None]:
 
 
 def find_entry(model: str, base: str | None = None, name: str | None = None, revision: str | None = None) -> ModelEntry:
-    """The registry's entry of that name or hub id, or one made for a local folder or hub id that is not in it.
+    """The registry's entry of that name or hub id, or one made for a folder or hub id that is not in it.
 
-    A model of the hub is called by the last part of its id, as in ``NAME`` of ``OWNER/NAME``; by its full id if
-    ``NAME`` is another model of the registry. At a revision that is neither its main branch nor what the registry pins,
-    it is called ``NAME@REVISION``. Names in a folder that ``PROBING_MODELS`` names are found, too. ``base``, ``name``
-    and ``revision`` replace what is known.
+    A model of the hub is called ``NAME`` of ``OWNER/NAME``; by its full id if ``NAME`` is another model of the
+    registry; at a revision that is neither its main branch nor what the registry pins, ``NAME@REVISION``. Names in a
+    folder that ``PROBING_MODELS`` names are found, too. ``base``, ``name`` and ``revision`` replace what is known.
     """
     if not model.strip():
         raise ModelError(f"got the model {model!r}; expected a name of the registry, a folder or a hub id")

@@ -15,11 +15,7 @@ _IN_PYTHON: ContextVar[bool] = ContextVar("in_python", default=False)
 
 @dataclass(frozen=True)
 class Option:
-    """What a field's annotation says of an option: ``blocks: Annotated[int, Option("Blocks of text.", least=0)] =
-    300``.
-
-    The bounds are of a number, or of each of several.
-    """
+    """What an annotation says of an option: ``seeds: Annotated[int, Option("Seeds.", least=1)] = 1``."""
 
     help: str
     least: float | None = None
@@ -78,8 +74,7 @@ class Options:
 
 
 def option_fields(request: type) -> list[Declared]:
-    """The options of a request: required ones, then its own, then those of its parents; a field with options
-    contributes them.
+    """The options of a request: required ones, its own, its parents'; a field with options contributes them.
 
     >>> @dataclass(frozen=True)
     ... class Wish(Options):

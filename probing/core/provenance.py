@@ -22,9 +22,8 @@ TRAINED, RANDOM, RANDOM_BODY = ENCODERS = ("trained", "random", "random-body")
 class Provenance(Frozen):
     """The part of a run's configuration that does not depend on what the model is asked.
 
-    A kind of run adds further fields for all else that it depends on, as ``models.knowledge.probe.RunConfig`` does for
-    facts. The run's id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has
-    a default.
+    A run's id is the fingerprint of all fields, so a field never changes its name in JSON, and a later one has a
+    default.
     """
 
     model_config = ConfigDict(populate_by_name=True)

@@ -21,9 +21,9 @@ _Read = tuple[SourceFile, pa.Table]
 def check_store(folders: Sequence[Path]) -> list[str]:
     """Reports every problem of the runs below the folders, one sentence each; earlier folders take precedence.
 
-    Checked: every file is readable and ours; keys are unique; several files agree on one thing; a run's id is the
-    fingerprint of its configuration; the rules of every kind of run hold (``store.kinds``), of which the first broken
-    one of each run, task and model is reported; what is counted of a run follows from its rows.
+    Checked: files are readable and ours; keys are unique; several files agree on one thing; a run's id is the
+    fingerprint of its configuration; the rules of every kind of run hold, of which the first broken one of each run,
+    task and model is reported; what is counted of a run follows from its rows.
     """
     problems = [f"no folder {folder}; expected one with runs" for folder in folders if not Path(folder).is_dir()]
     sources = [Path(folder) for folder in folders if Path(folder).is_dir()]

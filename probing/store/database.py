@@ -50,8 +50,7 @@ class Opened:
 class Database:
     """Results to ask, safe to share between threads; ``open_without`` opens them without some files: file -> why.
 
-    A file that turns out to be damaged while it is read is left out, as at the opening, and the question is asked
-    again.
+    A file that turns out to be damaged while it is read is left out, and the question is asked again.
     """
 
     def __init__(self, open_without: Callable[[Mapping[Path, str]], Opened]):

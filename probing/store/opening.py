@@ -30,8 +30,7 @@ def open_database(*sources: Path) -> Database:
     """Opens all results below some existing folders, searched in any depth.
 
     A file that cannot be read, of another version of the program, or with impossible values is left out, and so is a
-    run without counts: ``Database.left_out`` names them. Of a run, and of rows with one key, those of the first folder
-    count.
+    run without counts. Of a run, and of rows with one key, those of the first folder count.
     """
     return open_files(sources, find_files(sources))
 

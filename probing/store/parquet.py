@@ -30,12 +30,11 @@ LONGEST_TEXT = 100_000
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
-    """Writes one table to ``path``, which holds either the old bytes or all of the new ones, even if the process is
-    killed.
+    """Writes one table to ``path``, which holds the old bytes or all of the new ones, even if the process is killed.
 
     Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are
-    sorted by ``schema.SORT``; if its columns are equal, the given order is kept. Further columns are an error, and so
-    is a file of a newer version of the program in its place (``NewerVersionError``).
+    sorted by ``schema.SORT``; if its columns are equal, the given order is kept. A file of a newer version of the
+    program is not replaced (``NewerVersionError``).
     """
     table, path = as_stored(table_name, rows), Path(path)
     try:
@@ -127,8 +126,7 @@ def rows_and_values(path: Path) -> tuple[int, int]:
 
 
 def text_size(path: Path) -> int:
-    """How many bytes the texts of a shared file are when it is read: the file holds a text once that a million rows
-    have.
+    """Bytes of the texts of a shared file when it is read: the file holds a text once that a million rows have.
 
     The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
     """

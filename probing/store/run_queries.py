@@ -63,13 +63,9 @@ def tasks(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def head_training(db: Database) -> pd.DataFrame:
-    """How the heads of stored runs were trained: model, head, seed, layer, lens_loss, start_loss, loss, steps, seconds,
-    recipe.
+    """How stored runs' heads were trained: validation losses in nats, of the logit lens, at the start and at the end.
 
-    Losses are validation losses in nats: of the pre-trained head (the logit lens), at the start of the training, and of
-        the head. One model
-    and kind may have heads of several recipes; a run's is in its configuration, and in ``recipe`` of the table
-    ``runs``.
+    One model and kind may have heads of several recipes; a run's is in its configuration, and in ``runs.recipe``.
     """
     return db.query("SELECT * FROM head_training ORDER BY model, head, seed, recipe, layer")
 
@@ -108,11 +104,10 @@ _LENT = ", ".join(
 def aggregate(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Counts by run, layer (0..L) and relation.
+    """Counts by run, layer (0..L) and relation; a relation of which the filters keep no fact has no row.
 
-    Of the facts that have a swapped subject other_n, and by rank k: own_k known with the own subject, other_k with the
-    swapped one, own_other_k with both, 0 if it is not measured. A relation of which the filters keep no fact has no
-    row.
+    Of the other_n facts that have a swapped subject, by rank k: own_k known with the own subject, other_k with the
+    swapped one, own_other_k with both, 0 if it is not measured.
     """
     return db.query(
         f"""
@@ -156,11 +151,10 @@ def totals(
 def inner_layers(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """What inner layers find of the facts that the last layer misses with the own and with the swapped subject, by run
-    and k.
+    """What inner layers find of the n facts that the last layer misses with both subjects, by run and k.
 
-    n are such facts; own, swapped, own_and_swapped those found by some layer 1..L-1 with rank <= k. A run has rows if
-    it has inner layers and facts with a swapped subject.
+    own, swapped, own_and_swapped: found by some layer 1..L-1 with rank <= k. A run has rows if it has inner layers and
+    facts with a swapped subject.
     """
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
     return db.query(
@@ -172,8 +166,7 @@ def inner_layers(
 def majority(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """What always giving the relation's most frequent answer gets right: run_id, relation, n, majority_hits, answers
-    (different ones).
+    """What always giving the relation's most frequent answer gets right; ``answers``: different ones.
 
     The answer is the most frequent one of all probed facts of the run and relation; filters choose who is counted.
     """

@@ -1,9 +1,8 @@
 """The tables of runs that queries see: the columns of all runs, separate from those that only runs on facts have.
 
-In files a run is one row of the table of its kind, and it exists once that row does. For queries ``runs`` has kind and
-provenance of all runs, ``fact_runs`` the columns about facts, and the view ``runs_of_facts`` both; ``counted`` means
-that no predictions of the run are stored, only what is counted of them. Runs of every other kind keep the table of
-their files, and ``runs_of_KIND`` adds the provenance.
+A run exists once its row in the table of its kind does. ``runs`` has kind and provenance of all runs, ``fact_runs`` the
+columns about facts, and the view ``runs_of_facts`` both; ``counted`` means that no predictions of the run are stored.
+Runs of every other kind keep the table of their files, and ``runs_of_KIND`` adds the provenance.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,4 @@
-"""Measures of attention maps, and distances between two: (..., tokens, tokens), each row a distribution over token
-positions.
+"""Measures of attention maps, and distances between two: (..., tokens, tokens), each row a distribution over tokens.
 
 All is in float64. Rows are normalised to sum to 1, because a model's own float32 sums are off by some 1e-7.
 """
@@ -50,8 +49,7 @@ def map_cosine(first: Array, second: Array) -> Array:
 
 
 def of_model(maps: Array, kinds: TokenKinds) -> dict[str, Array]:
-    """Measure -> (layers, rows, heads) of one model's maps, (layers, rows, heads, tokens, tokens) of at least two
-    tokens.
+    """Measure -> (layers, rows, heads) of one model's maps, (layers, rows, heads, tokens, tokens), tokens >= 2.
 
     ``-first`` is of the first token's attention, ``-mean`` the mean over all tokens that attend.
     """

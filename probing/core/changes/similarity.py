@@ -25,8 +25,7 @@ def is_constant(states: Array) -> bool:
 
 
 def linear_cka(first: Array, second: Array) -> float | None:
-    """Centred kernel alignment with a linear kernel (Kornblith et al. 2019) of the same rows in two models; 1 if one is
-    the other rotated, shifted or scaled.
+    """Centred kernel alignment with a linear kernel (Kornblith et al. 2019) of the same rows in two models; at most 1.
 
     With fewer than ten rows per column the unbiased estimator (Song et al. 2012, Nguyen et al. 2021) replaces the plain
     one; it can be slightly below 0. None if either is constant, or with fewer than four rows.
@@ -75,8 +74,7 @@ def mean_cosine(total: Array, n: Array | int) -> Array:
 
 
 def jackknife(measure: Callable[[np.ndarray], float | None], rows: int) -> tuple[float, float, float] | None:
-    """Value and 95 % interval of a measure of row numbers, by a jackknife that leaves out a twentieth of the rows at a
-    time.
+    """Value and 95 % interval of a measure, by a jackknife that leaves out a twentieth of the rows at a time.
 
     A bootstrap would not do: a row that is drawn twice equals itself, which raises every similarity. None if the
     measure is undefined for all rows together.

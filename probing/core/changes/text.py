@@ -37,8 +37,7 @@ def text_lines(path: Path) -> list[str]:
 
 
 def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
-    """Up to ``limit`` distinct sentences of 5 to 28 words, by hash: a smaller number gives the beginning of a larger
-    one.
+    """Up to ``limit`` distinct sentences of 5 to 28 words, by hash: fewer are the beginning of more.
 
     ``plain``: each line is a sentence, of any length; otherwise the text is in WikiText's layout.
     """

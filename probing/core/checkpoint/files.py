@@ -68,8 +68,7 @@ _UNREADABLE = (
 
 
 def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str]) -> str:
-    """Why a model has no masked-LM head, in words that follow its name; empty if it was saved with one, complete or
-    not.
+    """Why a model has no masked-LM head, in words that follow its name; empty if it was saved with one.
 
     ``architectures`` of its configuration decide if the names of its weights are unknown.
     """

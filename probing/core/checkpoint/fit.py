@@ -21,8 +21,7 @@ class Shape(NamedTuple):
 
 
 def unlike(model: Shape, base: Shape, name: str) -> str:
-    """Why ``base``, called ``name``, cannot be the base of ``model``, in words that follow the model's name; empty if
-    it can.
+    """Why ``base``, called ``name``, cannot be the base of ``model``, in words that follow its name; empty if it can.
 
     Tokens added at the end of either are no reason, nor is another token in a place that the vocabulary keeps free, nor
     rows of a matrix without a token.

@@ -42,10 +42,9 @@ def has_many_labels(train: Part) -> bool:
 
 
 def memory_each_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
-    """Memory label by label, for tasks whose targets have several labels: those that at least half of the training
-    targets of the same text have, else those that at least half of all training targets have.
+    """Labels that at least half of the training targets of the same text have, else at least half of all.
 
-    One label per target, as ``memory_answers`` gives it, is too low a floor for such tasks.
+    One label per target, as ``memory_answers`` gives it, is too low a floor for tasks whose targets have several.
     """
     counted: defaultdict[SpanText, Counter[str]] = defaultdict(Counter)
     targets: Counter[SpanText] = Counter()

@@ -9,11 +9,10 @@ from probing.core.edges.target import Part, TaskData
 
 
 def with_control_labels(data: TaskData, seed: int) -> TaskData:
-    """The same data with control labels.
+    """The same data with control labels: of a target those of training target number ``h mod n``.
 
-    The control labels of a target are those of training target number ``h mod n``, where ``h`` is sha256 of the JSON
-    list of the seed, the task and the lower-cased text of each span, and ``n`` the number of training targets. So equal
-    texts have equal labels in all parts, and labels are about as common as in training.
+    ``h`` is sha256 of the JSON list of the seed, the task and the lower-cased text of each span, ``n`` the number of
+    training targets. So equal texts have equal labels in all parts, and labels are about as common as in training.
     """
     drawn_from = [target.labels for _, target in targets_of(data.train)]
 

@@ -1,7 +1,6 @@
 """The numbers of edge probing, computed from counts, F1s and mixing weights (Tenney et al. 2019).
 
-The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefined values are NaN, which reports show as
-empty.
+The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefined values are NaN.
 """
 
 import numpy as np
@@ -34,17 +33,13 @@ def gains(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def expected_layer(scores: ArrayLike) -> NDArray[np.float64]:
-    """Mean of the layers 1..L, each weighted by its gain, negative gains included (equation 4), from (..., layers) F1s.
-
-    NaN if P(L) equals P(0).
-    """
+    """Mean of the layers 1..L, weighted by their gains, also negative ones (equation 4); NaN if P(L) equals P(0)."""
     steps = gains(scores)
     return _ratio((steps * np.arange(1, steps.shape[-1] + 1)).sum(axis=-1), steps.sum(axis=-1))
 
 
 def resolved(gain: float, low: float | None) -> bool:
-    """Whether the gain F1(L) - F1(0) is at least one point, with the end ``low`` of its 95 % interval above 0 if one is
-    known.
+    """Whether the gain F1(L) - F1(0) is at least one point, and the end ``low`` of its interval, if known, above 0.
 
     Otherwise an expected layer would be noise, and could lie beyond the last layer.
     """
@@ -54,8 +49,7 @@ def resolved(gain: float, low: float | None) -> bool:
 def inside(low: float, high: float, last: int) -> bool:
     """Whether the interval of an expected layer is in 0 to L; an unknown interval (NaN) is.
 
-    The formula divides by F1(L) - F1(0). If this is small compared with its noise, the interval leaves the layers, and
-    the value is noise.
+    Otherwise F1(L) - F1(0), by which the formula divides, is small compared with its noise, and so the value is noise.
     """
     return not (low < 0 or high > last)
 

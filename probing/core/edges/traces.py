@@ -37,11 +37,7 @@ def revisions(top: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def strongest_mean(traces: Traces) -> NDArray[np.float64]:
-    """(targets,) the greatest mean over layers of a label's normalised p.
-
-    The wrong label that is stored is the one with the greatest mean, so gold and wrong label together give the maximum
-    over all labels.
-    """
+    """(targets,) the greatest mean over layers of a label's normalised p: of the gold or the stored wrong label."""
     return np.maximum(traces.best_gold, traces.wrong.mean(axis=1))
 
 

@@ -21,12 +21,10 @@ _SPAN = re.compile(r"(\d{1,9})[:-](\d{1,9})", re.ASCII)
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of a sentence, split as in treebanks: punctuation is separate, "don't" is "do" and "n't", "it's" is
-    "it" and "'s".
+    """The words of a sentence, split as in treebanks: "don't" is "do" and "n't", "it's" is "it" and "'s".
 
     Marks inside a word do not split it: "well-known", "1,000.5", "U.S." and addresses are one word. A text whose words
-        are
-    already separated by blanks, as in the data sets, stays unchanged.
+    are already separated by blanks, as in the data sets, stays unchanged.
     """
     return tuple(match[0] for match in _WORD.finditer(text))
 

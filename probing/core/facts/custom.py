@@ -1,12 +1,11 @@
-"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation, in any form that
-``tables`` reads.
+"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation.
 
 One fact per line is all that is needed::
 
     {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
-Headings are guessed, because tables of questions and answers rarely have ours; the prompt is the column whose cells
-have one gap. A gap may be written ``<mask>`` or ``___`` too. Several prompts of one fact are several questions.
+Headings are guessed, because tables of questions and answers rarely have ours. A gap may be written ``<mask>`` or
+``___`` too. Several prompts of one fact are several questions.
 """
 
 import re
@@ -126,11 +125,7 @@ def is_own(probe_set: str) -> bool:
 
 
 def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
-    """The facts of a file of one of the forms that ``tables`` reads.
-
-    Malformed rows, and those without an answer, without exactly one ``[MASK]`` or read before, are left out and
-    counted.
-    """
+    """The facts of a file of one of the forms that ``tables`` reads; what is no fact is left out and counted."""
     try:
         content = path.read_bytes()
     except OSError as error:

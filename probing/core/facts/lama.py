@@ -73,8 +73,7 @@ def folder_relations(root: Path) -> dict[str, Relation]:
 
 
 def read_lama_relations(path: Path) -> dict[str, Relation]:
-    """Reads a LAMA folder's own ``relations.jsonl``; its templates form the sets ``lama``, ``lama-2``, ... by their
-    lines.
+    """Reads a LAMA folder's own ``relations.jsonl``, by its lines into the template sets ``lama``, ``lama-2``, ...
 
     LAMA writes a space before the full stop; it is removed. BERT's tokenizers give the same tokens for both, but
     RoBERTa's does not, so its ranks are not those of LAMA's own prompts (docs/facts.md).
@@ -116,10 +115,9 @@ def _not_read(folder: Path, read: set[Path]) -> Iterator[Path]:
 
 
 def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = None) -> list[FactSet]:
-    """Reads every part that a folder in LAMA's layout has: ``TREx/P*.jsonl``, ``Google_RE``, ``ConceptNet``, ``Squad``.
+    """Reads every part that a folder in LAMA's layout has; ``ours`` are for template sets that it lacks.
 
-    ``ours`` are for template sets that the folder lacks; None takes its own (``lama``) if it has them, else
-    ``default``.
+    Template set None takes the folder's own (``lama``) if it has them, else ``default``.
     """
     if not root.is_dir():
         raise FactsError(f"no folder {root}; expected a folder in LAMA's layout")

@@ -25,8 +25,7 @@ def read_facts(
     shipped: Path = FACTS_FOLDER,
     own_name: str | None = None,
 ) -> list[FactSet]:
-    """Facts by one of ``NAMES``, a folder in LAMA's layout or a file of own facts; ``./name`` is a folder of such a
-    name.
+    """Facts by one of ``NAMES``, a folder in LAMA's layout or a file of own facts; ``./name`` is always a folder.
 
     Template set None is ``default`` for shipped facts and as in ``read_lama`` for a folder. Sets without templates have
     only the prompts they come with. ``own_name`` None names own facts after their file.

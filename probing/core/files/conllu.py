@@ -27,11 +27,7 @@ class TreebankSentence:
 def conllu_sentences(
     lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass
 ) -> Iterator[TreebankSentence]:
-    """Sentences of the numbered lines of a CoNLL-U file.
-
-    Lines of multiword tokens (``1-2``) and empty nodes (``8.1``) are skipped: the words of the former have their own
-    lines, and the latter is no word.
-    """
+    """Sentences of the numbered lines of a CoNLL-U file, without multiword tokens (``1-2``) and empty nodes (``8.1``)."""
     found = TreebankSentence()
     for number, line in lines:
         found.end = number

@@ -78,8 +78,7 @@ def sorted_out(
 ) -> tuple[list[tuple[Any, M]], list[str]]:
     """What is made of each row that is well formed, by its number, and what is wrong with each of the others.
 
-    ``make`` raises one of ``MALFORMED`` for a row that is not; if none is, the first row's problem is raised as an
-    error.
+    ``make`` raises one of ``MALFORMED`` for a row that is not; if none is, the first row's problem is an error.
     """
     good, wrong = [], []
     for number, row in rows:

@@ -1,8 +1,7 @@
 """The one reader of tables that users bring: files of text, JSON or Parquet, data frames, Arrow tables and rows.
 
 Cells that a sign separates are split here, because DuckDB's ``read_csv`` (1.3 and 2.0 alike) loses rows to a lone
-quotation mark without rejecting one, takes the heading of a pandas index for a row, and reads a table whose last row is
-short as one column.
+quotation mark, takes the heading of a pandas index for a row, and a short last row for a table of one column.
 """
 
 import csv

@@ -57,8 +57,7 @@ class Answered:
     def wrong_answers(self, k: int = 1) -> NDArray[np.int64]:
         """Facts whose first answer by the base is wrong and no longer among the first k of the fine-tuned model.
 
-        Only answers that are right for another fact of the relation count, so that they are of the same kind as the
-        right ones.
+        Only answers that are right for another fact of the relation count: they are of the same kind as right ones.
         """
         right = set(zip(self.relations, self.answers.tolist(), strict=True))
         same_kind = np.array([pair in right for pair in zip(self.relations, self.said.tolist(), strict=True)], bool)

@@ -1,10 +1,8 @@
-"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* may be
-said.
+"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* is said.
 
 Right answers that the base's training text states are compared with right answers that it never had, at equal
 confidence of the base. Both are right answers that fine-tuning lost; no sentence of the text has the second ones, so
-they were guessed or inferred. Where it is not known fact by fact what the text states, there is no such test. It can
-miss memories: a difference of 0 does not show that there are none.
+they were guessed or inferred. It can miss memories: a difference of 0 does not show that there are none.
 """
 
 from collections.abc import Sequence
@@ -73,8 +71,7 @@ def detectable(error: float) -> float:
 
 
 def said(found: str, value: float, ends: Sequence[float], seen: float) -> str:
-    """The test of one way in words; ``ends``: its interval, and that without the commonest answer; ``seen``:
-    ``detectable``.
+    """The test of one way in words; ``ends``: its interval with and without the commonest answer.
 
     >>> said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
     'cannot tell: +3.1 points (-1.1 to 7.4); about 6.0 would be seen in 4 of 5 cases'

@@ -20,8 +20,7 @@ class Progress:
 
 
 def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Progress]:
-    """Loss and score by step, ascending, from ``log_history`` of the Trainer's state or the looks of
-    ``finetuning.json``.
+    """Loss and score by step, from ``log_history`` of the Trainer's state or the looks of ``finetuning.json``.
 
     Metric None takes the first that is logged, and the loss only if there is no other; ``eval_`` may be left out.
 

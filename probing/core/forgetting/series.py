@@ -32,10 +32,9 @@ COUNTS = (
 
 @dataclass(frozen=True)
 class Flow:
-    """The outcome of every fact by each state, (states, ...): of those known at the first, each is kept, lost or
-    returned.
+    """The outcome of every fact by each state, (states, ...).
 
-    *Kept* is known at every state since, *returned* now but not at every one between; *gained* was not known at first.
+    Of those known at first, *kept* is known at every state since, *lost* not now, *returned* now but not always.
     """
 
     kept: NDArray[np.bool_]
@@ -87,12 +86,10 @@ def flow(known: NDArray[np.bool_]) -> Flow:
 
 
 def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
-    """(states, layers, relations, counts) numbers of facts in the order of ``COUNTS``; relations are in alphabetical
-    order.
+    """(states, layers, relations, counts) numbers of facts in the order of ``COUNTS``; relations are sorted.
 
     ``paired`` facts have a swapped subject; ``own`` of them are known, and ``swapped`` of them are answered rightly
-    with the swapped subject. The columns that begin with ``before`` are the same of the facts that are known at the
-    first state.
+    with it. The columns that begin with ``before`` are the same of the facts that are known at the first state.
     """
     known = asked.ranks <= k
     moved = flow(known)

@@ -7,11 +7,9 @@ OWN_HEAD, HEAD_OF_THE_BASE = "the model's own head", "the base's head"
 
 
 class SeriesRunConfig(Provenance):
-    """All that decides the counts of a series; ``weights`` are those of the last state, ``seed`` is 0: nothing is
-    trained.
+    """All that decides the counts of a series; ``weights`` are the last state's, ``seed`` is 0: nothing is trained.
 
-    ``variant`` and ``tuned_seed`` are as in the row of the run; a training whose weights were not kept is identified by
-    them.
+    A training whose weights were not kept is identified by ``variant`` and ``tuned_seed``, as in the row of the run.
     """
 
     #: Identity of the weights before the training.

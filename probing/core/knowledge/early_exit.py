@@ -24,10 +24,7 @@ class ExitCounts:
 
 @dataclass(frozen=True)
 class EarlyExit:
-    """Micro shares over the scored half of all relations; None without facts.
-
-    ``union`` is what some layer 1..L knows: the most that choosing for each fact could reach.
-    """
+    """Micro shares over the scored half of all relations; ``union`` is the most that choosing by fact could reach."""
 
     n: int
     last_layer: float | None

@@ -1,8 +1,7 @@
 """Which relations a model forgets in its last layer: three definitions, always named.
 
-A relation is a set of facts that every layer was probed with, so an inner layer and the last are compared on the same
-facts. Inner layers are 1 to L-1. ``caption`` and ``authors`` are BERTnesia's (Wallat et al. 2020, Table 2: its caption,
-and the authors' code, which differ); ``strict`` is ours.
+All layers are compared on the same facts. ``caption`` and ``authors`` are BERTnesia's (Wallat et al. 2020, Table 2: its
+caption, and the authors' code, which differ); ``strict`` is ours.
 """
 
 import math
@@ -123,8 +122,7 @@ def unpaired_p(hits_1: int, hits_2: int, n: int) -> float | None:
 
 
 def doubles(last_hits: int, best_inner_hits: int) -> bool:
-    """Whether the last layer knows (rank 1) at least twice what the best inner layer does, and the latter knows at
-    least one fact.
+    """Whether the last layer knows at least twice what the best inner layer does, and that at least one fact.
 
     The authors' code; their text says "about double". Both counts are of the same facts.
     """

@@ -9,10 +9,7 @@ from probing.core.provenance import Provenance
 
 
 class RunConfig(Provenance):
-    """Everything that decides the result of a run on facts; its fingerprint is the run's id.
-
-    ``head`` is one of ``HEADS``.
-    """
+    """Everything that decides the result of a run on facts; ``head`` is one of ``HEADS``."""
 
     #: In the JSON that ids are made from, the logit lens is called ``lens``: stored runs keep their ids.
     head: Annotated[str, PlainSerializer(lambda head: "lens" if head == LOGIT_LENS else head)]

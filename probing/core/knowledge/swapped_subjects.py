@@ -48,8 +48,7 @@ class Answers:
 
 
 def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
-    """For each fact the number of the fact whose prompt is that of its swapped subject; None if there is no suitable
-    subject.
+    """For each fact the number of the fact whose prompt has its swapped subject; None if none is suitable.
 
     The facts of a relation and template are arranged in a circle: by answer, the most frequent first, and within an
     answer in the order of their ids, which are hashes. Each answer's facts take the suitable prompts in turn, beginning

@@ -25,10 +25,7 @@ class KnowledgeCounts:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Knowledge of a set of relations at one k: shares known at the last layer and at any layer 1..L.
-
-    The intermediate share is (total - last) / total; None if nothing is known, or there are no facts.
-    """
+    """Knowledge of a set of relations at one k; the intermediate share is None if nothing is known."""
 
     last: Estimate
     total: Estimate

@@ -27,10 +27,7 @@ NEAR = 100
 
 @dataclass(frozen=True)
 class Transitions:
-    """Facts that base and fine-tuned model were both asked, by outcome.
-
-    The four parts, up to ``never``, are together all facts; the five fates together ``lost``.
-    """
+    """Facts that two models were both asked, by outcome: four parts, and five fates, which are together ``lost``."""
 
     kept: int
     gained: int
@@ -65,8 +62,7 @@ def part_of(base_rank: int, rank: int, k: int) -> str:
 
 
 def fate_of(base_ranks: Sequence[int], ranks: Sequence[int]) -> str:
-    """Where a lost fact is in the fine-tuned model, from both models' (layers,) ranks at layers 0 to L; layer 0 is not
-    read.
+    """Where a lost fact is in the fine-tuned model, from both models' ranks at layers 0 to L, of which 0 is not read.
 
     The first that holds: ``still_inside``: rank 1 at an inner layer 1..L-1 at which the base has rank 1, too;
     ``moved``: at another inner layer; ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner

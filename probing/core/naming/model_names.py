@@ -68,8 +68,7 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
 
 
 def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
-    """Full name -> short name, different for any two models; of *all* models of the store, so that a filter renames
-    none.
+    """Full name -> short name, different for any two; of *all* models of the store, so that a filter renames none.
 
     A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are
     among these, and with its seed if it is a further training of which only results ship. A listed base keeps its name.

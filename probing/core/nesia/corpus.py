@@ -173,10 +173,9 @@ def exposures(
 ) -> dict[str, str]:
     """``fact_key`` -> the exposure of each fact to the training text, one of ``EXPOSURES``.
 
-    ``evidence`` means that some training sentence contains subject and object, which need not state the fact; one that
-    states another fact counts. ``unseen`` means that none does; one may still name them in another form. ``held out in
-    part`` means that no sentence contains both, but that LAMA's own evidence for the fact, in another form, is among
-    them. ``stated`` are the ``fact_key`` of facts in training templates.
+    ``evidence``: some training sentence contains subject and object, and need not state the fact. ``unseen``: none
+    does; one may still name them in another form. ``held out in part``: none does, but LAMA's own evidence for the
+    fact, in another form, is among them. ``stated`` are the ``fact_key`` of facts in training templates.
     """
     index = PairIndex([sentence.text for sentence in sentences])
     known = {given for sentence in sentences for given in sentence.pairs}

@@ -32,10 +32,9 @@ ALWAYS_HELD = ("philadelphia",)
 
 @dataclass(frozen=True)
 class TrainingText:
-    """Sentences of both stages, and every fact's exposure to them (by ``fact_key``) after the first and after both.
+    """Sentences of both stages, and every fact's exposure (by ``fact_key``) after the first and after both.
 
-    ``text`` lacks natural sentences that give a held-out fact away; ``stated`` states half of the triples, and the
-    running example, in training templates.
+    ``text`` gives no held-out fact away; ``stated`` states half of the triples and the running example.
     """
 
     text: tuple[Sentence, ...]

@@ -1,5 +1,4 @@
-"""Runs of own models in the background: each has a folder with its state, its facts and its log, so that it survives
-the page's server.
+"""Runs of own models in the background, each in a folder, so that it survives the page's server.
 
 A run is a process of ``python -m probing own --resume ID``, which calls one command after the other. One run works at a
 time. Commands skip what is done, so a run that was cancelled or killed is resumed by starting it again.
@@ -141,11 +140,7 @@ def free_name(called: str, content: bytes) -> str:
 
 
 def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> OwnRun:
-    """The run of a wish, made if it is new; the same wish gives the same run.
-
-    Its file of facts is written from ``content``; other facts under the name of these are refused. ``expected``:
-    seconds.
-    """
+    """The run of a wish, made if it is new; other facts under the name of these are refused. ``expected``: seconds."""
     if other := asked_otherwise(wish.called, content):
         raise JobError(
             f"the run {other.id} asked other facts under the name {wish.called!r}; expected another name for these,"

@@ -64,10 +64,7 @@ class CheckedModel:
 
 
 def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
-    """Checks a model's folder with ``config.json``; unless ``complete``, its weights are still to be downloaded.
-
-    Cases of ``core.checkpoint.cases`` are refused.
-    """
+    """Checks a model's folder; unless ``complete``, its weights are still to be downloaded."""
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
     files, path = ModelFiles(folder, complete), folder / "config.json"

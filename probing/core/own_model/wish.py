@@ -30,8 +30,7 @@ class Step(NamedTuple):
 class Wish(Frozen):
     """A model (folder, hub id or name), its base, if any, and the file of own facts.
 
-    Every model is read by its pre-trained head at every layer (logit lens): heads that are trained for one of the two
-    only could not be compared.
+    All are read by their pre-trained heads: heads that are trained for one of the models only could not be compared.
     """
 
     model: str

@@ -14,8 +14,7 @@ _CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shal
 
 
 def negate(sentence: str) -> tuple[str | None, str]:
-    """The sentence with a "not", or without the negation that it had, and what was done; None and the reason if no rule
-    fits.
+    """The sentence with a "not", or without its negation, and what was done; None and the reason if no rule fits.
 
     The first auxiliary of the sentence that holds the gap takes the "not"; without one, a verb that templates use takes
     "does not", "do not" or "did not". A sub-clause before the main verb is taken for the main one. A question keeps its

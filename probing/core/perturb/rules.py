@@ -1,11 +1,8 @@
 """A cloze sentence changed by rule: negated, misprimed, shuffled, truncated, with another name.
 
-A changed prediction shows what the model had read. Negation and misprimes: Kassner and Schütze (2020), "Negated and
-misprimed probes";
-shuffled and truncated contexts: Ettinger (2020), "What BERT is not"; names that give an answer away: Poerner et al.
-    (2020), "E-BERT".
-The rules are ours: they look at words, not at grammar, and give the reason if they find nothing to change. Gaps are
-    never touched.
+A changed prediction shows what the model had read: negation and misprimes by Kassner and Schütze (2020), shuffled and
+truncated contexts by Ettinger (2020), names that give an answer away by Poerner et al. (2020). The rules are ours: they
+look at words, not at grammar, and give the reason if they find nothing to change. Gaps are never touched.
 """
 
 import random

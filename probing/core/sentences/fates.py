@@ -1,5 +1,4 @@
-"""Where a fine-tuned model's probes read a property that a layer of the base had (the question of Mosbach et al. 2020,
-section 5.3).
+"""Where a fine-tuned model's probes read a property that a layer of the base had (after Mosbach et al. 2020).
 
 Every step compares one probe of the fine-tuned model with the base's own probe of that very cell (task, layer,
 pooling), on the same test sentences. The fate is the first step whose probe holds. A probe that does not hold may be
@@ -45,8 +44,7 @@ class Fate:
 
 
 def outcome(counts: PairedCounts, majority: float) -> str:
-    """``HOLDS``, ``LOST`` or ``UNDECIDED``, by Newcombe's 95 % interval of the first probe's accuracy minus the
-    second's.
+    """``HOLDS``, ``LOST`` or ``UNDECIDED``, by Newcombe's 95 % interval of the accuracy minus the second probe's.
 
     A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0, and the probe is above its
     majority (always the commonest training label): next to a base that is little better than guessing, guessing is

@@ -46,11 +46,7 @@ class PublishedTuning(Frozen):
 
 
 class PublishedChanges(Frozen):
-    """A row of Tables 2 and 5: pooling, then fine-tuning task -> change over the lower and over the upper layers, in
-    points.
-
-    Cells that are missing here were not read from the tables.
-    """
+    """A row of Tables 2 and 5: pooling -> task -> change over lower and upper layers, in points, as far as it was read."""
 
     model: str
     task: str

@@ -109,8 +109,7 @@ def _placed(task: str, rows: Sequence[Labelled], protocol: str) -> dict[str, lis
 
 
 def _shared_out(rows: Sequence[Labelled], shares: Sequence[float]) -> list[list[Labelled]]:
-    """Rows in as many parts as there are shares: those of one cluster stay together, and clusters are taken in the
-    order of their hashes.
+    """Rows in as many parts as there are shares; a cluster stays together, in the order of hashes.
 
     Clusters with the same labels are shared out separately, so that every part gets its share of a rare class.
     """
@@ -171,8 +170,7 @@ def _check(task: str, placed: Mapping[str, Sequence[Labelled]]) -> None:
 
 
 def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
-    """Examples in an order that is fixed by their hashes, and in which every beginning has the classes in about their
-    proportions.
+    """Examples by their hashes, so that every beginning has the classes in about their proportions.
 
     If balanced, larger classes are cut to the size of the smallest.
     """
@@ -188,11 +186,7 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
-    """The data with at most ``most`` sentences of all parts: the beginning of each, in the parts' proportions and whole
-    rounds.
-
-    Parts begin with equal numbers of each class, and each keeps at least one of each.
-    """
+    """At most ``most`` sentences in all: the beginning of each part, in their proportions and whole rounds of classes."""
     total = sum(len(data.parts[part]) for part in PARTS)
     if total <= most:
         return data

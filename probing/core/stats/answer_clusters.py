@@ -1,5 +1,4 @@
-"""Intervals for the case that the answers are drawn again, too: clusters are the pairs of a relation and a right
-answer.
+"""Intervals for the case that the answers are drawn again, too: a cluster is a relation's right answer.
 
 A model that has learnt an answer gives it to many facts, so the facts of one answer are known or missed together. An
 interval over single facts speaks of other facts with the same answers.
@@ -18,10 +17,9 @@ UNKNOWN = (float("nan"), float("nan"))
 
 
 class ClusterSums(NamedTuple):
-    """Sums over the facts and the clusters (right answers) of each relation, one entry per relation; NaN if unknown.
+    """Sums over the facts and the clusters (right answers) of each relation; NaN if unknown.
 
-    A value x of a fact is 0 or 1, or the difference of two such values; ``total`` is its sum, ``squares`` that of x
-    squared.
+    A value x of a fact is 0 or 1, or the difference of two such values; ``squares`` is the sum of x squared.
     """
 
     n: ArrayLike
@@ -37,8 +35,7 @@ class ClusterSums(NamedTuple):
 def answer_interval(
     sums: ClusterSums | NDArray[np.float64], average: str = "micro", least: float = 0.0
 ) -> tuple[float, float]:
-    """95 % interval of a mean whose facts come in clusters, whatever their dependence within them; NaN without facts or
-    sums.
+    """95 % interval of a mean whose facts come in clusters; NaN without facts, or if a sum is not known.
 
     The variance is the jackknife's, which leaves out one cluster at a time, with Student's quantile at Satterthwaite's
     degrees of freedom. A plain sandwich is too narrow where one answer has half of a relation's facts. For macro the

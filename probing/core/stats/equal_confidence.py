@@ -1,9 +1,7 @@
-"""Shares of answers that come back, and how they differ from those of a yardstick, with intervals over answers and
-trainings.
+"""Shares of answers that come back, minus those of a yardstick, with intervals over answers and trainings.
 
 An answer of a relation is right for many facts, which come back together. So every interval is cluster-robust (the
-sandwich of Liang and Zeger 1986) over pairs of relation and answer, and the variation between the seeds of the training
-is added to it.
+sandwich of Liang and Zeger 1986) over pairs of relation and answer, plus the variation between the training's seeds.
 """
 
 from collections.abc import Callable
@@ -52,10 +50,9 @@ class Answers:
 
 @dataclass(frozen=True)
 class Difference:
-    """A share minus that of a yardstick, with its 95 % interval and standard error.
+    """A share minus that of a yardstick, with its 95 % interval and standard error; n are the answers that take part.
 
-    At equal confidence both shares are of the first group's relations and confidences; n are the answers that take
-    part.
+    At equal confidence both shares are of the first group's relations and confidences.
     """
 
     share: float
@@ -90,10 +87,10 @@ def share(group: Answers) -> Share | None:
 
 
 def paired(first: Answers, second: Answers) -> Difference | None:
-    """The share of the first group minus that of the second, which has a partner of the same relation and answer for
-    each of the first.
+    """The share of the first group minus that of the second, which has a partner for each of the first.
 
-    None if the groups are empty. Of two numbers of seeds the first ones of both are compared.
+    Partners have one relation and answer. None if the groups are empty; of unequal numbers of seeds the first ones
+    count.
     """
     if not first.n:
         return None

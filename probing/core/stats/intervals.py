@@ -99,12 +99,11 @@ def macro_draws(
 def standardised_difference(
     first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
 ) -> tuple[float, float, float] | None:
-    """Share of the first facts minus share of the second, different facts, as if the first had the second's mix of
-    relations.
+    """Share of the first facts minus that of the second, different ones, as if both had the second's mix of relations.
 
-    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. Every
-    relation has its weight among the second facts; one without facts on both sides takes no part, and without any the
-    result is None. Difference, lower and upper end are from draws, as in ``macro``.
+    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. A
+    relation without facts on both sides takes no part; None if all are such. Difference and ends are drawn as in
+    ``macro``.
     """
     sides = [{c.relation: c for c in _with_facts(side)} for side in (first, second)]
     shared = sorted(sides[0].keys() & sides[1].keys())
@@ -148,11 +147,7 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0.
-
-    ``scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")`` gives the same, but takes a thousand times as
-    long: a page has hundreds of intervals.
-    """
+    """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0: scipy's takes a thousand times as long."""
     hits, n = int(hits), int(n)
     if n < 1 or not 0 <= hits <= n:
         raise ValueError(f"got {hits} hits of {n} facts, expected 0 to n hits of at least one fact")
@@ -160,11 +155,7 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
 
 
 def wilson_mean(mean: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval for the mean of ``n`` > 0 values in [0, 1].
-
-    Values between 0 and 1 vary less than hits and misses with the same mean, so the interval is never too narrow for
-    them.
-    """
+    """Wilson's 95 % interval for the mean of ``n`` > 0 values in [0, 1], which is never too narrow for them."""
     if n < 1 or not 0 <= mean <= 1:
         raise ValueError(f"got a mean of {mean} over {n} values, expected 0 to 1 over at least one value")
     denominator = 2 * (n + NORMAL_QUANTILE**2)
@@ -175,8 +166,7 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
 
 
 def fisher(correlation: float, n: int) -> tuple[float, float]:
-    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate if both are classes (Matthews'
-    coefficient).
+    """Fisher's 95 % interval of a correlation over ``n`` > 0 pairs, approximate for classes (Matthews' coefficient).
 
     A perfect correlation is taken as if half a pair were wrong; with three pairs or fewer the interval is -1 to 1.
     """

@@ -77,13 +77,7 @@ def paired_difference(counts: PairedCounts) -> Difference:
 
 
 def paired_interval(counts: PairedCounts) -> tuple[float, float, float]:
-    """Difference of two shares on the same facts, of which there are some, with the lower and upper end of its 95 %
-    interval.
-
-    Method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial proportions based on
-    paired data"):
-    Wilson's intervals of the two shares, joined by their correlation; scipy has none for paired shares.
-    """
+    """Difference of two shares on the same facts, with its 95 % interval: method 10 of Newcombe (1998), not in scipy."""
     n, first, second = counts.n, counts.both + counts.first_only, counts.both + counts.second_only
     _, low, high = newcombe((first / n, *wilson(first, n)), (second / n, *wilson(second, n)), _correlation(counts))
     return (counts.first_only - counts.second_only) / n, low, high
@@ -98,8 +92,7 @@ def together_counted(counts: Iterable[PairedCounts]) -> PairedCounts:
 
 
 def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
-    """Mean over relations of the difference of two shares on the same facts; p and counts are those of all facts
-    together.
+    """Mean over relations of the difference of two shares on the same facts; p and counts are of all facts together.
 
     The interval is a normal one: the variance of the mean is the sum of the relations' variances of a paired
     difference, over the square of their number. So that relations without discordant facts do not count as certain, one
@@ -132,11 +125,7 @@ def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
 def newcombe(
     first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0
 ) -> tuple[float, float, float]:
-    """Difference of two shares and its interval, from each share and the ends of its Wilson interval (Newcombe 1998,
-    method 10).
-
-    Of independent shares the correlation is 0.
-    """
+    """Difference of two shares and its interval, from each share and its Wilson ends (Newcombe 1998, method 10)."""
     (share_1, low_1, high_1), (share_2, low_2, high_2) = first, second
     value = share_1 - share_2
     below = _joined(share_1 - low_1, high_2 - share_2, correlation)
@@ -145,8 +134,7 @@ def newcombe(
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Adjusted p-values that keep the false discovery rate (Benjamini and Hochberg 1995); significant at rate q where
-    <= q.
+    """p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995): significant at rate q where <= q.
 
     The family is exactly what is passed in, (tests,); a result is shown with the family's size.
     """

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 
 def whole_shares(sizes: Sequence[int], total: int = 100) -> list[int]:
-    """Sizes as whole numbers of ``total`` in all: rounded down, and the rest to the largest remainders, the first of
-    equal ones.
+    """Sizes as whole numbers of ``total``: rounded down, and the rest to the largest remainders, first come first.
 
     >>> whole_shares([1, 1, 1]), whole_shares([0, 0])
     ([34, 33, 33], [0, 0])

@@ -31,9 +31,8 @@ class TaggedSentence:
 def read_conll(path: Path) -> list[TaggedSentence]:
     """Sentences of a file in CoNLL-2003's layout: one word per line, its tag in the last column, IOB1 or IOB2.
 
-    Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word, which
-    count the words or name the sentence, are skipped, and the log says so. Document marks only end sentences; a ``#``
-    without a tag begins a comment.
+    Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word are
+    skipped, and the log says so. Document marks only end sentences; a ``#`` without a tag begins a comment.
     """
     lines = [(number, line.strip(" \t")) for number, line in lines_of(path)]
     # Not str.split: a no-break space is part of a word.

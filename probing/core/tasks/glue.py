@@ -80,8 +80,7 @@ def _labelled(
 ) -> Iterator[LabelledText]:
     """Examples of tab-separated lines; a quotation mark is an ordinary character.
 
-    Control characters stay as GLUE has them (a backspace in three of CoLA's lines): the checksums of stored results are
-    of these texts.
+    Control characters stay as GLUE has them: the checksums of stored results are of these texts.
     """
     label_at, texts_at = (
         columns.index("label"),

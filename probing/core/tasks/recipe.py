@@ -34,8 +34,7 @@ _PROTECTIONS = {"frozen_layers": "freeze", "replay": "replay", "average": "avera
 class FinetuneRecipe(Frozen):
     """Everything that decides what a fine-tuning computes.
 
-    Either ``batch`` rows per step for ``epochs`` passes, or about ``tokens_per_step`` padded tokens per step for
-    ``steps`` steps.
+    Either ``batch`` rows per step for ``epochs``, or about ``tokens_per_step`` padded tokens per step for ``steps``.
     """
 
     objective: str

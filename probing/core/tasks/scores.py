@@ -46,11 +46,7 @@ def labelled_right(gold: Sequence[int], guessed: Sequence[int]) -> float:
 
 
 def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
-    """Correlation of guessed with gold classes, numbers from 0, -1 to 1 (Matthews 1975; of more than two Gorodkin
-    2004).
-
-    0 if it is undefined, because only one class is guessed or gold.
-    """
+    """Correlation of guessed with gold classes (Matthews 1975; of more than two Gorodkin 2004); 0 if it is undefined."""
     classes = max([*gold, *guessed], default=0) + 1
     gold_classes, guessed_classes = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
     gold_classes, guessed_classes = gold_classes - gold_classes.mean(0), guessed_classes - guessed_classes.mean(0)
@@ -101,8 +97,7 @@ def random_span(context: str, lengths: Sequence[int], rng: np.random.Generator) 
 
 
 def ndcg(grades: Sequence[int], judged: Sequence[int], cut: int = 10) -> float | None:
-    """Normalised discounted cumulative gain of a list at ``cut``, linear gains as trec_eval's; None if nothing is
-    relevant.
+    """Normalised discounted cumulative gain at ``cut``, linear gains as trec_eval's; None if nothing is relevant.
 
     ``grades`` are in the list's order, unjudged 0; ``judged`` all above 0 of the query, whether in the list or not.
     """

@@ -33,11 +33,10 @@ class Question:
 
 
 def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
-    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines of questions.
+    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines.
 
     An answer without text is no answer; a question without answers is unanswerable, unless the file has no answer at
-    all, as a test part whose owners keep them. A malformed question, such as one with an answer elsewhere than it says,
-    is left out and counted; the log names the first.
+    all, as a test part whose owners keep them. A malformed question is left out and counted; the log names the first.
     """
     flagged = False
 
@@ -61,8 +60,7 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
 
 
 def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple[list[Question], list[Question]]:
-    """Training and test questions: the official files (``train-v1.1.json``, ...) if they exist, else all split by
-    article.
+    """Training and test questions: the official files if they exist, else all split by article.
 
     ``impossible`` keeps the questions without an answer (SQuAD 2.0), and takes only files that have such; without it
     the answerable part of every file serves as SQuAD 1.1.

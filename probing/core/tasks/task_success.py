@@ -137,11 +137,9 @@ def _with_published(scores: Sequence[TaskScore], published: PublishedScore | Non
 
 
 def share_closed(value: float, baseline: float, published: float) -> float:
-    """The share of the way from the baseline to the published score that a score has closed; negative below the
-    baseline.
+    """Share of the way from the baseline to the published score; negative below the baseline.
 
-    A published score that is no higher than the baseline asks for nothing more: whatever lies above the baseline has
-    closed all.
+    A published score that is no higher than the baseline asks for nothing more: all above the baseline has closed it.
     """
     way = published - baseline
     return (value - baseline) / way if way > 0 else float(value > baseline)

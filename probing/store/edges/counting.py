@@ -44,11 +44,7 @@ WHERE p.part = ? ORDER BY p.target, p.layer
 
 
 def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """``edge_sentence_counts`` and ``edge_traces`` of a run whose predictions are stored; without rows a table is left
-    out.
-
-    Targets and labels may be those of other tasks, too.
-    """
+    """``edge_sentence_counts`` and ``edge_traces`` of a run with stored predictions; targets may be of other tasks."""
     (run_id,) = tables["edge_runs"].column("run_id").to_pylist()
     traces = []
     with in_memory(tables, ("edge_runs", "edge_predictions", "edge_targets", "edge_labels")) as connection:
@@ -96,8 +92,7 @@ def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
 def _best_gold(rows: pa.Table, total: NDArray) -> NDArray[np.float64]:
     """(targets,) as ``Traces.best_gold``, from rows by target and layer; ``total`` is (targets, layers).
 
-    A target has as many gold labels at every layer. The array is as long as all their lists together, however long the
-    longest is.
+    A target has as many gold labels at every layer. The array is as long as all their lists together.
     """
     targets, layers = total.shape
     gold = rows.column("p_gold").combine_chunks()

@@ -1,5 +1,4 @@
-"""Stored results of edge probing: runs, counts of predictions, mixing weights and code lengths. Every result is a count
-or a sum.
+"""Stored results of edge probing: runs, counts of predictions, mixing weights and code lengths, all counts or sums.
 
 ``unseen`` keeps only targets whose span text (of both spans, if there are two) does not occur in training. Counts are
 those of the labels that F1 counts, unless they are by label.
@@ -25,11 +24,7 @@ _SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "f
 
 @remembered
 def edge_runs(db: Database) -> pd.DataFrame:
-    """All complete runs of edge probing with the columns of their files and of their provenance, by model, task,
-    encoder, kind and seed.
-
-    ``traced`` states whether predictions for single targets are stored.
-    """
+    """All complete runs with the columns of their files and provenance; ``traced``: predictions for targets are stored."""
     runs = db.query("""
         SELECT e.*, e.run_id IN (SELECT run_id FROM edge_traces) AS traced FROM runs_of_edges e
         ORDER BY model, task, encoder, kind, labels, seed, run_id
@@ -185,11 +180,9 @@ _TEXT = "CAST('0x' || left(text_sha256, 16) AS UBIGINT)"
 
 
 def sentence_counts(db: Database, run_ids: Sequence[str], part: str, unseen: bool = False) -> pd.DataFrame:
-    """Counts by sentence, for runs whose predictions are stored: run (its place among the ids), text, layer, tp, fp,
-    fn.
+    """Counts by sentence of runs with stored predictions: run (its place among the ids), text, layer, tp, fp, fn.
 
-    ``text`` is a number made from the hash of the text: sentences with the same words are one. Every sentence of a run
-    has all its layers.
+    ``text`` is a number made from the hash of the text. Every sentence of a run has all its layers.
     """
     return db.query(
         f"""

@@ -118,9 +118,8 @@ def sentences(
 ) -> pd.DataFrame:
     """Sentences with targets that pass the filters (fields of ``TargetFilter``), at most ``MAX_ROWS``.
 
-    At most one run of each task. Columns: text_sha256, text (empty if results hold its hash only), document, targets,
-    ambiguous, revisions: numbers of targets that pass, of the ambiguous ones among them, and of the changes of their
-    most probable label.
+    The runs are at most one of each task; text is empty if results hold its hash only. ``targets``, ``ambiguous`` and
+    ``revisions`` count those that pass, and the changes of their most probable label.
     """
     if not 0 <= limit <= MAX_ROWS or offset < 0 or order not in ORDERS:
         raise ValueError(

@@ -68,11 +68,7 @@ def falls(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 def facts(
     db: Database, run_id: str, ways: Sequence[str] | None = None, relations: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """The lost facts of a run with the columns of ``forgetting_facts`` and their texts, empty if they are not stored
-    here.
-
-    ``ways`` are outcomes to keep; None keeps all.
-    """
+    """The lost facts of a run with one of the outcomes ``ways``; texts are empty if they are not stored here."""
     return db.query(
         f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING
             (fact_id)

@@ -94,8 +94,7 @@ def answer_clusters(
 ) -> pd.DataFrame:
     """Sums over the right answers: run_id, layer, relation and ``columns_of`` the values hits_k and above_k.
 
-    above_k is own minus swapped subject; with ``last_only`` rows of other layers may be there, too. Filters of None
-    keep all.
+    above_k is own minus swapped subject; with ``last_only`` rows of other layers may be there, too.
     """
     columns = f"SELECT run_id, layer, relation, {', '.join((*columns_of(f'hits_{k}'), *columns_of(f'above_{k}')))}"
     if exposures is None and answer_in_subject is None:

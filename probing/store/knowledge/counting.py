@@ -1,9 +1,7 @@
-"""What is counted of a run's predictions when it is stored: the tables by fact, layer and relation that pages and
-reports sum.
+"""What is counted of a run's predictions when it is stored: tables by fact, layer and relation that are summed.
 
 SQL counts; shares and intervals are made in ``probing.core``. ``layers`` of a run counts layer 0, so its last layer is
-``layers - 1``; inner layers are 1 to ``layers - 2``. All tables by relation, exposure and answer in subject can be
-filtered by these and summed.
+``layers - 1``; inner layers are 1 to ``layers - 2``.
 """
 
 from collections.abc import Mapping

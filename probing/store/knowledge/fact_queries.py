@@ -58,9 +58,8 @@ def search_facts(
 ) -> pd.DataFrame:
     """Facts of a run that pass the filters (fields of ``FactFilter``), at most ``MAX_ROWS``.
 
-    Columns: fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure;
-    first_layer and last_layer (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank
-    (at L); with ``other``, a run of another model, their_last_rank.
+    first_layer and last_layer have rank 1, of 1..L (missing when none), best_rank is over 1..L, last_rank at L; with
+    ``other``, a run of another model, their_last_rank.
     """
     if not 0 <= limit <= MAX_ROWS or offset < 0:
         raise ValueError(f"got offset {offset} and limit {limit}; expected offset >= 0 and limit from 0 to {MAX_ROWS}")

@@ -20,11 +20,7 @@ def against_last(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every inner layer 1..L-1 against the last on the same facts: run_id, relation, layer, both, inner_only,
-    last_only, neither.
-
-    k is 1, 10 or 100.
-    """
+    """Every inner layer against the last on the same facts, by run and relation; both, inner_only, last_only, neither."""
     return db.query(
         f"""
         SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS
@@ -67,12 +63,10 @@ def transition_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """The outcome of the facts that two runs (base and fine-tuned model, in the same order) were both asked, by
-    relation.
+    """The outcome of the facts that both runs of each pair (base and fine-tuned model) were asked, by relation.
 
-    Columns: base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced,
-    not_read, and ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both
-    minus the swapped subject).
+    Also ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both minus the
+    swapped subject).
     """
     values = more_values("b.last_rank", "m.last_rank", "b.swapped_last_rank", "m.swapped_last_rank")
     facts = f"""
@@ -122,10 +116,9 @@ def exit_counts(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every layer 1..L against the last, by half of the facts (``scored``): run_id, relation, layer, both, layer_only,
-    ...
+    """Every layer 1..L against the last, by half of the facts (``scored`` or not); ``any``: known at some layer 1..L.
 
-    ``any``: facts known at some layer 1..L. The halves are those of ``tests.reference.knowledge.is_scored``.
+    The halves are those of ``tests.reference.knowledge.is_scored``.
     """
     return db.query(
         f"""
@@ -153,9 +146,8 @@ def seed_unions(
 ) -> pd.DataFrame:
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
-    Such runs have the same model, weights, precision, head and its recipe (except the seed), probe set and template
-    set; of several with one seed the newest counts. Runs without predictions have no union, and are in none. Columns:
-    run_id, relation, seeds (runs, itself included), n (facts of the run itself), any_1, any_10, any_100.
+    Of several runs with one seed the newest counts; runs without predictions have no union, and are in none. ``seeds``
+    counts runs, itself included; ``n`` the facts of the run itself.
     """
     return db.query(
         f"""

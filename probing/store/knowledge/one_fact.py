@@ -97,8 +97,7 @@ def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
 
 
 def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
-    """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does
-    not.
+    """Facts that show the null of total knowledge: the last layer misses both subjects', some inner layer does not.
 
     Of each kind, found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``, the first by the
     md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their subject are skipped. own_ranks
@@ -137,14 +136,13 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
-    """Facts whose predictions change over the layers in a typical way, of different relations: kind, place (from 1),
-    fact_id.
+    """Facts whose predictions change over the layers in a typical way, of different relations, ``limit`` of each kind.
 
     ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that
     no guess explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then
     come those that are right from an inner layer of the upper half on without a break (``late``) or at two layers at
     least (``lost``), then short sentences, then those that a fine-tuned model (``tuned``) lost at its last layer and
-    finds at an inner one, then those of which the model is surest. ``limit`` is of each kind.
+    finds at an inner one, then those of which the model is surest.
     """
     return db.query(
         f"""
@@ -182,11 +180,7 @@ def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str
 
 
 def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
-    """The most frequent answer of a fact's relation among the facts of the run: object, n (facts that have it), of,
-    answers.
-
-    ``of`` counts the relation's facts, ``answers`` the different ones; no row if the run was not asked the fact.
-    """
+    """The most frequent answer of a fact's relation in the run: object, n of ``of`` facts, and number of answers."""
     return whole_numbers(
         db.query(
             """

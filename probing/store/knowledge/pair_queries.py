@@ -91,9 +91,8 @@ def _first_that_holds(names: Sequence[str]) -> str:
 def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[str] = PARTS) -> pd.DataFrame:
     """The facts that two runs (base and fine-tuned model) share, by part, relation, subject and object.
 
-    Columns: part, fate (of ``FATES``; empty if the fact is not lost), fact_id, relation, subject, object, prompt;
-    base_rank and rank of the right answer, base_probability and probability of it; base_answer and answer, the best
-    token of the last layers as a reader writes it (``#id`` if the vocabulary lacks it), and their probabilities.
+    Ranks, probabilities and best tokens (``#id`` if the vocabulary lacks it) are the last layers'; ``fate`` (of
+    ``FATES``) is empty if the fact is not lost.
     """
     return db.query(
         f"""
@@ -131,13 +130,11 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
 def answers_no_longer_first(
     db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """First answers of a base at its last layer that its fine-tuned model does not give there, and where that has them
-    inside.
+    """First answers of a base at its last layer that its fine-tuned model has not there, and where it has them inside.
 
     Right answers, and wrong ones that are right for another fact of the relation, whatever is filtered. No row if the
-    two models have different vocabularies. Columns: relation, answer (the token's id), right, confidence (the base's
-    probability); still_inside: whether the fine-tuned model gives it first at an inner layer 1..L-1 at which the base
-    does, too; inside: whether at any.
+    two models have different vocabularies. confidence is the base's probability; still_inside: whether the fine-tuned
+    model gives it first at an inner layer 1..L-1 at which the base does, too; inside: whether at any.
     """
     return db.query(
         f"""

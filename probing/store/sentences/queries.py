@@ -9,11 +9,7 @@ from probing.store.database import Database
 
 
 def sentence_runs(db: Database) -> pd.DataFrame:
-    """All complete runs with the columns of their files and of their provenance, by model, task and protocol, the
-    newest first.
-
-    ``answered`` states whether predictions for single sentences are stored.
-    """
+    """All complete runs, newest first, with the columns of their files and provenance; ``answered``: with predictions."""
     return db.query("""
         SELECT e.*, e.run_id IN (SELECT DISTINCT run_id FROM sentence_predictions) AS answered FROM runs_of_sentences e
         ORDER BY model, task, protocol, created DESC NULLS LAST, run_id
@@ -67,8 +63,7 @@ def answers(db: Database, run_id: str, pooling: str, layer: int) -> pd.DataFrame
 def right_sentences(db: Database, run_ids: Sequence[str], readings: Sequence[str]) -> pd.DataFrame:
     """Which test sentences the probes on all training sentences have right, if their predictions are stored.
 
-    Columns: run_id, pooling, layer, reading, portion, right (booleans; empty for a sentence that the model cannot
-    take).
+    ``right`` is a list of booleans; empty for a sentence that the model cannot take.
     """
     return db.query(
         f"""

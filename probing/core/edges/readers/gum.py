@@ -146,8 +146,7 @@ def _genre(name: str) -> str:
 def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
     """Mentions of a document by their places, the longer ones first, and how many were never closed.
 
-    Brackets close in any order (``event-2)event-3)``), so a closing one ends the mention of that name that was opened
-    last.
+    Brackets close in any order (``event-2)event-3)``), so a closing one ends the last opened mention of that name.
     """
     path, content = document
     opened: dict[str, list[int]] = {}

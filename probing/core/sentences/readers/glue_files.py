@@ -1,7 +1,6 @@
-"""CoLA, SST-2 and RTE as tasks for probes.
+"""CoLA, SST-2 and RTE as tasks for probes; the development file is the test part.
 
-A model that is fine-tuned on one of them has seen the labels of its training file, so the development file is the test
-part here.
+A model that is fine-tuned on one of them has seen the labels of its training file.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,7 @@
 """A user's own labelled sentences: a table with ``sentence`` and ``label`` in any form that ``tables`` reads.
 
-A pair has its second sentence in ``pair``. ``part`` (train, dev or test) and ``group`` (what has to stay in one part)
-are optional. Headings of other data sets are known. SentEval's three columns without a header (``tr|va|te``, label,
-sentence) are accepted, too.
+``pair`` (a second sentence), ``part`` (train, dev or test) and ``group`` (what has to stay in one part) are optional,
+headings of other data sets are known, and so are SentEval's three columns without a header.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -16,8 +16,7 @@ def read_probing_file(path: Path, labels: Mapping[str, str]) -> Iterator[Labelle
     """Rows of a file in either layout; the first column of its first line decides which.
 
     SentEval's lines have a part, a label and, in the last column, the sentence. X-Probe's have a sentence and, after
-    the last tab, a label; the part is in the file's name (``bigram_shift.va.txt``). ``labels``: as either writes it ->
-    ours.
+    the last tab, a label; the part is in the file's name (``bigram_shift.va.txt``).
     """
     senteval: bool | None = None
     of_file = PART_NAMES.get(path.name.split(".")[-2], "") if path.name.count(".") > 1 else ""
