@@ -1,3 +1,1 @@
-"""The command line. What an option says, takes and defaults to is in ``workflows.requests``; options of reports in
-``reports``.
-"""
+"""The command line. Its options are described in ``workflows.requests``, those of reports in ``reports``."""

@@ -189,11 +189,7 @@ class CommandsOnCall(TyperGroup):
         super().__init__(**settings | {"commands": lines})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As in typer; a word with bytes that are no UTF-8, of any command, is refused by name.
-
-        Raises:
-            OptionError: which names the first of them.
-        """
+        """As in typer; a word with bytes that are no UTF-8, of any command, is refused by name."""
         for number, word in enumerate(args, 1):
             refuse_half_characters(word, f"word {number} of the command, {word!r},", OptionError)
         return super().parse_args(ctx, args)
@@ -249,9 +245,7 @@ def _options(
 
 
 class _Harmless:
-    """A stream to which nothing is written that would steer a terminal, except for ``moves``, a pattern in
-    parentheses.
-    """
+    """A stream that nothing which would steer a terminal reaches, except for ``moves``, a pattern in parentheses."""
 
     def __init__(self, stream: Any, moves: str = "(?!)"):
         self._stream, self._moves = stream, moves
@@ -269,9 +263,7 @@ class _Harmless:
 
 
 def main() -> None:
-    """Runs the command line; exit code 1 and one line for an error that the user can fix, 130 and one line after
-    Ctrl-C.
-    """
+    """Runs the command line; exit code 1 and one line for an error of the user's, 130 and one line after Ctrl-C."""
     interrupted = []
 
     def note(number: int, frame: Any) -> None:

@@ -22,11 +22,7 @@ RevisionOption = Annotated[
 
 
 def command(request: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the options of a request, which its function takes first; further parameters are options of the
-    command alone.
-
-    An ``OptionError`` ends it like any other wrong option: with its usage and exit code 2.
-    """
+    """A command with the options of a request, which its function takes first, and its own further parameters."""
 
     def of(function: Callable[..., None]) -> Callable[..., None]:
         declared = option_fields(request)
@@ -75,11 +71,7 @@ def _parameter(one: Declared) -> inspect.Parameter:
 
 
 def _value(one: Declared, given: Any) -> Any:
-    """The value of an option of the request, of what was typed.
-
-    Raises:
-        OptionError: if a part of a list of numbers is none.
-    """
+    """The value of an option of the request, of what was typed."""
     if not one.several or given is None:
         return () if one.option.repeated and given is None else given
     parts = tuple(given) if one.option.repeated else listed(given)
@@ -93,9 +85,7 @@ def _value(one: Declared, given: Any) -> Any:
 
 @contextmanager
 def options_refused() -> Iterator[None]:
-    """In this context, an ``OptionError`` of a workflow ends the command like any other wrong option: with its usage
-    and exit code 2.
-    """
+    """In this context, an ``OptionError`` ends the command with its usage and exit code 2."""
     try:
         yield
     except OptionError as error:
@@ -103,11 +93,7 @@ def options_refused() -> Iterator[None]:
 
 
 def printed_or_written(text: str, out: Path | None, done: str) -> None:
-    """Prints a report, or writes it to a file and prints ``done``.
-
-    Raises:
-        StoreError: if the file cannot be written.
-    """
+    """Prints a report, or writes it to a file and prints ``done``."""
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -21,12 +21,7 @@ Option = inspect.Parameter
 
 
 def command_of(reports: Reports, line: str) -> Callable[..., None]:
-    """The command that prints or writes any of the reports.
-
-    Args:
-        reports: of one kind.
-        line: its line in the list of commands.
-    """
+    """The command that prints or writes any of the reports; ``line`` is its line in the list of commands."""
     given = {one.name: _options(one) for one in reports.filters}
 
     def command(**values: Any) -> None:
@@ -78,11 +73,7 @@ def _value(values: dict[str, Any], options: dict[str, Option]) -> Any:
 
 
 def _form(values: dict[str, Any]) -> Form:
-    """The output format of ``--as`` and its short forms together.
-
-    Raises:
-        typer.BadParameter: if there is no such format, or the options contradict each other.
-    """
+    """The output format of ``--as`` and its short forms together, which must not contradict each other."""
     named = [values["shape"]] * (values["shape"] is not None) + [
         name for name in ("csv", "latex", "json") if values[f"as_{name}"]
     ]

@@ -55,11 +55,9 @@ class Check(Frozen):
     """
 
     asks: str
-    #: Its kind and name, such as ``knowledge total``.
     report: str
     #: The number and the ends of its interval.
     columns: Columns
-    #: The rows of both quantities.
     where: Rows = Field(default_factory=dict)
     for_each: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
     #: Without ``second`` and ``in_turn`` a difference, which is compared with 0.
@@ -114,11 +112,9 @@ class Claim(Frozen):
     where: str
     #: Its number in short; empty if the paper draws it and prints none.
     printed: str = ""
-    #: In one line, why it has no check.
     unchecked: str = ""
     #: What the paper's own tables say to the contrary.
     against: str = ""
-    #: What shows it here.
     shown: Target
     check: Check | None = None
 

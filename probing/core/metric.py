@@ -9,11 +9,8 @@ from typing import Literal
 class Metric:
     """A quantity with everything a reader needs to judge it."""
 
-    #: Key in ``METRICS``.
     name: str
-    #: Its name in figures, "P@1".
     label: str
-    #: Such as "share of facts", "rank" or "nats".
     unit: str
     low: float | None
     high: float | None
@@ -21,7 +18,6 @@ class Metric:
     #: Its first sentence says what it is; intervals, tests and exceptions follow.
     definition: str
     ties: str
-    #: The value if there is nothing to count.
     empty: str
     #: The paper that defines it, and where we differ from it.
     source: str

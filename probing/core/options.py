@@ -20,7 +20,7 @@ class Option:
     help: str
     least: float | None = None
     most: float | None = None
-    #: The values that it takes; none: any.
+    #: The only values that it takes, if there are any.
     known: tuple[Any, ...] = ()
     #: In the command, if not the field's name.
     names: tuple[str, ...] = ()

@@ -29,22 +29,18 @@ class Provenance(Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     model: str
-    #: Identity of the weights.
     weights: str
     #: Commit on the hub; ``local`` for a folder.
     model_revision: str
-    #: Name of the model that it was fine-tuned from; empty for a base.
     base: str
     objective: str
-    #: Canonical JSON of how the heads or probes were trained, or their name.
+    #: Canonical JSON of how the heads or probes were trained with ``seed``, or their name.
     recipe: str = Field(alias="head_recipe")
-    #: Of that training.
     seed: int
     dtype: str
     #: Of the computation, as sums depend on them.
     threads: int
     code_version: str
-    #: ``Encoder.configuration``.
     configuration: str = ""
     #: How the tokenizer treats capitals.
     casing: str = ""

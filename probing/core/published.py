@@ -22,7 +22,6 @@ class PublishedFigure(Frozen):
     #: How ours is drawn; the allowed kinds are in the subclasses.
     kind: str
     title: str
-    #: The content of the paper's own figure.
     shows: str
 
 

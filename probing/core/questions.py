@@ -86,7 +86,6 @@ class Answer:
     seconds: float
     prompt: str
     pieces: tuple[str, ...]
-    #: Of the gap among the pieces.
     mask_position: int
     layers: tuple[LayerAnswer, ...]
     #: (layers,) probabilities of the last layer's best token.

@@ -37,9 +37,8 @@ class ModelEntry(Frozen):
     colour: Annotated[str, Field(pattern=r"^(#[0-9A-Fa-f]{6})?$")] = ""
     #: Folder of the base when ``finetune`` read it, if it was a user's folder.
     base_folder: str = ""
-    #: ``ID@COMMIT`` of the base when it was read, if it came from the hub.
+    #: ``ID@COMMIT`` of the base when it was read, if it came from the hub, and ``base_weights`` if they were recorded.
     base_source: str = ""
-    #: Their identity at that time; empty if it was not recorded.
     base_weights: str = ""
 
     @property
@@ -90,15 +89,13 @@ class DataEntry(Frozen):
     made: str = ""
     #: The data set that ``reproduce`` replaces by this one if only this one is available.
     stands_in_for: str = ""
-    #: If none are listed, the archive at ``url`` holds all, below ``archive_root``; an address that ends in ``.tar.gz``
-    #: has the file of that name as a member.
+    #: Without any the archive at ``url`` holds all, below ``archive_root``; ``.tar.gz`` addresses are members.
     files: tuple[DataFile, ...] = ()
 
 
 class FamilyMember(Frozen):
     """One fine-tuned model of a family."""
 
-    #: As ``runs.objective`` calls it.
     objective: str
     model: str
     #: If it is not the family's (a cased model among uncased ones).

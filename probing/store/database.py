@@ -43,7 +43,6 @@ class Opened:
     files: Sequence[SourceFile]
     #: Table whose files have one run each -> run -> its file.
     of_run: Mapping[str, Mapping[str, Path]]
-    #: Name of a file -> why it is not read.
     left_out: Mapping[str, str]
 
 

@@ -36,7 +36,6 @@ class Card:
     named: str = ""
     #: The table whose columns are explained one by one; empty: none.
     described: str = ""
-    #: The number of rows of that table, if the hub is to show it.
     size: Callable[[dict], int] | None = None
 
 
@@ -49,12 +48,10 @@ class Kind:
     tables: Sequence[Table]
     #: In the order in which they are asked; those of every kind are put first.
     rules: Sequence[Rule]
-    #: What several rules share, as ``store.rules.asking.ask`` has it.
+    #: As ``store.rules.asking.ask`` has it.
     scans: Mapping[str, str] = field(default_factory=dict)
     _: KW_ONLY
-    #: Makes a run again.
     command: str
-    #: Of several runs, in sentences.
     title: str
     #: Said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
     line: str
@@ -71,7 +68,7 @@ class Kind:
     counted_from: Sequence[str] = ()
     #: The tables that have rows of every run; a run without is left out.
     needs: Sequence[str] = ()
-    #: Built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
+    #: Whether the licence of a built-in task allows results to hold the sentences; own tasks are not in it.
     open_tasks: Mapping[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -20,9 +20,8 @@ class SourceFile:
     table: str
     name: str
     path: Path
-    #: Bytes.
     size: int
-    #: Time of its last change, in nanoseconds.
+    #: In nanoseconds.
     changed: int
 
     @property

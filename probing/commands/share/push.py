@@ -11,11 +11,7 @@ from probing.core.head_kinds import canonical_head
 
 
 def shared(what: str | None) -> str | None:
-    """The name of what is shared.
-
-    Raises:
-        typer.BadParameter: for another one.
-    """
+    """The name of what is shared."""
     if what is not None and what not in everything_shared():
         raise typer.BadParameter(f"got {what}; expected one of {', '.join(everything_shared())}")
     return what

@@ -224,7 +224,6 @@ class Measure:
     layer0: bool = False
     #: Whether it compares a fine-tuned model with its base, instead of describing one model.
     change_of: bool = False
-    #: Whether it is also stored for single heads.
     by_head: bool = False
 
     @property

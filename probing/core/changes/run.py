@@ -8,7 +8,6 @@ class ChangeRunConfig(Provenance):
 
     base_weights: str
     sentences_sha256: str
-    #: How many were given.
     sentences: int
     blocks_sha256: str
     blocks: int

@@ -11,7 +11,6 @@ class EdgeRunConfig(Provenance):
     """All that decides the numbers of a run."""
 
     task: str
-    #: ``data_sha256`` of its data.
     data: str
     #: ``cumulative``, ``at`` or ``full``.
     kind: str
@@ -19,7 +18,6 @@ class EdgeRunConfig(Provenance):
     labels: str
     #: ``trained``, ``random`` or ``random-body``.
     encoder: str
-    #: Whether the online code was computed, too.
     codes: bool = False
 
 

@@ -50,7 +50,6 @@ class EdgeTask:
 
     name: str
     title: str
-    #: Of a target, 1 or 2.
     spans: int
     data_set: tuple[str, ...]
     licence: str

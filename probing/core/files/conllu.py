@@ -16,7 +16,6 @@ class TreebankSentence:
     comments: dict[str, str] = field(default_factory=dict)
     #: Number of the line and the ten columns of each.
     words: list[tuple[int, list[str]]] = field(default_factory=list)
-    #: Number of the line that ends it.
     end: int = 0
 
     def column(self, place: int) -> tuple[str, ...]:
@@ -27,7 +26,7 @@ class TreebankSentence:
 def conllu_sentences(
     lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass
 ) -> Iterator[TreebankSentence]:
-    """Sentences of the numbered lines of a CoNLL-U file, without multiword tokens (``1-2``) and empty nodes (``8.1``)."""
+    """Sentences of numbered lines of CoNLL-U, without multiword tokens (``1-2``) and empty nodes (``8.1``)."""
     found = TreebankSentence()
     for number, line in lines:
         found.end = number

@@ -82,17 +82,14 @@ class Table:
 
     kind: Kind
     name: str
-    #: What separates its cells, in words.
     form: str
     unit: str
     #: "column 1" and so on if it has none.
     heads: Sequence[str]
     rows: Sequence[tuple[int, Sequence[Any]]]
-    #: Column -> its number, of a table without headings.
     unnamed: Mapping[str, int]
-    #: What is to be said of how it was read.
     notes: Sequence[str] = ()
-    #: What is wrong with the rows that are left out.
+    #: Of the rows that are left out.
     wrong: Sequence[str] = ()
 
     def made(self, columns: Mapping[str, int], make: Callable[[dict[str, str]], T]) -> tuple[list[T], int, str]:

@@ -15,7 +15,6 @@ class ForgettingRunConfig(Provenance):
     most_relearned: int
     #: Facts that each yardstick takes.
     most_pairs: int
-    #: Canonical JSON of the training.
     relearning: str
     #: Of the text that the head is fitted to, of which ``positions`` pieces are masked.
     text_sha256: str

@@ -49,9 +49,8 @@ class AskedStates:
 
     steps: Sequence[int]
     layers: Sequence[int]
-    #: (states, layers, facts) of the right answers.
+    #: (states, layers, facts), as ``swapped``, the ranks with a swapped subject, of which 0 is none.
     ranks: NDArray[np.uint32]
-    #: (states, layers, facts) rank with a swapped subject; 0 if there is none.
     swapped: NDArray[np.uint32]
     relations: Sequence[str]
 
@@ -141,7 +140,6 @@ class Story:
     returned: int | None
     #: How often it is known at a state and not at the next one (forgetting events, Toneva et al. 2019).
     events: int
-    #: Whether it is known at the last state.
     known_last: bool
 
 

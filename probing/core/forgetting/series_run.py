@@ -12,7 +12,6 @@ class SeriesRunConfig(Provenance):
     A training whose weights were not kept is identified by ``variant`` and ``tuned_seed``, as in the row of the run.
     """
 
-    #: Identity of the weights before the training.
     base_weights: str
     #: Of each state, as canonical JSON by step; empty for a training that was asked while it ran.
     state_weights: str = ""
@@ -22,7 +21,6 @@ class SeriesRunConfig(Provenance):
     template_set: str
     #: Of the facts in their order, with prompts and answer tokens.
     facts_sha256: str
-    #: What the training did against forgetting, in words.
     protection: str = ""
     variant: str = ""
     tuned_seed: int = 0

@@ -30,9 +30,7 @@ class EarlyExit:
     last_layer: float | None
     early_exit: float | None
     union: float | None
-    #: Early exit minus last layer.
     difference: Difference
-    #: Relation -> the layer chosen.
     layers: Mapping[str, int]
 
 

@@ -73,7 +73,6 @@ class Forgetting:
     p_authors: float | None
     #: Smallest adjusted p-value of the inner layers that know more than the last; None if none does.
     p_strict: float | None
-    #: Tests that were adjusted together.
     family_size: int
 
     @property

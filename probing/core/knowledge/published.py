@@ -25,10 +25,8 @@ class PublishedSet(Frozen):
     ours: str
     #: The probe set with other facts that is shown if there is none of ``ours``.
     stand_in: str = ""
-    #: None if the paper states no number.
     relations: int | None = None
     instances: int
-    #: Relation -> number of facts, if the paper gives them.
     parts: dict[str, int] = Field(default_factory=dict)
     example: str
     answer: str

@@ -29,7 +29,7 @@ class Sentence:
     answers: tuple[str, ...]
     #: ``wikitext``, ``evidence`` or ``stated``.
     source: str
-    #: As from ``pair``, of LAMA's facts that it is evidence for, in whatever form ("Schliemann").
+    #: As from ``pair``, also in another form than the sentence's ("Schliemann" for "Heinrich Schliemann").
     pairs: tuple[tuple[str, str], ...] = ()
 
 

@@ -47,7 +47,6 @@ class State(Frozen):
     pid: int = 0
     #: Of that process and its command; 0 where there are no groups.
     group: int = 0
-    #: Number of its command, from 0.
     step: int = 0
     #: Of all commands; 0 if that is unknown.
     expected: float = 0.0
@@ -55,7 +54,6 @@ class State(Frozen):
     seconds: tuple[float, ...] = ()
     #: ``done``, ``failed`` or ``cancelled``; empty before its end.
     outcome: str = ""
-    #: The last line of the command that failed.
     error: str = ""
 
 

@@ -37,7 +37,6 @@ class CheckedModel:
     has_vocabulary: bool
     #: Of its weights on this machine; 0 if there are none.
     file_bytes: int
-    #: By id; None if unknown.
     tokens: tuple[str, ...] | None = None
     #: What may make its numbers other than they seem, one line each.
     notes: tuple[str, ...] = ()

@@ -36,13 +36,11 @@ class Wish(Frozen):
     model: str
     base: str = ""
     facts: str
-    #: Name of the facts' probe set.
+    #: Probe set.
     called: str
     #: Of the model in results; empty: its folder's.
     name: str = ""
-    #: Whether the shipped facts of T-REx are asked, too.
     trex: bool = False
-    #: Whether the lost facts are asked for by the ways that may bring them back.
     recover: bool = False
     #: Further models with the same base that are asked the same.
     others: tuple[str, ...] = ()

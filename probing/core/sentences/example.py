@@ -48,11 +48,10 @@ class SentenceData:
 
     task: str
     protocol: str
-    #: Train, dev, test -> examples in a fixed order: a smaller sample is the beginning of a larger one, class by class.
+    #: In a fixed order: a smaller sample is the beginning of a larger one, class by class.
     parts: Mapping[str, tuple[Example, ...]]
     #: Reason -> number of examples that were left out.
     dropped: Mapping[str, int] = field(default_factory=dict)
-    #: How the user's table was read, in words; empty if nothing is to be said.
     said: str = field(default="", compare=False)
 
     @cached_property

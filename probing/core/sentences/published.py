@@ -27,10 +27,8 @@ class PublishedTuning(Frozen):
     """A fine-tuning task of the paper: a column of Tables 1 and 4."""
 
     name: str
-    #: What results call a model that was fine-tuned so.
     objective: str
     metrics: tuple[str, ...]
-    #: Number of examples, as printed, like ``validation``.
     training: str
     validation: str
     note: str = ""
@@ -46,7 +44,7 @@ class PublishedTuning(Frozen):
 
 
 class PublishedChanges(Frozen):
-    """A row of Tables 2 and 5: pooling -> task -> change over lower and upper layers, in points, as far as it was read."""
+    """A row of Tables 2 and 5: pooling -> task -> change over lower and upper layers, in points, if it was read."""
 
     model: str
     task: str

@@ -186,7 +186,7 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
-    """At most ``most`` sentences in all: the beginning of each part, in their proportions and whole rounds of classes."""
+    """At most ``most`` sentences: the beginning of each part, in their proportions and whole rounds of classes."""
     total = sum(len(data.parts[part]) for part in PARTS)
     if total <= most:
         return data

@@ -43,14 +43,11 @@ class SentenceTask:
 
     name: str
     title: str
-    #: Surface, syntactic, semantic, discourse, or own.
     level: str
-    #: The question that its labels answer.
     asks: str
     #: Any of them serves; the first that was fetched is read.
     data_sets: tuple[str, ...]
     licence: str
-    #: What the sentences come from.
     source: str
     #: Whether the licence allows that results hold them.
     open: bool

@@ -26,9 +26,8 @@ class ClusterSums(NamedTuple):
     total: ArrayLike
     squares: ArrayLike
     clusters: ArrayLike
-    #: Sum over clusters of the squared change of the relation's mean without the cluster.
+    #: Sum over clusters of the squared change of the relation's mean without one; ``overall``: of all relations'.
     within: ArrayLike
-    #: The same of the mean over the facts of all relations.
     overall: ArrayLike
 
 

@@ -29,9 +29,8 @@ class RelationCounts:
     n: int
     #: Facts with rank <= k.
     hits: int
-    #: Sum of a value in [0, 1] over the facts (reciprocal ranks), if a mean is wanted.
+    #: Sum of a value in [0, 1] over the facts (reciprocal ranks), if a mean is wanted, and of its squares.
     sum_value: float | None = None
-    #: Sum of its squares.
     sum_squared: float | None = None
 
     def __post_init__(self) -> None:

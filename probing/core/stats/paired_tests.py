@@ -77,7 +77,7 @@ def paired_difference(counts: PairedCounts) -> Difference:
 
 
 def paired_interval(counts: PairedCounts) -> tuple[float, float, float]:
-    """Difference of two shares on the same facts, with its 95 % interval: method 10 of Newcombe (1998), not in scipy."""
+    """Difference of two shares on the same facts, with its 95 % interval: method 10 of Newcombe (1998)."""
     n, first, second = counts.n, counts.both + counts.first_only, counts.both + counts.second_only
     _, low, high = newcombe((first / n, *wilson(first, n)), (second / n, *wilson(second, n)), _correlation(counts))
     return (counts.first_only - counts.second_only) / n, low, high

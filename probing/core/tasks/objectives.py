@@ -54,12 +54,10 @@ class Task:
     #: The fetched data set that it reads; empty if the user names a text file.
     data_set: str
     kind: Kind
-    #: (data folder, the LAMA folder of a base made here or None, a counter of what is left out and why) -> training and
-    #: test examples.
+    #: Data folder, LAMA folder of a base made here, counter of what is left out -> training and test examples.
     read: Callable[[Path, Path | None, Counter[str]], Parts] = field(repr=False)
     #: What it is scored by, the main one first.
     metrics: tuple[str, ...]
-    #: Default fields of ``FinetuneRecipe``.
     settings: Mapping[str, Any]
     #: The score of BERT-base in one of ``metrics``, on data like ours; None if none is published.
     published: PublishedScore | None = None

@@ -57,8 +57,7 @@ class FinetuneRecipe(Frozen):
     masked_share: float = 0.15
     freeze_embeddings: bool = False
     seed: int = 1
-    #: What a head that labels a whole sentence reads: the first token's state or the mean of all, special ones
-    #: included.
+    #: What a head that labels a whole sentence reads: the first token's state, or the mean with special tokens.
     pooling: Literal["first", "mean"] = "first"
     #: Of the learning rate after the warm-up: linear to 0, or constant.
     schedule: Literal["linear", "constant"] = "linear"
@@ -67,8 +66,7 @@ class FinetuneRecipe(Frozen):
     dropout: float | None = Field(None, ge=0, lt=1)
     #: Whether the dense layer below such a head is initialised at random, even if the base has one.
     fresh_pooler: bool = False
-    #: How often the model in training is scored on the development part, at equal intervals: the best state is kept; 0:
-    #: the last one.
+    #: How often it is scored on the development part, at equal intervals, to keep the best state; 0: the last one.
     looks: int = Field(0, ge=0)
     #: Looks without a better score after which the training ends; 0: it takes all its steps.
     patience: int = Field(0, ge=0)

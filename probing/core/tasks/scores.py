@@ -46,7 +46,7 @@ def labelled_right(gold: Sequence[int], guessed: Sequence[int]) -> float:
 
 
 def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
-    """Correlation of guessed with gold classes (Matthews 1975; of more than two Gorodkin 2004); 0 if it is undefined."""
+    """Correlation of guessed with gold classes (Matthews 1975; of more than two Gorodkin 2004); 0 if undefined."""
     classes = max([*gold, *guessed], default=0) + 1
     gold_classes, guessed_classes = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
     gold_classes, guessed_classes = gold_classes - gold_classes.mean(0), guessed_classes - guessed_classes.mean(0)

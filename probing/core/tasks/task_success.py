@@ -84,17 +84,13 @@ class TaskScore:
     low: float
     high: float
     n: int
-    #: What has to be beaten.
     baseline: float | None
     baseline_name: str
-    #: A weaker baseline or a comparison.
     other: float | None
     other_name: str
-    #: Whether the verdict on the model rests on this score.
     decides: bool
     #: Share of the way from baseline to published score, above 1 beyond; may be of ``published_metric`` instead.
     closed: float | None = None
-    #: What BERT-base reached.
     published: float | None = None
     published_metric: str = ""
     published_source: str = ""

@@ -24,7 +24,7 @@ _SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "f
 
 @remembered
 def edge_runs(db: Database) -> pd.DataFrame:
-    """All complete runs with the columns of their files and provenance; ``traced``: predictions for targets are stored."""
+    """All complete runs with the columns of their files and provenance; ``traced``: with stored predictions."""
     runs = db.query("""
         SELECT e.*, e.run_id IN (SELECT run_id FROM edge_traces) AS traced FROM runs_of_edges e
         ORDER BY model, task, encoder, kind, labels, seed, run_id

@@ -32,8 +32,7 @@ class TargetFilter:
     label: str | None = None
     #: Whether the span text (of both spans) must not occur in training.
     unseen: bool = False
-    #: ``ambiguous``: no label has a mean normalised p above ``AMBIGUOUS`` over the layers, in sentences with several
-    #: such targets; ``revised``: the most probable label changes from one layer to the next.
+    #: ``ambiguous``: no label's mean p is above ``AMBIGUOUS``, several in a sentence; ``revised``: the label changes.
     kind: str = "any"
     #: The layer from which the most probable label stays right up to the last.
     settled: int | None = None

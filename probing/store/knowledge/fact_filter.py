@@ -29,16 +29,14 @@ class FactFilter:
     first_known: int | None = None
     last_known: int | None = None
     never_known: bool | None = None
-    #: To the training text that are kept; empty keeps nothing.
+    #: Exposures to the training text that are kept; empty keeps nothing.
     exposures: tuple[str, ...] | None = None
     answer_in_subject: bool | None = None
     #: (layer, k): rank <= k at that layer.
     layer_rank: tuple[int, int] | None = None
-    #: Id of the base's run that ``part`` compares with.
+    #: The base's run that ``part``, of ``PARTS`` or ``FATES``, compares with.
     versus: str | None = None
-    #: Of ``core.knowledge.transitions``: one of ``PARTS``, or of ``FATES`` of the lost.
     part: str | None = None
-    #: The rank up to which a fact counts as known for ``part``.
     part_k: int = 1
     #: (id of the run that asked for the lost facts, outcomes of ``core.forgetting.ways`` that are kept).
     back: tuple[str, tuple[str, ...]] | None = None

@@ -20,7 +20,7 @@ def against_last(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Every inner layer against the last on the same facts, by run and relation; both, inner_only, last_only, neither."""
+    """Every inner layer against the last on the same facts, by run and relation: both, inner_only, ..."""
     return db.query(
         f"""
         SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS

@@ -9,7 +9,7 @@ from probing.store.database import Database
 
 
 def sentence_runs(db: Database) -> pd.DataFrame:
-    """All complete runs, newest first, with the columns of their files and provenance; ``answered``: with predictions."""
+    """All complete runs, newest first, with columns of their files and provenance; ``answered``: with predictions."""
     return db.query("""
         SELECT e.*, e.run_id IN (SELECT DISTINCT run_id FROM sentence_predictions) AS answered FROM runs_of_sentences e
         ORDER BY model, task, protocol, created DESC NULLS LAST, run_id

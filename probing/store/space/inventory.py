@@ -24,7 +24,6 @@ class Kept:
     """Something of ``WHAT`` that takes space, in bytes; ``said`` is what it is, in words."""
 
     what: str
-    #: Id of a run, name of a probe set, folder or hub id of a model.
     name: str
     said: str
     size: int

@@ -43,7 +43,6 @@ class Column:
     optional: bool = False
     low: float | None = None
     high: float | None = None
-    #: The possible values; none: any.
     among: tuple[Any, ...] = ()
 
     def or_empty(self) -> "Column":
@@ -98,9 +97,7 @@ class Table:
     """A stored table; several columns in one text are separated by blanks."""
 
     name: str
-    #: What a row is.
     says: str
-    #: The columns that identify a row.
     key: str
     columns: tuple[Column, ...]
     #: What a row belongs to, as the columns whose values a file is named after; empty: many things share a file.
