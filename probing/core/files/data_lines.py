@@ -41,9 +41,6 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
 
     Only ``\n`` ends a line, because words may contain characters that Python takes for line ends; in a file without
     any, ``\r`` does, as on old Macs.
-
-    Raises:
-        ProbingError: of the given class, naming ``path`` and the line, if the stream breaks off or is not UTF-8.
     """
     number = 0
     try:

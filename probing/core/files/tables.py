@@ -214,11 +214,7 @@ def _places(keys: Sequence[str], key: str) -> list[int]:
 
 
 def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
-    r"""The text of a file, its line ends written ``\n``.
-
-    Raises:
-        ProbingError: if it is no text, or in another encoding.
-    """
+    r"""The text of a file, its line ends written ``\n``; UTF-16 needs its byte order mark."""
     if isinstance(content, bytes):
         for start, what in _NO_TEXT.items():
             if content.startswith(start):
