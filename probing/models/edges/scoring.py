@@ -85,9 +85,7 @@ class F1Score:
 
 
 class CodeScore:
-    """Code length in bits: of a softmax if every target has one label, else of one yes or no per label (Voita and Titov
-    2020).
-    """
+    """Code length in bits: of a softmax if every target has one label, else of a yes or no per label."""
 
     def __init__(self, one_label: bool):
         self.one_label = one_label
