@@ -41,7 +41,6 @@ Chosen = TypeVar("Chosen", bound=RunNames)
 
 
 def set_name(probe_set: str) -> str:
-    """The title of a probe set."""
     return PROBE_SETS.get(probe_set, probe_set)
 
 

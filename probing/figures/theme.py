@@ -159,10 +159,7 @@ def faint(colour: str, alpha: float) -> str:
 def interval_band(
     figure: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, colour: str, name: str = "", **more: Any
 ) -> None:
-    """Adds a line's 95 % intervals as a faint band, in place; places without one, or without any, are left out.
-
-    ``colour`` is ``#RRGGBB``; ``more`` as for ``add_scatter``.
-    """
+    """Adds a line's 95 % intervals as a faint band, in place, where there are any; ``colour`` is ``#RRGGBB``."""
     known = low.notna() & high.notna()
     if not known.any():
         return

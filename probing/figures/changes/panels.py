@@ -34,7 +34,6 @@ class Panel:
     log: bool = False
 
     def dash(self, line: str) -> str:
-        """The dash of a line."""
         return _DASHES[list(self.lines).index(line)] if self.lines and line in self.lines else _DASHES[0]
 
     def name(self, line: str) -> str:
@@ -82,7 +81,7 @@ def evidence_panels(
     tasks: Mapping[str, str] | None = None,
     tall: bool = False,
 ) -> go.Figure:
-    """One panel per kind of evidence. Colour is the model; thin grey lines and markers: within the control's change.
+    """One panel per kind of evidence; thin grey lines are the control's, a grey marker is within its change.
 
     ``found``: columns of ``reports.fine_tuning.evidence``. ``names``: model, base and control (empty if there is none);
     ``colours``: model and base. ``tall``: few panels, which then are higher.

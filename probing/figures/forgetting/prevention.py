@@ -104,9 +104,8 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
     Whiskers reach from the smallest to the largest value over seeds; recipes that another one beats in both are grey.
-    Where trainings of one recipe differ, that is named. The control has no score: what it keeps is a dashed line.
-    ``points``: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's
-    rows.
+    The control has no score: what it keeps is a dashed line. ``points``: ``reports.forgetting.prevention.prevention``
+    of one base, objective and probe set, and the control's rows.
     """
     control = points["control"].astype(bool)
     scored = points[~control].dropna(subset=["score", "kept"])

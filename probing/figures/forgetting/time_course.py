@@ -131,10 +131,9 @@ def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
 
 
 def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False) -> go.Figure:
-    """Per cent of the facts known before that are known, by training step and layer or relation.
+    """Per cent of the facts known before that are known, by training step and ``layer`` or ``relation``.
 
-    ``table``: ``series.steps`` of all layers or ``series.relations`` of one training; ``by``: ``layer`` or
-    ``relation``.
+    ``table``: ``series.steps`` of all layers or ``series.relations`` of one training.
     """
     if table.empty:
         return theme.empty(_EMPTY)

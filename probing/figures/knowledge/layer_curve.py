@@ -49,8 +49,8 @@ def layer_curve(
     Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the
     probe set, its filling the head. Grey: majority answer and chance; dotted in a run's colour: its swapped subject;
     dashed: ``controls``. Columns: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the yardsticks
-    ``majority``, ``swapped`` and ``chance``, empty if not defined; or the result of ``yardsticks.above``. ``unit``:
-    ``"share"`` is drawn in per cent. ``panels``: one per probe set.
+    ``majority, swapped, chance``, empty if not defined; or the result of ``yardsticks.above``. The unit ``"share"`` is
+    drawn in per cent.
     """
     points = points.dropna(subset=["value"])
     if points.empty:

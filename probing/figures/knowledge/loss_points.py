@@ -24,8 +24,7 @@ def loss_points(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """One row per model, and in it one per kind of head: open P@k, filled P@k minus the swapped subject, with
-    intervals.
+    """One row per model and kind of head: open P@k, filled P@k minus the swapped subject, with 95 % intervals.
 
     The model that lost most of the latter is on top; controls are below. Colour is the model's, or the kind's if there
     are several. Columns of ``reports.knowledge.heads.losses.points_lost``, shares.

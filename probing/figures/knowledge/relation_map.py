@@ -56,8 +56,7 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
 def not_above_majority(points: pd.DataFrame) -> list[str]:
     """Relations, by name, whose last value is not above their majority answer by the wider of its 95 % intervals.
 
-    Columns: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if no such answer is
-    defined.
+    Columns: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if none is defined.
     """
     if "above_majority_low" not in points:
         return []

@@ -387,8 +387,7 @@ def _titled(axis: dict[str, Any], room: float) -> None:
 def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) -> float:
     """Lays the legend out in columns above the axes and gives its height; names too long for one are shortened.
 
-    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known only once
-    drawn.
+    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known once drawn.
     """
     longest = max(long(one_line(trace["name"])) for trace in entries)
     abreast = max(min(int(room / (_SYMBOL + longest)), len(entries)), 1)

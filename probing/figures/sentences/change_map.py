@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
 def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The rows of a kind's pooling with ``shown`` (points) and ``counts``.
 
-    The latter: the change is significant and, against the base's same pooling, greater than the control's.
+    ``counts``: the change is significant and, against the base's same pooling, greater than the control's.
     """
     pooling, change, q = KINDS[kind]
     cells = changes[changes["pooling"] == pooling].dropna(subset=[change])
@@ -44,7 +44,7 @@ def change_map(
     model: str = "",
     base: str = "",
 ) -> go.Figure:
-    """One row per task, one column per layer; blue: more than from the base, orange: less, grey: does not count.
+    """Tasks by layers; blue: more is read than from the base, orange: less, grey: the change does not count.
 
     Against the base's mean-pooled probe a star marks q ≤ 0.05, as in the paper. In the other kinds a change that counts
     is in brackets if it is of one seed only, and seeds of another model differ there by as much. Columns: ``task,

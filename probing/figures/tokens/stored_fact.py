@@ -32,8 +32,7 @@ def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
 def compared_runs(runs: pd.DataFrame, asked: Sequence[str], head: str, models: Sequence[str]) -> pd.DataFrame:
     """The runs of one fact that are drawn together: of several models one head each, of one all its heads.
 
-    ``asked``: ids of the runs with that fact; ``models`` in the order of the lines, first the one that the page is
-    about.
+    ``asked``: ids of the runs with that fact; ``models`` in the order of the lines, the page's own first.
     """
     there = runs[runs["run_id"].isin(list(asked))]
     alike = there[there["head"] == head]

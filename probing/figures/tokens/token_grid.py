@@ -24,7 +24,6 @@ _FITS = 12
 
 
 def tint(probability: float, *, dark: bool = False) -> str:
-    """The colour of a cell."""
     low, high = _DARK_RAMP if dark else _RAMP
     share = min(probability, 1) if probability >= LEAST else 0
     parts = [(int(low[at : at + 2], 16), int(high[at : at + 2], 16)) for at in (1, 3, 5)]
@@ -45,8 +44,8 @@ def token_grid(
 
     Columns: ``layer`` (from 0), ``place`` (from 1), ``token``, ``probability``, optional ``framed``: it is the right
     answer or a followed word, which its spelling alone does not show. ``columns``: how many places are shown. ``names``
-    and ``rows`` are given if they are no places and layers. ``ranks``: layer -> rank of the word ``ranked``, a column
-    on the right.
+    and ``rows`` are given if they are no places and layers. ``ranks``: layer -> rank of the word ``ranked``, at the
+    right.
     """
     columns = len(names) or columns
     tokens = tokens[tokens["place"] <= columns]

@@ -45,7 +45,6 @@ class OneModel:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
         return sum(one.nbytes for one in (self.maps, self.entropy, *self.shares.values()))
 
 
@@ -62,7 +61,6 @@ class SentenceAttention:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays but those of repeated words, which are small."""
         return sum(one.nbytes for one in (self.own, self.before, self.distance, self.variation) if one is not None)
 
     def by_layer(self, token: int | None = 0, head: int | None = None) -> Iterator[tuple[str, str, np.ndarray]]:

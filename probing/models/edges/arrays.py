@@ -34,16 +34,13 @@ class ArrayStates:
 
     @property
     def layers(self) -> int:
-        """As ``States`` has it."""
         return self.states.shape[1]
 
     @property
     def hidden(self) -> int:
-        """As ``States`` has it."""
         return self.states.shape[2]
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
-        """As ``States`` has it."""
         return torch.from_numpy(self.states[pieces])
 
 

@@ -27,7 +27,6 @@ class _Sentence:
         self.states, self.cut = ArrayStates(states), cut
 
     def pieces(self, record: Record, span: Span) -> np.ndarray | str:
-        """As ``WordStates.pieces``."""
         return self.cut.pieces(span)
 
 

@@ -29,8 +29,7 @@ def one_token_ids(
     """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
 
     The tokenizer encodes the filled prompt: a word is one token if a single token covers it, with at most the space
-    before it, and the other tokens are those that the model is asked. ``gaps``: which of a prompt's several masks, from
-    0.
+    before it, and the other tokens are those that the model is asked. ``gaps``: which of a prompt's masks, from 0.
     """
     return [token for token, *_ in _answers(prompts, words, encoder, gaps or [0] * len(prompts))]
 

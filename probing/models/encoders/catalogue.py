@@ -47,8 +47,7 @@ def open_encoder(
 ) -> Encoder:
     """Loads a model by registry name, hub id or folder, with its base's head if it has no own one.
 
-    ModelError: the base does not exist, or is not the one that was fine-tuned; HeadError: no head, and no base is
-    known.
+    ModelError: the base does not exist, or is not the one that was fine-tuned; HeadError: no head, and no known base.
     """
     entry = find_entry(model, base, name, revision)
     if base is not None:

@@ -136,7 +136,7 @@ def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> b
 
 @torch.no_grad()
 def give_bias(model: PreTrainedModel, missing: Collection[str]) -> set[str]:
-    """Gives an untied vocabulary the bias that its checkpoint names otherwise; the name that is found so."""
+    """Gives an untied vocabulary the bias that its checkpoint names otherwise; returns names no longer missing."""
     path = parts_of(model.config).vocabulary
     names = {f"{path}.bias", f"{path.rpartition('.')[0]}.bias"}
     here = {name: weight for name, weight in model.named_parameters(remove_duplicate=False) if name in names}

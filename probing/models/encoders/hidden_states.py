@@ -78,8 +78,7 @@ def states_at(
     tokens: int = TOKENS_A_BATCH,
     passed: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """(layers, rows, hidden) states of layers 0..L at one position of each row; float64 if the encoder is, else
-    float32.
+    """(layers, rows, hidden) states of layers 0..L at one position of each row, float32 or the encoder's float64.
 
     ``passed`` is called after each batch with its number of rows.
     """

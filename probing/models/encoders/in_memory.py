@@ -41,8 +41,7 @@ def encoder_of(
     """An encoder with a copy of a model's weights, in float32 and eval mode; later training does not change it.
 
     The head of another task is ignored; ``base`` opens the model whose head is used if ``model`` has no masked-LM head
-    (NoOwnHead without one). By default the name has eight digits of the identity, so that two states of one training
-    differ.
+    (NoOwnHead without one). By default the name has eight digits of the identity: two states of one training differ.
     """
     if not isinstance(model, PreTrainedModel):
         expected = (

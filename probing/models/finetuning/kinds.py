@@ -69,7 +69,6 @@ class Training:
 
     @property
     def test_words(self) -> str:
-        """Description of the test part."""
         return f"{len(self.test):,} {self.what}"
 
     def score(self) -> list[evaluation.Score]:

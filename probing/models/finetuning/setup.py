@@ -103,8 +103,7 @@ def prepare(
     """Reads the data and loads the base with the objective's head.
 
     ``data``: the data set's folder; for the control a text file. ``lama``: its sentences are part of the own text of a
-    model made here. ModelError, HeadError: the base lacks a part or takes too short inputs; FactsError: malformed or
-    empty data.
+    model made here. ModelError, HeadError: the base cannot be used; FactsError: the data cannot.
     """
     limit = settings["max_pieces"]
     found = locate(entry.location, entry.revision or None)

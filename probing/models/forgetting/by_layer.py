@@ -72,7 +72,6 @@ class Questions:
 
     @property
     def relations(self) -> list[str]:
-        """Relation of each fact."""
         return [fact.relation for fact in self.facts]
 
     @property

@@ -31,7 +31,7 @@ class Sums:
 
 
 def sums_of(states: LayerStates, target: LayerStates, device: torch.device) -> Sums:
-    """Reads both window by window, so that memory holds one window of each; on the CPU without float64."""
+    """Sums over both, read window by window to save memory, on the CPU if the device has no float64."""
     place = torch.device("cpu") if device.type == "mps" else device
     squares = products = torch.zeros((), dtype=torch.float64, device=place)
     for first in range(0, len(states), WINDOW):

@@ -61,8 +61,7 @@ def layer_logits(
 ) -> torch.Tensor:
     """Logits of one position at every layer, (layers, hidden) -> (layers, vocabulary); ``check`` is called before each.
 
-    Reading the vocabulary matrix from memory is nearly all the work for one row, so heads that share it are decoded by
-    one product.
+    Reading the vocabulary matrix is nearly all the work for one row, so heads that share it are decoded by one product.
     """
     inner = []
     for head, state in zip(heads, states, strict=True):

@@ -43,7 +43,6 @@ class HeadIdentity:
 
 
 def head_path(folder: Path, layer: int) -> Path:
-    """Path of one layer's head."""
     return folder / f"layer-{layer:02d}.safetensors"
 
 

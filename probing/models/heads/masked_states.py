@@ -82,7 +82,6 @@ class MaskedStates:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all windows."""
         return states_bytes(len(self.layers), len(self.text.labels), self.encoder.hidden, self.dtype)
 
     def missing(self) -> list[int]:
@@ -90,7 +89,6 @@ class MaskedStates:
         return [number for number in range(len(self.windows)) if not self._has_its_size(number)]
 
     def missing_bytes(self) -> int:
-        """Bytes of the missing windows."""
         return sum(
             states_bytes(len(self.layers), len(self._positions(n)), self.encoder.hidden, self.dtype)
             for n in self.missing()

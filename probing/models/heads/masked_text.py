@@ -28,7 +28,6 @@ class MaskedText:
     labels: np.ndarray  #: (positions,) token ids that were masked
 
     def row(self, number: int) -> list[int]:
-        """Token ids of a row."""
         return self.ids[self.ends[number - 1] if number else 0 : self.ends[number]].tolist()
 
     def positions_of(self, number: int) -> range:
@@ -39,9 +38,9 @@ class MaskedText:
 def masked_text(
     encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path
 ) -> MaskedText:
-    """Masks the text as BERT does, or reads the masked text from ``path``; the seed fixes the order of the rows.
+    """Masks the text as BERT does, or reads it from ``path``; HeadError if it has too few word pieces.
 
-    HeadError: the text has too few word pieces.
+    The seed fixes the order of the rows.
     """
     with contextlib.suppress(OSError, TypeError):  # A missing, damaged or foreign cache file is made again.
         return MaskedText(**read_sealed(path))

@@ -63,9 +63,8 @@ def train_head(
 ) -> Path:
     """Trains and saves one layer's head; the best checkpoint by validation loss, including the start, is kept.
 
-    A killed run resumes and ends with the same bytes; a finished head of the same recipe is not trained again.
-    ``target``: states that a map or a tuned lens leads to; None if that is the layer itself. HeadError: a head of
-    another recipe.
+    A killed run resumes and ends with the same bytes; a finished head is not trained again. ``target``: states that a
+    map or a tuned lens leads to; None: the layer's own. HeadError: the folder has a head of another recipe.
     """
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
     if finished(path, recipe, encoder, dtype):
@@ -116,8 +115,7 @@ def train_head(
 def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
     """The closed-form map if the recipe has one, unless the pre-trained head is better without it.
 
-    Both are compared on the first ``start_positions`` validation positions; the better one is validated on the others,
-    too.
+    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on all.
     """
     if not step.recipe.mapped or target is None:
         return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
@@ -136,7 +134,6 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
 
 
 def checkpoint_path(folder: Path, layer: int) -> Path:
-    """Path of the checkpoint of a head in training."""
     return folder / f"layer-{layer:02d}.partial.sealed"
 
 

@@ -72,10 +72,7 @@ class LiveModel:
         return row.count(self.encoder.tokenizer.mask_token_id)
 
     def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
-        """The token id of a watched word at a mask, as ``probe`` has it for an answer; UnknownWord if it has none.
-
-        Else the token that is written so in the vocabulary, as in ``##s`` or ``Ġparis``.
-        """
+        """The token id of a watched word at a mask, as ``probe`` has it, or of the token written so, or UnknownWord."""
         return self._followed(word, prompt, mask_index)[1]
 
     def _followed(self, word: str, prompt: str, mask_index: int) -> tuple[str, int, str]:

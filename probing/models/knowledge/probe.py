@@ -70,8 +70,7 @@ def probe_shards(
     """Probes the facts of some shards (None: all) at every layer; complete shards are not computed again.
 
     A shard's bytes depend on the run's configuration alone, not on other shards or processes. ``finished`` is called
-    with number and path of each complete shard, in order, in the thread that writes. ModelError: no facts, or not one
-    head per layer.
+    with number and path of each complete shard, in order, in the thread that writes.
     """
     encoder, heads, facts, answers, config, wanted = (
         work.encoder,

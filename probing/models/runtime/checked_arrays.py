@@ -30,7 +30,7 @@ def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write_sealed(arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """Writes arrays with their checksum as safetensors, atomically; other processes may write the same."""
+    """Writes arrays with their checksum as safetensors, atomically, also while another process does."""
     with atomic_file(path) as temporary:
         save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
 

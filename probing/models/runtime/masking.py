@@ -18,8 +18,7 @@ def mask_pieces(
     """The (chosen,) token ids of the input; ``dice`` are (chosen,) uniform numbers in [0, 1).
 
     ``draw`` returns a token for every piece that becomes another one, which its (chosen,) bool argument marks.
-    ``kept``: which tenth above 0.8 stays. Heads and perplexity use one, pre-training and fine-tuning the other, to keep
-    their bytes.
+    ``kept``: which tenth above 0.8 stays; both are in use, so that each use keeps its bytes.
     """
     above = dice >= _MASKED
     other = above & ((dice < _TENTH) if kept == "last" else (dice >= _TENTH))

@@ -21,8 +21,8 @@ _number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
 def register(run: Hashable) -> int:
     """The number of a run in order of arrival, assigned at its first call.
 
-    Call it before anything slow: a run that loads a model may reach the device after a newer run, but is still the
-    older.
+    Call it before anything slow, such as loading a model: a newer run may reach the device first, and is still the
+    newer.
     """
     with _lock:
         return _number.setdefault(run, next(_order))

@@ -29,11 +29,7 @@ def uniform_bits(sentences: int, classes: int) -> float:
 
 
 def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """(poolings, layers) bits of the online code of the training labels.
-
-    ``train``, (poolings, layers, sentences, hidden), is in the order of transmission, in which every class should occur
-    early.
-    """
+    """(poolings, layers) bits of the online code of training labels; in their order every class should occur early."""
     ends = block_ends(len(labels))
     bits = np.zeros((*train.shape[:2], len(CS)))
     for start, end in itertools.pairwise(ends):

@@ -1,7 +1,6 @@
 """A fine-tuned body stored as its difference from the base: 8 or 4 bits per weight, without unchanged tensors.
 
-Heads and predictions of such a model are computed from the stored weights, not from the float32 weights before
-rounding.
+Heads and predictions of such a model are computed from the stored weights, not from those before rounding.
 """
 
 import zlib
@@ -30,8 +29,7 @@ def is_difference(source: str | Path) -> bool:
 def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """The parameters by name, each once; tied word embeddings have their name in the body.
 
-    torch gives a tied parameter the name that it finds first, which in XLM-R's masked language model is that of the
-    head.
+    torch gives a tied parameter the name that it finds first, which in XLM-R is that of the head.
     """
     prefix = getattr(model, "base_model_prefix", "")
     body = {f"{prefix}.{name}": weight for name, weight in getattr(model, prefix).named_parameters()} if prefix else {}

@@ -16,7 +16,7 @@ class LookedUp:
 
 
 def look_up(hub_id: str, revision: str | None, local_only: bool) -> LookedUp:
-    """Looks a model up; only its configuration is downloaded. ModelError: there is none, or no hub."""
+    """Looks a model up; only its configuration is downloaded. ModelError: no such model, or no hub."""
     found = open_snapshot(hub_id, revision or None, local_only)
     here = found.is_complete()
     return LookedUp(found.folder, here, 0 if here else found.weight_bytes())

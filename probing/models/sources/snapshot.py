@@ -53,8 +53,7 @@ class Snapshot:
     local_only: bool
 
     def bring(self) -> list[Path]:
-        """The weight files in order; what is missing of them and the tokenizer is downloaded, checked by the hub's
-        sums.
+        """The weight files in order; what is missing is downloaded, and the weights compared with the hub's sums.
 
         A file with another checksum is downloaded once more. ModelError: it cannot be downloaded or is damaged, or the
         model has no weights that can be read.

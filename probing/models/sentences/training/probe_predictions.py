@@ -30,7 +30,7 @@ class Split:
     seed: int = 0  #: of the MLP's initial weights
 
     def portion(self, portion: int) -> np.ndarray:
-        """Positions in training of the first of each class, one in ``portion`` but at least one; they are nested."""
+        """Positions in the training part: of each class the first, one in ``portion`` but at least one, so nested."""
         gold = self.gold["train"]
         chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
         return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
