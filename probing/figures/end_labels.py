@@ -24,22 +24,14 @@ _MIDDLE = 0.195
 
 @dataclass(frozen=True)
 class EndLabel:
-    """The name of a line.
-
-    Attributes:
-        x, y: where the line ends, in the units of its axes.
-        text: the name, plain text.
-        colour: of the line.
-        strong: whether it names a measured line; baselines are lighter.
-        row: the panel.
-    """
+    """The plain name of a line, and where it ends, in the units of its axes."""
 
     x: float
     y: float
     text: str
     colour: str = theme.NEUTRAL
-    strong: bool = True
-    row: int = 1
+    strong: bool = True  #: whether it names a measured line; baselines are lighter
+    row: int = 1  #: the panel
 
     @property
     def lines(self) -> list[str]:
@@ -50,15 +42,10 @@ class EndLabel:
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Centres as close as possible to those wanted, without overlap and in the same order.
+    """Centres, in pixels, as close as possible to those wanted, without overlap and in the same order.
 
     Neighbours that would overlap are moved by equal amounts (isotonic regression by pooling); then all are kept within
-    the ends.
-
-    Args:
-        wanted: centre of each label, in pixels.
-        heights: height of each.
-        low, high: the range for the labels. If they need more, they go beyond ``high``.
+    the ends, or go beyond ``high`` if they need more.
     """
     if not wanted:
         return []
@@ -102,11 +89,7 @@ def write(
 ) -> go.Figure:
     """Writes names at the ends of lines, in place, with a thin line to those that had to move.
 
-    Args:
-        figure: with its height and its axes' domains.
-        labels: the names.
-        ranges: the range of each panel's vertical axis; the axes are set to it, so that positions are known.
-        top: the margin above.
+    Vertical axes are set to ``ranges``, by panel, so that positions are known; ``top`` is the margin above.
     """
     figure.update_layout(margin_r=room(labels), margin_t=top)
     whole = figure.layout.height - _BELOW - top

@@ -18,13 +18,7 @@ def _ticks(last: int) -> list[int]:
 
 
 def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
-    """Layers from left to right; layer 0 is named and on a shaded band.
-
-    Args:
-        figure: changed in place and returned.
-        last: number of the last layer, L.
-        where: ``row`` and ``col`` of a subplot.
-    """
+    """Layers 0..``last`` from left to right, in place; layer 0 is named and on a shaded band."""
     _layers(figure, last, **where)
     return across.add(figure, [_embeddings(figure, **where)])
 
@@ -82,12 +76,7 @@ def vertical(figure: go.Figure, last: int) -> go.Figure:
 
 
 def share_of_depth(figure: go.Figure, **where) -> go.Figure:
-    """Layers of models of different depth from left to right: 0 is the embeddings, 1 the last layer of each.
-
-    Args:
-        figure: changed in place and returned.
-        where: ``row`` and ``col`` of a subplot.
-    """
+    """Layers of models of different depth, in place: 0 is the embeddings, 1 the last layer of each."""
     figure.update_xaxes(
         title={"text": "share of depth (0 = embeddings)"},
         tickmode="array",

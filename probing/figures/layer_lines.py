@@ -17,15 +17,10 @@ def layer_lines(
     dashes: Mapping[str, str] | None = None,
     steps: str = "",
 ) -> go.Figure:
-    """One line per name.
+    """One line per name of a ``column`` by layer; columns: ``name, layer`` and that one.
 
-    Args:
-        lines: ``name, layer`` and the column that is drawn.
-        column: name of that column.
-        shown: format of a value in the hover text, in Plotly's notation.
-        colours: name -> colour; others take the palette in turn. Lines of one colour have one marker.
-        dashes: name -> dash; others are solid.
-        steps: what ``layer`` counts if it does not count layers; title of the horizontal axis.
+    ``shown``: format in the hover text. Names without a colour take the palette in turn; lines of one colour have one
+    marker. ``steps``: what ``layer`` counts if it does not count layers.
     """
     if lines.empty:
         return theme.empty("Nothing to draw: no answer is followed.")

@@ -25,32 +25,21 @@ MARKS: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Looks:
-    """Attributes:
-    names: full name -> short name.
-    colours: full name -> colour, in the order of menus and figures.
-    shipped: the demonstration models among them, with those of which only results ship.
-    results_only: the latter: further seeds and kinds of a training, and controls.
-    """
+    """Full names of models -> short names and colours, in the order of menus and figures."""
 
     names: dict[str, str]
     colours: dict[str, str]
-    shipped: frozenset[str]
-    results_only: frozenset[str]
+    shipped: frozenset[str]  #: the demonstration models
+    results_only: frozenset[str]  #: those without weights: further seeds and kinds of a training, and controls
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The models that were added to the demonstration models, in the order of menus; none if no demonstration model
-        is stored.
-        """
+        """The models added to the demonstration models, in the order of menus; none if none of those is stored."""
         return tuple(name for name in self.colours if name not in self.shipped) if self.shipped else ()
 
 
 def looks_of(runs: pd.DataFrame) -> Looks:
-    """Names and colours of all models of the runs.
-
-    Args:
-        runs: column ``model``; optionally ``base`` and ``objective``.
-    """
+    """Names and colours of all models of the runs: column ``model``, optionally ``base`` and ``objective``."""
     if runs.empty:
         return _looks((), _registry())
     columns = (
@@ -77,9 +66,7 @@ def says_so(name: str, verdict: Verdict) -> bool:
 
 
 def usual_colour(name: str) -> str:
-    """The colour of a registered model without regard to other models, such as one asked live; empty for other
-    models.
-    """
+    """The colour of a registered model without regard to others, such as one asked live; else empty."""
     known = known_model(_registry(), name)
     return model_colours([known])[name] if known.listed else ""
 

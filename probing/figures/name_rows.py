@@ -8,7 +8,7 @@ from probing.figures import theme
 
 
 def name_rows(names: Sequence[str], width: int, further: float = 1.0) -> tuple[list[str], list[float]]:
-    """The names on lines of at most ``width`` characters, and the ends of their rows from the top, one more than names.
+    """The names on lines of ``width`` characters, and the ends of their rows from the top, one more than names.
 
     The unit is the row of a name of one line; each ``further`` line adds its height.
     """

@@ -39,14 +39,7 @@ td.n{text-align:right}footer{color:#5A6672;font-size:.85rem;margin-top:2rem}"""
 
 
 def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
-    """P@k by layer of a model and, if there is one, its base with their difference.
-
-    Args:
-        layers: with a base as for ``paired_curve``, else as for ``layer_curve``.
-        base: its name; empty if there is none.
-        model: name of the model.
-        k: the rank up to which a fact counts as known.
-    """
+    """P@k by layer of a model (as ``layer_curve``), with a base and their difference as ``paired_curve``."""
     shades = {base: theme.BASE, model: theme.TUNED}
     if base:
         return paired_curve(layers, k=k, base=base, model=model, colours=shades)
@@ -56,11 +49,7 @@ def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Fig
 def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapping[str, str] | None = None) -> str:
     """The facts as an HTML table, each with its layers as small squares: full where the right answer is known.
 
-    Args:
-        rows: of ``reports.own_model.result.fact_rows``.
-        base, model: names for readers; the base is empty if there is none.
-        k: the rank up to which a fact counts as known.
-        links: fact_id -> address that the fact leads to.
+    ``rows`` of ``reports.own_model.result.fact_rows``; ``links``: fact_id -> address.
     """
     models = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     shades = {"base_ranks": theme.BASE, "ranks": theme.TUNED}
@@ -85,9 +74,7 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
 
 
 def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
-    """The same as a figure for files: above its squares stands each fact with its answer, in the colour of its
-    outcome.
-    """
+    """The same as a figure for files: above its squares stands each fact in the colour of its outcome."""
     shown = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     last = max((len(ranks) for ranks in rows["ranks"]), default=1) - 1
     figure = go.Figure()
@@ -141,15 +128,7 @@ def _squares(ranks: Sequence[int], colour: str, k: int) -> str:
 
 
 def report_page(title: str, sentences: Sequence[str], figure: go.Figure, changed: pd.DataFrame, origin: str) -> str:
-    """The report as one HTML file that needs no network.
-
-    Args:
-        title: its heading.
-        sentences: the result in plain words.
-        figure: of ``own_curves``.
-        changed: ``part`` and the columns of the lists, one row per fact.
-        origin: how the numbers were made.
-    """
+    """The report as one HTML file that needs no network; ``changed``: ``part`` and the columns of the lists."""
     drawn = theme.ink(go.Figure(figure)).to_html(full_html=False, include_plotlyjs=True, config={"displaylogo": False})
     words = "\n".join(f"<p>{html.escape(one)}</p>" for one in sentences)
     lists = "\n".join(_list(part, changed[changed["part"] == part]) for part in ("lost", "gained"))

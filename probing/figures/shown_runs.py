@@ -27,12 +27,7 @@ MAX_DEFAULT_LINES = 8
 
 @dataclass(frozen=True)
 class RunNames:
-    """Which runs are shown. An empty text or tuple means: the page's default.
-
-    Attributes:
-        models, heads, probe_sets: what is laid over each other in overviews.
-        model, head, probe_set: the one run of the pages that read a single one.
-    """
+    """Which runs are shown: the plural ones are overviews', the others one run's; empty: the page's default."""
 
     models: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
@@ -46,7 +41,6 @@ Chosen = TypeVar("Chosen", bound=RunNames)
 
 
 def set_name(probe_set: str) -> str:
-    """The title of a probe set."""
     return PROBE_SETS.get(probe_set, probe_set)
 
 
@@ -61,15 +55,7 @@ def set_order(probe_set: str) -> int:
 
 
 def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]]]:
-    """Fills in defaults and removes names that are not in the store.
-
-    Args:
-        chosen: the user's choice.
-        runs: the runs that pages show.
-
-    Returns:
-        The fitted choice, and field -> the names removed.
-    """
+    """The choice with defaults and without names that are not in the store, and field -> the names removed."""
     if runs.empty:
         return chosen, {}
     unknown: dict[str, list[str]] = {}
@@ -105,17 +91,12 @@ def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]
 def _overview(
     runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """What an overview lays over each other: the names that the user chose and, for a column without any, its default.
+    """What an overview lays over each other: the names that the user chose, or a column's default.
 
     A default offers only names that have a run with the chosen ones; of the kinds of heads it is the one that most
     models have. Models that were added to the demonstration models come before these, with their bases. Each added or
-    chosen model has at least one line:
-    its kind of head and its probe set are shown, too. To keep the lines few, other models then give way.
-
-    Args:
-        runs: the runs that pages show.
-        order: column of ``runs`` -> all its names, in the order of menus.
-        kept: column -> the names that the user chose.
+    chosen model has at least one line: its kind of head and its probe set are shown, too. To keep the lines few, other
+    models give way.
     """
     there = runs
     for column, names in kept.items():
@@ -149,9 +130,7 @@ def _overview(
 
 
 def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
-    """Of some kinds of heads the one through which most of the models are probed fact by fact, then at all, the first
-    of several.
-    """
+    """Of some kinds of heads the one that probed most models fact by fact, then at all, the first of several."""
     whole = runs[~runs["counted"].astype(bool)] if "counted" in runs else runs
 
     def models(head: str) -> tuple[int, int]:
@@ -192,9 +171,7 @@ def in_line_order(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def followed(chosen: RunNames, fitted: RunNames) -> dict[str, str]:
-    """The fields of the single run that follow the choice for overviews; links of its pages need them, as they lack the
-    latter.
-    """
+    """The fields of the single run that follow the overviews' choice, which links of its pages lack."""
     return {
         one: getattr(fitted, one)
         for one, several in ONE_OF_SEVERAL.items()

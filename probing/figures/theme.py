@@ -102,14 +102,9 @@ def head_colour(head: str) -> str:
 def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
     """One colour per model, the same on every page: the hue is its objective, the shade its family.
 
-    Args:
-        models: *all* models of the store, not only those shown, so that a filter never recolours a figure.
-
-    Returns:
-        Name -> colour, family by family in the registry's order, a family's models in the order of
-        ``OBJECTIVE_COLOURS``, those without weights at the end. No two of the others share a colour while there are
-        enough; a colour that the registry gives is used unchanged. Further seeds, controls and kinds of a training have
-        a pale shade of their task's colour.
+    ``models`` are *all* of the store, so that a filter never recolours a figure; the order is family by family in the
+    registry's, those without weights last. No two of the others share a colour while there are enough; a colour that
+    the registry gives is used unchanged. Further seeds, controls and kinds have a pale shade of their task's colour.
     """
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
     ordered = sorted(
@@ -135,9 +130,7 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
 
 
 def _of_task(one: KnownModel, other: KnownModel) -> bool:
-    """Whether a model of which only results ship was trained for another one's task: its objective says more in
-    brackets.
-    """
+    """Whether a model without weights was trained for another's task: its objective says more in brackets."""
     return one.base == other.base and bool(other.objective) and task_of(one.objective) == other.objective
 
 
@@ -166,16 +159,7 @@ def faint(colour: str, alpha: float) -> str:
 def interval_band(
     figure: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, colour: str, name: str = "", **more: Any
 ) -> None:
-    """Adds the 95 % intervals of a line as a faint band, in place; places without one are left out, and so is a band
-    without places.
-
-    Args:
-        figure: the figure; it is changed.
-        x, low, high: where the values stand, and their bounds, on one index and in the units of the axes.
-        colour: ``#RRGGBB`` of the line.
-        name: displayed name of the line.
-        more: as for ``add_scatter``: axes, panel, legend group.
-    """
+    """Adds a line's 95 % intervals as a faint band, in place, where there are any; ``colour`` is ``#RRGGBB``."""
     known = low.notna() & high.notna()
     if not known.any():
         return
@@ -213,9 +197,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def breakable(name: str, width: int = 14) -> str:
-    """A model's name on lines short enough for a phone, broken with ``<br>`` before brackets and after commas, else
-    after hyphens.
-    """
+    """A model's name on lines for a phone, broken with ``<br>`` before brackets, after commas, else hyphens."""
     lines: list[str] = []
     for words in re.split(r"(?<=,) | (?=\()", name):
         first = True
@@ -267,13 +249,7 @@ def stamp(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
 
 
 def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
-    """The figure itself with its origin written small below it, so that a saved image keeps it.
-
-    Args:
-        figure: the figure; it is changed.
-        text: filters and fingerprint.
-        width: characters per line; 58 fit a phone.
-    """
+    """The figure itself with its origin written small below it, so that a saved image keeps it; 58 fit a phone."""
     lines, line = [], ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > width:
@@ -318,12 +294,10 @@ def finished(figure: go.Figure) -> dict[str, Any]:
 
 
 def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
-    """Puts the figure on white paper, or on dark, in place: the template, and a colour for the text that is left to the
-    page's theme.
+    """Puts the figure on white paper, or on dark, in place: the template, and a colour for the text left to the theme.
 
     On a page such text must have no colour: Streamlit then recolours it when the user switches between light and dark,
-        which
-    the server does not see.
+    which the server does not see.
     """
     template, colour = (DARK_TEMPLATE, LIGHT_INK) if dark else (TEMPLATE, INK)
     figure.update_layout(template=template, font_color=colour, legend_font_color=colour)
@@ -333,9 +307,7 @@ def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
 
 
 def clickable_last(figure: go.Figure) -> go.Figure:
-    """Draws clickable traces over the others, in place: of two points in one place, a click selects the one drawn
-    last.
-    """
+    """Draws clickable traces over the others, in place: a click selects the one drawn last."""
     figure.data = tuple(sorted(figure.data, key=lambda trace: trace.customdata is not None))
     return figure
 

@@ -14,15 +14,10 @@ _LEVELS = {"majority": (MAJORITY, "dash"), "chance": (CHANCE, "dashdot")}
 
 
 def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """The points with the difference to a yardstick in place of the value.
+    """The points with the difference to a yardstick (``MODES``) as ``value, low, high``; unchanged in mode ``value``.
 
-    Args:
-        points: ``value, low, high`` and, except in mode ``value``, ``above_MODE`` with ``_low`` and ``_high``.
-        mode: a key of ``MODES``.
-
-    Returns:
-        In mode ``value``, the same points. Else ``value, low, high`` are the difference, ``zero`` states what 0 means,
-        no other yardstick is left, and ``n`` counts the facts with a swapped subject if that is subtracted.
+    From ``above_MODE`` with ``_low`` and ``_high``. ``zero`` states what 0 means, no other yardstick is left, and ``n``
+    counts the facts with a swapped subject if that is subtracted.
     """
     if mode == "value":
         return points
@@ -71,17 +66,9 @@ def zero_of(points: pd.DataFrame) -> str:
 def add_levels(
     figure: go.Figure, points: pd.DataFrame, *, by: dict[str, str], scale: int = 100, row: int | None = None
 ) -> list[EndLabel]:
-    """One neutral line per level of the majority answer, and of chance, no matter how many runs share it.
+    """One neutral line per level of ``majority`` and ``chance``, no matter how many runs share it; returns their names.
 
-    Args:
-        figure: gets the lines, in place.
-        points: ``layer`` and ``majority`` or ``chance``, or none of them; ``line`` identifies the line of the figure.
-        by: line -> displayed name, if levels differ by line.
-        scale: multiplies shares.
-        row: the panel; None if there are none.
-
-    Returns:
-        The lines' names, to be written at their ends.
+    ``line`` identifies the line of the figure; ``by``: line -> displayed name, if levels differ by line.
     """
     labels, last = [], float(points["layer"].max())
     for column, (name, dash) in _LEVELS.items():

@@ -1,6 +1,4 @@
-"""How far the weights of fine-tuned models moved against what the models lost: one point per model, named at the right
-edge.
-"""
+"""How far the weights of fine-tuned models moved against what the models lost."""
 
 from collections.abc import Mapping
 
@@ -19,15 +17,9 @@ def drift_points(
     colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One point per model; a thin line leads from it to its name. Open points: the control, or a net loss of a model
-    with counts only.
+    """One point per model with its name at the right edge; open: the control, or a net loss from counts only.
 
-    Args:
-        points: of ``reports.fine_tuning.all_models.drift_and_losses``.
-        loss: a column of it; a greater value is farther from the base.
-        title: of the vertical axis.
-        factor: multiplies the stored loss.
-        colours, labels: model -> colour and displayed name.
+    ``points`` of ``reports.fine_tuning.all_models.drift_and_losses``; ``loss``, times ``factor``, is a column of it.
     """
     points = points.dropna(subset=["drift", loss])
     if points.empty:

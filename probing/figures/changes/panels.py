@@ -23,28 +23,17 @@ _STROKES = {"solid": "——", "dash": "– –", "dot": "· · ·"}
 
 @dataclass(frozen=True)
 class Panel:
-    """How a panel writes its values.
+    """How a panel writes its values."""
 
-    Attributes:
-        title: what it shows, with its unit.
-        factor: multiplies stored values.
-        shown: format of a value in the hover text.
-        lines: line -> its name; the first is solid, the second dashed, the third dotted.
-        before: name of the base's value, if it is drawn.
-        level: the value of no change, drawn as a thin line; None: none.
-        log: whether the axis is logarithmic.
-    """
-
-    title: str
-    factor: float = 1.0
-    shown: str = "{:.2f}"
-    lines: Mapping[str, str] | None = None
-    before: str = ""
-    level: float | None = None
+    title: str  #: with its unit
+    factor: float = 1.0  #: multiplies stored values
+    shown: str = "{:.2f}"  #: format of a value in the hover text
+    lines: Mapping[str, str] | None = None  #: line -> its name; the first is solid, the second dashed, the third dotted
+    before: str = ""  #: name of the base's value, if it is drawn
+    level: float | None = None  #: the value of no change, drawn as a thin line
     log: bool = False
 
     def dash(self, line: str) -> str:
-        """The dash of a line."""
         return _DASHES[list(self.lines).index(line)] if self.lines and line in self.lines else _DASHES[0]
 
     def name(self, line: str) -> str:
@@ -92,15 +81,10 @@ def evidence_panels(
     tasks: Mapping[str, str] | None = None,
     tall: bool = False,
 ) -> go.Figure:
-    """One panel per kind of evidence. Colour is the model; thin grey lines are the control's; a grey marker is within
-    its change.
+    """One panel per kind of evidence; thin grey lines are the control's, a grey marker is within its change.
 
-    Args:
-        found: columns of ``reports.fine_tuning.evidence``, in the order of panels.
-        names: displayed names of the model, its base and its control; the last is empty if there is none.
-        colours: of the model and of its base.
-        tasks: task -> displayed name.
-        tall: whether the figure has few panels, which then are higher.
+    ``found``: columns of ``reports.fine_tuning.evidence``. ``names``: model, base and control (empty if there is none);
+    ``colours``: model and base. ``tall``: few panels, which then are higher.
     """
     found = found.dropna(subset=["value"])
     if found.empty:

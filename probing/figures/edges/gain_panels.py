@@ -18,13 +18,9 @@ def gain_panels(
     labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """Bars are the points of F1 that a layer adds in each model, one panel per task; published models are grey lines.
+    """Bars are the points of F1 that a layer adds, a panel per task; models without a colour are published, grey.
 
-    Args:
-        gains: one row per model, task and layer from 1 on: ``model, task, layer, gain``.
-        colours: model -> colour; other models are a paper's published numbers.
-        labels: model -> displayed name.
-        titles: task -> displayed name.
+    Columns: ``model, task, layer, gain``, from layer 1 on.
     """
     if gains.empty:
         return theme.empty("No cumulative probes are stored for these models.")

@@ -23,16 +23,10 @@ def layer_bars(
     notes: Mapping[str, str] | None = None,
     weights: str = "weight",
 ) -> go.Figure:
-    """One panel per task: solid bars are the weights of P(L), outlined ones each layer's gain in F1; each as a share of
-    its largest.
+    """One panel per task: solid weights of P(L), outlined gains in F1; each as a share of its largest.
 
-    Args:
-        bars: one row per task and layer: ``task, layer, weight, normed, gain``; weights and gains are empty if they are
-            not stored.
-        colour: of the model.
-        titles: task -> displayed name.
-        notes: task -> text after the panel's title.
-        weights: the column drawn as solid bars, ``weight`` or ``normed``.
+    Columns: ``task, layer, weight, normed, gain``, empty if not stored; solid is ``weights``: ``weight`` or ``normed``.
+    ``notes``: task -> text after the panel's title.
     """
     if bars.empty or (bars[weights].isna().all() and bars["gain"].isna().all()):
         return theme.empty("No weights and no gains are stored for this model.")

@@ -16,10 +16,7 @@ _SCALE = [[0.0, "#56B4E9"], [0.5, "rgba(128,136,144,0.12)"], [1.0, "#E69F00"]]
 def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
     """A square: is the row's expected layer earlier or later than the column's, or is the order not resolved?
 
-    Args:
-        pairs: one row per pair: ``first, second, verdict, difference, low, high``; ``verdict`` is of ``first`` against
-            ``second``, the difference is the expected layer of ``first`` minus that of ``second``.
-        titles: name -> displayed name, short.
+    Columns: ``first, second, verdict, difference, low, high``: of ``first`` against ``second``, in expected layers.
     """
     if pairs.empty:
         return theme.empty("Fewer than two expected layers: there is no pair to compare.")

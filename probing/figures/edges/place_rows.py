@@ -23,18 +23,11 @@ def place_rows(
     titles: Mapping[str, str] | None = None,
     shares: bool = False,
 ) -> go.Figure:
-    """One row per task (or label), within it one line per model: the centre of gravity, filled, and the expected layer,
-    open.
+    """One row per task (or label), a line per model: the centre of gravity, filled, and the expected layer, open.
 
-    Args:
-        places: ``row, model, last`` (number of the last layer) and ``centre_of_gravity, expected_layer,
-            expected_layer_low, expected_layer_high`` in layers; an empty expected layer is not resolved. If they are
-            there, ``expected_layer_reason`` says why, and the centre of gravity of ``weights_near_uniform`` is faint.
-        colours: model -> colour; other models are a paper's published numbers and grey.
-        labels: model -> displayed name.
-        titles: row -> displayed name.
-        shares: whether layers are drawn as shares of the model's depth, so that models of different depth can be
-            compared.
+    Columns: ``row, model, last, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high`` in layers,
+    empty if not resolved; optional ``expected_layer_reason`` and ``weights_near_uniform`` (faint). Models without a
+    colour are published, grey. ``shares``: layers as shares of the model's depth.
     """
     if places.empty:
         return theme.empty("No mean layer of the gains can be told, or no cumulative probes are stored.")

@@ -1,6 +1,4 @@
-"""F1 of the first and the last cumulative probe, task by task, with its baselines (columns of Figure 1 of Tenney et al.
-2019).
-"""
+"""F1 of the first and the last cumulative probe with its baselines (Figure 1 of Tenney et al. 2019)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,15 +25,10 @@ def score_rows(
     labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One row per task, within it one line per model: from F1 of P(0), open, to F1 of P(L), filled, with the
-    yardsticks.
+    """One row per task, a line per model: from F1 of P(0), open, to F1 of P(L), filled, with the yardsticks.
 
-    Args:
-        scores: ``row, model, f1_first, f1_last``, shares, and ``f1_last_low, f1_last_high, memory, majority, ceiling,
-            random``, empty if they are not known.
-        colours: model -> colour; other models are a paper's published numbers and grey.
-        labels: model -> displayed name.
-        titles: row -> displayed name.
+    Columns: ``row, model, f1_first, f1_last``, shares, and ``f1_last_low, f1_last_high, memory, majority, ceiling,
+    random``, empty if they are not known. Models without a colour are published, grey.
     """
     scores = scores.dropna(subset=["f1_last"])
     if scores.empty:

@@ -14,12 +14,9 @@ TITLE = 13
 def small_panels(
     titles: Sequence[str], *, panel: int, gap: int, frame: int, shared: bool = True
 ) -> tuple[go.Figure, list[tuple[int, int]]]:
-    """An empty figure in the common layout, and the row and column of each panel.
+    """An empty figure, and row and column of each panel; heights of panel, gap and frame in pixels.
 
-    Args:
-        titles: of the panels, left-aligned above each.
-        panel, gap, frame: heights in pixels, of a panel, of the space between two, and of the space around all.
-        shared: whether only the lowest panels have layers below them.
+    ``shared``: only the lowest panels have layers below them.
     """
     columns = min(2, len(titles))
     rows = -(-len(titles) // columns)

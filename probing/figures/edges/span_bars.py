@@ -14,12 +14,9 @@ _PANEL, _GAP, _FRAME = 36, 38, 130
 def span_bars(answers: pd.DataFrame) -> go.Figure:
     """One row per task, one column per layer, and in each cell the shares of the labels that lead to the answer.
 
-    A dotted line marks the layer from which the answer no longer changes.
-
-    Args:
-        answers: one row per panel, label and layer: ``panel`` (a key), ``title`` (the question), ``place`` (of the
-            label, from 1), ``label, layer, share`` (of all labels' probabilities), ``p`` (as the probe gives it),
-            ``best`` (the layer's best labels in words), ``settled`` (a layer).
+    A dotted line marks the layer from which the answer no longer changes. Columns: ``panel`` (a key), ``title`` (the
+    question), ``place`` (of the label, from 1), ``label, layer, share`` (of all labels' probabilities), ``p`` (as the
+    probe gives it), ``best`` (the layer's best labels in words), ``settled`` (a layer).
     """
     if answers.empty:
         return theme.empty("No task fits the chosen words.")

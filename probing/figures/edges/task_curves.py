@@ -31,19 +31,12 @@ TITLES = {
 
 
 class Axis(NamedTuple):
-    """The axes of a curve.
+    """The axes of a curve."""
 
-    Attributes:
-        title: of the vertical axis.
-        percent: whether values are shares, drawn in per cent.
-        shares: whether the horizontal axis is the share of depth.
-        signed: whether values are differences.
-    """
-
-    title: str
-    percent: bool = True
-    shares: bool = False
-    signed: bool = False
+    title: str  #: of the vertical axis
+    percent: bool = True  #: values are shares, drawn in per cent
+    shares: bool = False  #: of depth, horizontally
+    signed: bool = False  #: values are differences
 
 
 def task_curves(
@@ -55,17 +48,10 @@ def task_curves(
     labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One panel per task, one line per model; random encoders are dotted or dash-dotted in its colour; grey levels are
-    yardsticks.
+    """One panel per task, one line per model; random encoders are dotted or dash-dotted in its colour.
 
-    Args:
-        points: one row per model, encoder, task and layer: ``model, encoder, task, layer, last, value`` and ``low,
-            high`` if known.
-        levels: ``task, name, value``: one number per task each; names are keys of ``LEVELS``.
-        axis: titles and units.
-        colours: model -> colour; other models are a paper's published numbers and grey.
-        labels: model -> displayed name.
-        titles: task -> displayed name.
+    Columns of ``points``: ``model, encoder, task, layer, last, value`` and ``low, high`` if known; of ``levels``, grey
+    yardsticks: ``task, name, value``, the names of ``LEVELS``. Models without a colour are published, grey.
     """
     points = points.dropna(subset=["value"])
     if points.empty:

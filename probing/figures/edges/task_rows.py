@@ -14,12 +14,7 @@ _PUBLISHED = ("diamond", "square", "triangle-up")
 
 
 def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    """The table with the vertical position ``_y`` of each line, in pixels from the top.
-
-    Args:
-        table: ``row`` and ``model``, one row per line.
-        order: the models in their order within a row.
-    """
+    """The table (``row, model``) with the vertical position ``_y`` of each line, in pixels from the top."""
     rows = list(dict.fromkeys(table["row"]))
     ranked = table.assign(_row=table["row"].map(rows.index), _model=table["model"].map(list(order).index)).sort_values(
         ["_row", "_model"]
@@ -33,9 +28,7 @@ def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
 
 
 def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
-    """Names the rows, in place; ``rows`` is the result of ``placed``, ``names`` gives the displayed name of each
-    ``row``.
-    """
+    """Names the rows of ``placed``, in place; ``names``: ``row`` -> displayed name."""
     theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
     middles = rows.groupby("row", sort=False)["_y"].mean()
     edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2

@@ -12,16 +12,11 @@ _PANEL, _GAP, _FRAME = 74, 34, 150
 
 
 def trace_bars(traces: pd.DataFrame) -> go.Figure:
-    """One panel per target and right label: the right label's share upwards, the best wrong label's downwards, layer by
-    layer.
+    """One panel per target and right label: its share upwards, the best wrong label's downwards, layer by layer.
 
-    A panel's line marks the layer from which the right label stays the most probable one.
-
-    Args:
-        traces: one row per panel and layer: ``panel`` (a key), ``title, gold, wrong`` (names), ``layer, p_gold,
-            p_wrong`` (shares of all labels' probabilities), ``sigmoid_gold, sigmoid_wrong`` (as the probe gives them),
-            ``right`` (whether the most probable label is right), ``settled`` (a layer, empty if the last layer is
-            wrong).
+    A line marks the layer from which the right label stays the most probable one. Columns: ``panel`` (a key), ``title,
+    gold, wrong`` (names), ``layer, p_gold, p_wrong`` (shares of all labels' probabilities), ``sigmoid_gold,
+    sigmoid_wrong`` (as the probe gives them), ``right``, ``settled`` (a layer, empty if the last layer is wrong).
     """
     if traces.empty:
         return theme.empty("No trace is stored for this sentence.")

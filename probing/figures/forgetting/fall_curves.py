@@ -17,9 +17,7 @@ def fall_curves(
 ) -> go.Figure:
     """The share of lost facts whose right answer is at most so many nats below the first word.
 
-    Args:
-        table: ``model, margin`` of every lost fact, of one probe set and k.
-        colours, labels: model -> its colour and displayed name.
+    Columns: ``model, margin`` of every lost fact, of one probe set and k.
     """
     if table.empty:
         return theme.empty("No model was asked for the facts that it lost.")

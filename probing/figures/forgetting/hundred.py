@@ -24,13 +24,9 @@ _HEIGHT, _SMALL, _LARGE = 410, 13, 16
 
 
 def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
-    """The facts that a base knew on the left, what became of them in the middle, and the ways back on the right.
+    """The facts that a base knew on the left, what became of them in the middle, the ways back on the right.
 
-    Every part carries its name, so that a click can list its facts.
-
-    Args:
-        parts: of ``reports.forgetting.hundred.hundred``.
-        base, model: displayed names.
+    ``parts`` of ``reports.forgetting.hundred.hundred``; each carries its name, so that a click can list its facts.
     """
     if not parts["n"].sum():
         return theme.empty("The base knows none of these facts.")

@@ -1,6 +1,4 @@
-"""Of 100 facts that the base knew, how many a fine-tuned model kept, and how the lost ones come back: one bar per
-model.
-"""
+"""Of 100 facts that the base knew, how many a fine-tuned model kept, and how the lost ones come back."""
 
 from collections.abc import Mapping
 
@@ -20,12 +18,7 @@ _ROW, _ROWS, _TEXT = 44, 396, 24
 
 
 def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
-    """One bar of 100 facts per model, in which every fact counts once.
-
-    Args:
-        outcome: rows of ``reports.forgetting.outcome`` of one probe set and k.
-        labels: model -> displayed name.
-    """
+    """One bar of 100 facts per model, each counted once: ``reports.forgetting.outcome`` of one probe set and k."""
     if outcome.empty:
         return theme.empty("No model was asked for the facts that it lost.")
     models = list(dict.fromkeys(outcome["model"]))

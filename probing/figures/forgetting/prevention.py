@@ -40,9 +40,7 @@ def _names(scored: pd.DataFrame) -> list[str]:
 
 
 def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
-    """Where the name of each point stands, so that on a phone it covers no other name, no point and no whisker, nor is
-    cut.
-    """
+    """Where each point's name stands, so that on a phone it covers no name, point or whisker, nor is cut."""
     left, floor = scored["score"].min(), scored["kept_low"].min()
     wide, high = (scored["score"].max() - left) or 1, (scored["kept_high"].max() - floor) or 1
     heights = ((scored[of] - floor) * _HIGH / high for of in ("kept", "kept_low", "kept_high"))
@@ -105,14 +103,9 @@ def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> N
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
-    Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey.
-    Where trainings of one recipe differ, that is named; a development score is named as such. The control has no score
-    on the task: what it keeps is a dashed line.
-
-    Args:
-        points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's
-            rows.
-        colour: of the recipes that no other one beats.
+    Whiskers reach from the smallest to the largest value over seeds; recipes that another one beats in both are grey.
+    The control has no score: what it keeps is a dashed line. ``points``: ``reports.forgetting.prevention.prevention``
+    of one base, objective and probe set, and the control's rows.
     """
     control = points["control"].astype(bool)
     scored = points[~control].dropna(subset=["score", "kept"])

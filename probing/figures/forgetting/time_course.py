@@ -1,6 +1,4 @@
-"""When facts are forgotten: facts by training step next to score and loss, by layer and relation, and the ranks of one
-fact.
-"""
+"""When facts are forgotten: by training step next to score and loss, by layer and relation, and one fact's ranks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -41,18 +39,11 @@ def over_training(
     names: Sequence[str] = ("", ""),
     half: float = math.nan,
 ) -> go.Figure:
-    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss on the
-    same axis.
+    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss.
 
-    The axis of steps is that of the square root, because most is lost at the start. Lines of the control are thin and
-    dashed; it has no score on the task.
-
-    Args:
-        table: ``reports.forgetting.series.steps`` of the training and its control, at one layer.
-        logged: ``reports.forgetting.series.logged`` of both.
-        model, control: their names in the tables; the control may be empty.
-        names: their displayed names.
-        half: the step by which half of the facts were lost once; NaN if they never are.
+    The axis of steps is that of the square root, because most is lost at the start. Lines of the control, if any, are
+    thin and dashed. ``table`` and ``logged``: ``reports.forgetting.series.steps``, at one layer, and ``logged`` of
+    both. ``half``: the step by which half of the facts were lost once; NaN if they never are.
     """
     if table.empty:
         return theme.empty(_EMPTY)
@@ -140,13 +131,9 @@ def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
 
 
 def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False) -> go.Figure:
-    """Per cent of the facts known before that are known, by training step and layer or relation.
+    """Per cent of the facts known before that are known, by training step and ``layer`` or ``relation``.
 
-    Args:
-        table: ``series.steps`` of all layers or ``series.relations`` of one training.
-        by: ``layer`` or ``relation``.
-        names: relation -> displayed name.
-        dark: whether the page is dark.
+    ``table``: ``series.steps`` of all layers or ``series.relations`` of one training.
     """
     if table.empty:
         return theme.empty(_EMPTY)
@@ -175,12 +162,7 @@ def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = 
 
 
 def rank_map(cells: pd.DataFrame, *, dark: bool = False) -> go.Figure:
-    """The rank of one fact's answer by training step and layer.
-
-    Args:
-        cells: step, layer and bucket, as ``reports.forgetting.series.ranks_of_fact`` gives them.
-        dark: whether the page is dark.
-    """
+    """The rank of one fact's answer by training step and layer, of ``reports.forgetting.series.ranks_of_fact``."""
     if cells.empty:
         return theme.empty("The answer is never among the first ten at the last layer, so its ranks are not stored.")
     wide = cells.pivot(index="layer", columns="step", values="bucket")

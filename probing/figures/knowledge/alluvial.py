@@ -1,6 +1,4 @@
-"""Where a base's knowledge went, as a flow; drawn with scatter traces, because a Sankey diagram cannot be clicked on a
-page.
-"""
+"""Where a base's knowledge went, as a flow of scatter traces: a Sankey diagram cannot be clicked on a page."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,16 +37,8 @@ def alluvial(
 ) -> go.Figure:
     """Known and not known by the base -> kept, lost, gained -> fates of what was lost; heights are numbers of facts.
 
-    Every part carries its name, so that a click can open its facts, and states what its share refers to. Facts that
-    neither knows, which often outnumber all others, are not drawn.
-
-    Args:
-        counts: ``kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read``; the fates add up to
-            lost.
-        base: name of the model compared with.
-        model: name of the other.
-        colours: model -> colour.
-        labels: model -> displayed name; without one, the model's own name.
+    ``counts``: ``kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read``; the fates add up to
+    lost. Every part carries its name, so that a click can open its facts. Facts that neither knows are not drawn.
     """
     counts = {name: int(counts[name]) for name in (*_MIDDLE, "never", *FATES)}
     middle = [name for name in _MIDDLE if counts[name]]

@@ -20,14 +20,9 @@ def answer_shares(
     models: Sequence[str],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """Stacked bars by layer, one panel per model.
+    """Stacked bars by layer, one panel per model; ``kinds`` from the bottom of the stack to its top.
 
-    Args:
-        shares: ``model, layer, kind, n, share``; a kind without facts may be missing.
-        kinds: from the bottom of the stack to its top.
-        names: kind -> displayed name.
-        models: panels from left to right.
-        labels: model -> displayed name; without one, the model's own name.
+    Columns: ``model, layer, kind, n, share``; a kind without facts may be missing.
     """
     shares = shares[shares["model"].isin(list(models))]
     if shares.empty:

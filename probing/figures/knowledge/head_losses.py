@@ -9,11 +9,7 @@ from probing.figures.shown_runs import head_name
 
 
 def head_losses(losses: pd.DataFrame) -> go.Figure:
-    """One line per kind of head, with the colour and marker that the kind has in layer curves, and its name at the end.
-
-    Args:
-        losses: ``head, layer, loss`` in nats, and ``start_loss``.
-    """
+    """One line per kind of head, as in layer curves; columns: ``head, layer, loss, start_loss``, in nats."""
     if losses.empty:
         return theme.empty("No training of these heads is stored.")
     figure, ends = go.Figure(), []

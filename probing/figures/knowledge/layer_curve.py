@@ -23,21 +23,14 @@ _PANEL, _GAP = 290, 62
 
 @dataclass(frozen=True)
 class _Look:
-    """How a run's line is distinguished from the others, and where it is drawn.
+    """How a run's line is distinguished from the others, and where it is drawn."""
 
-    Attributes:
-        name: at its end and in the hover text, plain text.
-        colour, dash, symbol: of the line and its markers.
-        scale: multiplies values; 100 draws them in per cent.
-        where: row and column of the panel.
-    """
-
-    name: str
+    name: str  #: at its end and in the hover text
     colour: str
     dash: str
     symbol: str
-    scale: int
-    where: dict[str, Any]
+    scale: int  #: multiplies values; 100 draws them in per cent
+    where: dict[str, Any]  #: row and column of the panel
 
 
 def layer_curve(
@@ -51,26 +44,13 @@ def layer_curve(
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """Lines of a metric over the layers, each with its name at its end; with more than ``end_labels.MAX_LABELS``, names
-    are in a legend.
+    """Lines of a metric over the layers, named at their ends, or in a legend if they exceed ``end_labels.MAX_LABELS``.
 
     Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the
-    probe
-    set, its filling the head. Grey: majority answer and chance, one line for all runs that share it; dotted in a run's
-        colour:
-    its swapped subject.
-
-    Args:
-        points: one row per run and layer: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the
-            yardsticks ``majority``, ``swapped`` and ``chance``, each empty if it is not defined; or the result of
-            ``yardsticks.above``.
-        title: of the vertical axis.
-        unit: ``"share"`` is drawn in per cent; anything else unchanged.
-        colours: model -> colour, of all models in the store.
-        names: probe set -> displayed name.
-        labels: model -> displayed name; without one, the model's own name.
-        panels: one panel per probe set instead of one for all.
-        controls: models trained further on their base's own text; their lines are dashed.
+    probe set, its filling the head. Grey: majority answer and chance; dotted in a run's colour: its swapped subject;
+    dashed: ``controls``. Columns: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the yardsticks
+    ``majority, swapped, chance``, empty if not defined; or the result of ``yardsticks.above``. The unit ``"share"`` is
+    drawn in per cent.
     """
     points = points.dropna(subset=["value"])
     if points.empty:
@@ -141,15 +121,7 @@ def metric_curve(
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """``layer_curve`` of a metric, or of what lies above one of its yardsticks.
-
-    Args:
-        points: as for ``layer_curve``.
-        metric: a key of ``core.metrics.METRICS``.
-        average: ``macro`` or ``micro``; the axis says it.
-        mode: a key of ``yardsticks.MODES``.
-        colours, labels, panels, controls: as for ``layer_curve``.
-    """
+    """``layer_curve`` of a key of ``core.metrics.METRICS``, or of what lies above one of ``yardsticks.MODES``."""
     about = METRICS[metric]
     unit = "share" if about.unit.startswith("share") else about.unit
     what = _WHAT.get(metric, "right answers") if unit == "share" else _WHAT[metric]

@@ -1,6 +1,4 @@
-"""What fine-tuned models lost at the last layer, in points: of P@k, and of P@k minus the swapped subject, side by
-side.
-"""
+"""What fine-tuned models lost at the last layer: points of P@k, and of P@k minus the swapped subject."""
 
 from collections.abc import Collection, Mapping
 
@@ -26,17 +24,10 @@ def loss_points(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """One row per model, and within it one per kind of head if there are several: two points with their 95 % intervals.
+    """One row per model and kind of head: open P@k, filled P@k minus the swapped subject, with 95 % intervals.
 
-    The model that lost most of P@k minus the swapped subject is on top; controls are below. Colour is the model's, or
-    the kind's if there are several; open points are P@k, filled ones P@k minus the swapped subject.
-
-    Args:
-        lost: columns of ``reports.knowledge.heads.losses.points_lost``, shares.
-        k: the rank up to which a fact counts as known.
-        colours: model -> colour.
-        labels: model -> displayed name.
-        controls: models trained further on their base's own text.
+    The model that lost most of the latter is on top; controls are below. Colour is the model's, or the kind's if there
+    are several. Columns of ``reports.knowledge.heads.losses.points_lost``, shares.
     """
     if lost.empty:
         return theme.empty("No facts are left to compare under these filters.")

@@ -27,20 +27,11 @@ def paired_curve(
 ) -> go.Figure:
     """P@k of both by layer above, model minus base below; filled if the difference is significant.
 
-    Names are at the ends of the lines. Grey: the majority answer; dotted in a model's colour: its swapped subject.
-
-    Args:
-        points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference,
-            difference_low, difference_high, p_value``, shares of the facts that both were asked, and the yardsticks
-            ``majority, base_swapped, swapped`` if they are defined; ``shuffled``, the share that the model's control
-            with shuffled labels knows, if there is one; ``again_low`` and ``again_high``, the ends of what other
-            trainings of the model's objective know; or the result of ``yardsticks.pair_above``.
-        k: the rank up to which a fact counts as known.
-        base: name of the model compared with.
-        model: name of the other.
-        colours: model -> colour.
-        labels: model -> displayed name; without one, the model's own name.
-        controls: models trained further on their base's own text; their lines are dashed.
+    Grey: the majority answer; dotted in a model's colour: its swapped subject; dashed: ``controls``. Columns: ``layer,
+    n, base_value, base_low, base_high, value, low, high, difference, difference_low, difference_high, p_value``, shares
+    of the facts that both were asked; optional yardsticks ``majority, base_swapped, swapped``, ``shuffled`` (the
+    control with shuffled labels), ``again_low`` and ``again_high`` (other trainings of the objective); or the result of
+    ``yardsticks.pair_above``.
     """
     points = points.dropna(subset=["value"]).sort_values("layer")
     if points.empty:

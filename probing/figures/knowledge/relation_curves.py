@@ -12,13 +12,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
 
 
 def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
-    """One line per relation with its 95 % band and its name at the end; grey: its majority answer, dotted: its swapped
-    subject.
+    """One line per relation with its 95 % band; grey: its majority answer, dotted: its swapped subject.
 
-    Args:
-        points: ``relation, label, layer, n, value, low, high, majority, swapped``, shares; yardsticks are empty if they
-            are not defined. Or the result of ``yardsticks.above``. Relations beyond ``MAX_LINES`` are not drawn.
-        k: the rank up to which a fact counts as known.
+    Columns: ``relation, label, layer, n, value, low, high, majority, swapped``, shares, empty if not defined, or the
+    result of ``yardsticks.above``. Relations beyond ``MAX_LINES`` are not drawn.
     """
     points = points.dropna(subset=["value"]).reset_index(drop=True)
     if points.empty:

@@ -30,15 +30,10 @@ _FEWER = {False: {10: "#F6DCC8", 45: "#DE8544", 100: "#7A3300"}, True: {10: "#57
 
 
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
-    """The values by which rows can be ordered.
+    """One row per relation, by name: ``relation, label, cardinality, onset, last, drop``, to order rows by.
 
-    Args:
-        points: ``relation, label, cardinality, layer, n, value``.
-
-    Returns:
-        One row per relation, by name: ``relation, label, cardinality, onset, last, drop``. ``onset`` as in
-        ``core.knowledge.onset``; ``drop`` is the best inner layer's value minus
-        the last one's, in shares; negative if the last layer is best.
+    Columns: ``relation, label, cardinality, layer, n, value``. ``onset`` as in ``core.knowledge.onset``; ``drop``: the
+    best inner layer's value minus the last one's, in shares; negative if the last layer is best.
     """
     rows = []
     last_layer = points["layer"].max()
@@ -59,12 +54,9 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def not_above_majority(points: pd.DataFrame) -> list[str]:
-    """Relations, by name, whose value at the last layer is not above their majority answer by the wider of its 95 %
-    intervals.
+    """Relations, by name, whose last value is not above their majority answer by the wider of its 95 % intervals.
 
-    Args:
-        points: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if no majority answer
-            is defined.
+    Columns: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if none is defined.
     """
     if "above_majority_low" not in points:
         return []
@@ -74,12 +66,7 @@ def not_above_majority(points: pd.DataFrame) -> list[str]:
 
 
 def ordered(points: pd.DataFrame, order: str) -> list[str]:
-    """Relations from the top of the map to its bottom.
-
-    Args:
-        points: as in ``row_facts``.
-        order: a key of ``ORDERS``.
-    """
+    """Relations from the top of the map to its bottom, by a key of ``ORDERS``; columns as in ``row_facts``."""
     rows = row_facts(points).assign(below=lambda frame: -frame["last"], gain=lambda frame: -frame["drop"])
     keys = {
         "onset": ["onset", "below"],
@@ -106,16 +93,9 @@ def relation_map(
     """One row per relation, one column per layer, P@k as shade; every cell carries its relation and layer.
 
     The scale is the same for all models, and the layers are aligned with those of ``layer_curve``. Differences are
-    signed: blue above 0, orange below. ``MARK`` marks the relations that ``not_above_majority`` finds.
-
-    Args:
-        points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the
-            difference to the yardstick with its interval and, with ``base``, ``base_value``; shares.
-        k: the rank up to which a fact counts as known.
-        order: a key of ``ORDERS``; rows are ordered by the values in every mode.
-        base: displayed name of the model whose value is subtracted; ``""`` for the values themselves.
-        mode: a key of ``yardsticks.MODES``: the yardstick that is subtracted, also from ``base_value``.
-        dark: whether the page is dark.
+    signed: blue above 0, orange below. ``MARK`` marks the relations of ``not_above_majority``. Columns: ``relation,
+    label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the difference to the yardstick
+    with its interval and, with ``base`` (displayed name of the subtracted model), ``base_value``; shares.
     """
     column = "value" if mode == "value" else f"above_{mode}"
     points = points.dropna(subset=["value"])

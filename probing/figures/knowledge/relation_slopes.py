@@ -1,6 +1,4 @@
-"""What each kind of fact lost: right answers of base and fine-tuned model, one row per relation, the worst loss
-first.
-"""
+"""What each kind of fact lost: one row per relation, the worst loss first."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -18,14 +16,9 @@ _NAME = 27
 def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
     """From base to fine-tuned model, with the share of known facts that was lost at the right.
 
-    Args:
-        relations: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of
-            the rows; those after ``MAX_ROWS`` are not drawn. ``share_lost`` is empty where the base knows nothing;
-            kept, lost and gained where only counts are stored.
-        base, model: displayed names.
-        k: the rank up to which a fact counts as known.
-        fewest: relations of which the base knows fewer facts come last; a gap with these words is above the first of
-            them.
+    Columns: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of the
+    rows; those after ``MAX_ROWS`` are not drawn, and what only counts cannot say is empty. Relations of which the base
+    knows fewer than ``fewest`` facts come last, below a gap.
     """
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:

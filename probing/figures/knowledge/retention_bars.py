@@ -21,13 +21,9 @@ _ROW, _FRAME = 34, 110
 
 
 def retention_bars(models: pd.DataFrame, *, k: int, labels: Mapping[str, str] | None = None) -> go.Figure:
-    """One bar per model, in per cent of the facts its base knows: kept, lost and, beyond 100 %, gained; in the order of
-    the table.
+    """One bar per model, in per cent of the facts its base knows: kept, lost and, beyond 100 %, gained.
 
-    Args:
-        models: of ``reports.fine_tuning.all_models.all_models``.
-        k: the rank up to which a fact counts as known.
-        labels: model -> displayed name; without one, the model's own name.
+    In the order of the table, of ``reports.fine_tuning.all_models.all_models``.
     """
     rows = models[models["kept_share"].notna() | models["now_share"].notna()].reset_index(drop=True)
     if rows.empty:

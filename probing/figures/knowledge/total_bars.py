@@ -1,6 +1,4 @@
-"""What the last layer knows, and what only inner layers know, stacked (Figure 1 of BERTnesia), with guessing baselines
-as marks.
-"""
+"""What the last layer knows, and what only inner layers know, with guessing baselines (Figure 1 of BERTnesia)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,20 +26,11 @@ def total_bars(
     names: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One bar per run: solid is known at the last layer, hatched only at an inner layer; the last layer's share follows
-    its name.
+    """One bar per run: solid is known at the last layer, hatched only at an inner one; marks are baselines.
 
-    Args:
-        totals: one row per run: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares
-            in [0, 1]; the
-            guessing baselines, if they are measured: ``majority``, ``swapped_last`` and ``matched_last``,
-                ``inner_own``,
-            ``inner_swapped`` and ``inner_n``; and ``seeds, seed_union``: what the union of that many re-trained heads
-            of the last layer knows.
-        k: the rank up to which a fact counts as known.
-        colours: model -> colour.
-        names: probe set -> displayed name.
-        labels: model -> displayed name; without one, the model's own name.
+    Columns: ``model, head, probe_set, last, total, total_low, total_high, intermediate, n``, shares; if measured,
+    ``majority, swapped_last, matched_last, inner_own, inner_swapped, inner_n``, and ``seeds, seed_union``: what the
+    union of that many re-trained heads of the last layer knows.
     """
     totals = totals.dropna(subset=["last", "total"])
     if totals.empty:
@@ -87,8 +76,7 @@ def total_bars(
 
 
 def with_null(totals: pd.DataFrame) -> pd.DataFrame:
-    """The totals with ``inner_null``: the total if inner layers found the right word only as often as with a swapped
-    subject.
+    """The totals with ``inner_null``: if inner layers found the right word only as often as with a swapped subject.
 
     The gain over the last layer is scaled by the number of facts found with a swapped subject per fact found with the
     own subject.

@@ -22,11 +22,7 @@ def missing() -> str:
 
 
 def pdf(figure: go.Figure, columns: Columns) -> bytes:
-    """The figure as PDF, see ``sizing.sized``.
-
-    Raises:
-        FigureError: if kaleido or a browser is missing, or the browser fails.
-    """
+    """The figure as PDF; FigureError if kaleido or a browser is missing, or the browser fails."""
     if command := missing():
         raise FigureError(
             "PDF needs the package kaleido and a Chrome browser on the server; this command installs what is missing:"

@@ -1,6 +1,4 @@
-"""A figure at the width of one or two columns of a paper: text of 8 pt at final size, light, without anything that only
-a page needs.
-"""
+"""A figure at the width of one or two columns of a paper: light, text of 8 pt, without what only a page needs."""
 
 import base64
 import html
@@ -45,29 +43,16 @@ _FONT = ImageFont.load_default(TEXT)
 
 
 def width(columns: Columns) -> int:
-    """Width in pixels.
-
-    Raises:
-        ValueError: for a number of columns other than 1 and 2.
-    """
+    """Width in pixels; ValueError for a number of columns other than 1 and 2."""
     if columns not in WIDTHS:
         raise ValueError(f"got {columns!r} columns; expected one of {', '.join(map(str, WIDTHS))}")
     return round(WIDTHS[columns] * PER_INCH)
 
 
 def sized(figure: go.Figure, columns: Columns) -> go.Figure:
-    """A copy of a figure for a paper.
+    """A copy of a figure for a paper: 3.25 or 6.75 inches wide at 96 pixels per inch, its text of 8 pt there.
 
-    Its width is 3.25 or 6.75 inches at 96 pixels per inch, its text has 8 pt there, and its colours are those of white
-    paper. What answers
-    a mouse is left out, as is the stamp: a paper has both in its caption.
-
-    Args:
-        figure: as ``probing.figures`` draws it; it is not changed.
-        columns: 1 or 2.
-
-    Raises:
-        ValueError: for another number of columns.
+    What answers a mouse is left out, as is the stamp: a paper has both in its caption.
     """
     wide = width(columns)
     made = theme.ink(go.Figure(figure)).to_plotly_json()
@@ -291,9 +276,7 @@ def _end_labels(content: dict[str, Any]) -> None:
 
 
 def _side_by_side(content: dict[str, Any]) -> None:
-    """Lays panels that stand in rows in a grid; only its outer axes have titles, and their labels where they are
-    alike.
-    """
+    """Lays rows of panels in a grid; only outer axes have titles, and labels where they are alike."""
     layout = content["layout"]
     pairs = list(dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in content["data"]))
     panels = [(layout[x.replace("x", "xaxis")], layout[y.replace("y", "yaxis")]) for x, y in pairs]
@@ -357,9 +340,7 @@ def _side_by_side(content: dict[str, Any]) -> None:
 
 
 def _heights(content: dict[str, Any], columns: Columns) -> None:
-    """Sets margins and height. In two columns the axes keep their height in pixels, by which names at the ends of lines
-    are placed.
-    """
+    """Sets margins and height; two columns keep the axes' pixels, by which names at the ends of lines are placed."""
     layout = content["layout"]
     margin = {"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2, **layout.get("margin", {})}
     axes = max((layout.get("height") or 420) - _BELOW - margin["t"], 40)
@@ -404,11 +385,9 @@ def _titled(axis: dict[str, Any], room: float) -> None:
 
 
 def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) -> float:
-    """Lays the legend out in columns above the axes and gives its height in pixels; names that are too long for a
-    column are shortened.
+    """Lays the legend out in columns above the axes and gives its height; names too long for one are shortened.
 
-    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known only once
-        drawn.
+    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known once drawn.
     """
     longest = max(long(one_line(trace["name"])) for trace in entries)
     abreast = max(min(int(room / (_SYMBOL + longest)), len(entries)), 1)
@@ -439,9 +418,7 @@ def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) 
 
 
 def _rows(content: dict[str, Any], name: str, height: float) -> None:
-    """Shortens the labels of a vertical axis to what a column leaves them; of rows lower than a line, every second or
-    third has one.
-    """
+    """Shortens a vertical axis's labels to their column; of rows lower than a line, every second or third has one."""
     layout = content["layout"]
     axis = layout[name]
     texts, places = axis.get("ticktext"), axis.get("tickvals")
@@ -478,9 +455,7 @@ def one_line(text: object) -> str:
 
 
 def shortened(text: str, room: float) -> str:
-    """A text in one line; if it is wider than some pixels, what stands before its end, which may tell it from others,
-    is left out.
-    """
+    """A text in one line of ``room`` pixels; what stands before its end, which may tell it from others, is left out."""
     whole = html.unescape(one_line(text))
     short, kept = whole, len(whole)
     while kept > 3 and long(theme.plain(short)) > room:

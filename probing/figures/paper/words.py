@@ -1,6 +1,4 @@
-"""What the caption of a figure in a paper states: how to read the marks that the figure shows, how many values, and
-whose.
-"""
+"""The caption of a figure in a paper: how to read the marks that it shows, how many values, and whose."""
 
 import html
 import re
@@ -47,13 +45,8 @@ _OF_MOUSE = re.compile(r"\b(click|point at|hover|tap)\b", re.IGNORECASE)
 def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, data: str = "") -> str:
     """The caption of a figure in plain text, of at most ``MOST`` words.
 
-    Args:
-        words: how to read the figure, as on its page; sentences on the mouse and on marks that the figure lacks are
-            left out.
-        filters: the selection, in words; what follows a semicolon is left out.
-        table: the numbers of the figure.
-        figure: as the page draws it.
-        data: fingerprint of the data; what follows a dot in the middle, the runs, is left out.
+    Of ``words``, sentences on the mouse and on marks that the figure lacks are left out; of ``filters``, what follows a
+    semicolon; of ``data``, its fingerprint, the runs after the middle dot.
     """
     shown = marks(figure)
     chosen = _first(re.sub(r" [✓◐✗?](?=\W|$)", "", filters.partition(";")[0]), 14)
@@ -87,9 +80,7 @@ def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, da
 
 
 def marks(figure: go.Figure) -> dict[str, list[str]]:
-    """The marks that a figure shows and that need an explanation -> names of what they stand for, of which there may be
-    none.
-    """
+    """The marks of a figure that need an explanation -> names of what they stand for, if any."""
     found: dict[str, list[str]] = {}
     content = figure.to_plotly_json()
     for trace in content["data"]:

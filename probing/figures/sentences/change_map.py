@@ -1,6 +1,4 @@
-"""How fine-tuning changed sentence probes: tasks by layers, in points of accuracy (Figures 4 and 5 of Mosbach et al.
-2020).
-"""
+"""How fine-tuning changed sentence probes, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,15 +25,9 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
 
 
 def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The cells of one kind of map, with the values that are drawn.
+    """The rows of a kind's pooling with ``shown`` (points) and ``counts``.
 
-    Args:
-        changes: as for ``change_map``.
-        kind: a key of ``KINDS``.
-
-    Returns:
-        The rows of the kind's pooling with ``shown`` (points) and ``counts``: whether the change is significant and, if
-        it is measured against the same pooling of the base, greater than the control's.
+    ``counts``: the change is significant and, against the base's same pooling, greater than the control's.
     """
     pooling, change, q = KINDS[kind]
     cells = changes[changes["pooling"] == pooling].dropna(subset=[change])
@@ -52,20 +44,12 @@ def change_map(
     model: str = "",
     base: str = "",
 ) -> go.Figure:
-    """One row per task, one column per layer; blue: probes read more than from the base, orange: less, grey: the change
-    does not count.
+    """Tasks by layers; blue: more is read than from the base, orange: less, grey: the change does not count.
 
-    In the map against the base's mean-pooled probe a star marks the cells with q ≤ 0.05, as in the paper. In the others
-    the number of a change that counts is in brackets if it is of one seed only, and seeds of another model differ there
-    by as much.
-
-    Args:
-        changes: one row per task, pooling and layer: ``task, pooling, layer, base_accuracy, accuracy, change, low,
-            high, p, q, mean_change, mean_q, control_change, inside_control`` and, if known, ``seed_low, seed_high,
-            seed_range, within_seeds``; shares.
-        kind: a key of ``KINDS``.
-        titles: task -> displayed name.
-        model, base: displayed names.
+    Against the base's mean-pooled probe a star marks q ≤ 0.05, as in the paper. In the other kinds a change that counts
+    is in brackets if it is of one seed only, and seeds of another model differ there by as much. Columns: ``task,
+    pooling, layer, base_accuracy, accuracy, change, low, high, p, q, mean_change, mean_q, control_change,
+    inside_control`` and, if known, ``seed_low, seed_high, seed_range, within_seeds``; shares.
     """
     cells = drawn_cells(changes, kind)
     if cells.empty:

@@ -19,11 +19,9 @@ _ROW, _FRAME = 46, 150
 
 
 def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
-    """One bar per task and pooling, divided into shares of its cells; numbers are cells.
+    """One bar per task and pooling, divided by the fates of its cells.
 
-    Args:
-        shares: one row per task, pooling and fate: ``task, pooling, fate, cells, of, share``.
-        titles: task -> displayed name.
+    Columns: ``task, pooling, fate, cells, of, share``.
     """
     shares = shares[shares["of"] > 0]
     if shares.empty:

@@ -25,21 +25,12 @@ def layer_panels(
     controls: Collection[str] = (),
     best: pd.DataFrame | None = None,
 ) -> go.Figure:
-    """One line per model and pooling; the first token is dashed, the mean solid. Bands are 95 % intervals, whiskers the
-    range of seeds.
+    """One line per model and pooling, dashed: first token; bands are 95 % intervals, whiskers the range of seeds.
 
-    A point has the same height in all panels. Models of different depth are aligned by share of depth.
-
-    Args:
-        points: one row per model, task, pooling and layer: ``model, task, pooling, layer, accuracy, low, high,
-            majority, surface, n_train, n_test`` and, with several seeds, ``seed_low, seed_high, seeds``; shares.
-        mode: a key of ``looks.MODES``.
-        colours: model -> colour.
-        labels: model -> displayed name.
-        titles: task -> displayed name.
-        controls: models that were trained further on their base's own text; their markers are open.
-        best: one row per task: ``task, model, pooling, layer, read``; that point is large, filled if it is read, and
-            named in the title.
+    A point has the same height in all panels; models of different depth are aligned by share of depth; ``controls``
+    have open markers. Columns: ``model, task, pooling, layer, accuracy, low, high, majority, surface, n_train, n_test``
+    and, with several seeds, ``seed_low, seed_high, seeds``; shares. ``best``: ``task, model, pooling, layer, read``;
+    that point is large, filled if it is read.
     """
     points = points.dropna(subset=["accuracy"] if mode == "value" else ["accuracy", mode])
     if points.empty:
@@ -188,9 +179,7 @@ def _best(
     colours: Mapping[str, str],
     where: Mapping[str, int],
 ) -> str:
-    """A large point at the layer that the development sentences chose; returns it in words. Others may be higher on the
-    test sentences.
-    """
+    """A large point at the layer chosen on the development sentences, and its words; others may test higher."""
     points = of_task.merge(best[["model", "pooling", "layer", "read"]], on=["model", "pooling", "layer"])
     if points.empty:
         return ""

@@ -16,14 +16,9 @@ def learning_lines(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """One line per model and pooling over the number of training sentences, on a logarithmic axis; baselines are grey.
+    """One line per model and pooling over the number of training sentences, on a logarithmic axis.
 
-    Args:
-        points: one row per model, pooling and portion of one task, as for ``layer_panels``; ``layer`` is the layer that
-            is probed.
-        colours: model -> colour.
-        labels: model -> displayed name.
-        controls: models that were trained further on their base's own text; their markers are open.
+    Columns as for ``layer_panels``, one row per portion of one task; ``layer`` is the layer that is probed.
     """
     # A number below 1 has no place on a logarithmic axis, and no probe is trained on it.
     points = points[points["accuracy"].notna() & (points["n_train"] >= 1)]

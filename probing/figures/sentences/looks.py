@@ -24,12 +24,10 @@ MODES = {
 
 
 def less(points: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """The points with ``value``, its intervals and the baselines in per cent, or in points above one of the baselines.
+    """The points with ``value``, intervals and baselines in per cent, or in points above one of them (``MODES``).
 
-    Args:
-        points: ``accuracy, low, high, majority, surface`` and, if fine-tuning was repeated with other seeds,
-            ``seed_low, seed_high``.
-        mode: a key of ``MODES``. The baseline that is subtracted is treated as exact.
+    Columns: ``accuracy, low, high, majority, surface`` and, if known, ``seed_low, seed_high``. The baseline that is
+    subtracted is treated as exact.
     """
     off = 0.0 if mode == "value" else points[mode]
     ends = [name for name in ("low", "high", "seed_low", "seed_high") if name in points]

@@ -1,6 +1,4 @@
-"""Figures of the paper on fine-tuning and sentence-level probing with our numbers: a panel per task or measure, a line
-per model.
-"""
+"""Figures of the paper on fine-tuning and sentence-level probing with our numbers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,14 +13,7 @@ _PANEL, _GAP, _FRAME = 200, 66, 170
 
 
 class Drawn(NamedTuple):
-    """How numbers are shown.
-
-    Attributes:
-        title: of the vertical axis.
-        scale: multiplies values.
-        steps: title of the horizontal axis if it does not count layers.
-        signed: whether values are differences.
-    """
+    """How numbers are shown; ``steps``: what the horizontal axis counts if not layers."""
 
     title: str
     scale: float = 1.0
@@ -39,15 +30,10 @@ def reproduced_lines(
     colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """One line per model, with whiskers over the 95 % interval if it is known.
+    """One line per model, with whiskers over the 95 % interval if it is known; one panel per task or measure.
 
-    Args:
-        points: ``panel, line, dashed, x, value, low, high``; a dashed line has the colour of the solid one of its name.
-        levels: ``panel, name, value``: grey levels.
-        stars: single points without a line, as ``points``.
-        drawn: how numbers are shown.
-        colours: line -> colour.
-        labels: line -> displayed name.
+    Columns of ``points`` and of single ``stars``: ``panel, line, dashed, x, value, low, high``; a dashed line has the
+    colour of the solid one of its name. Of ``levels``: ``panel, name, value``.
     """
     points = points.dropna(subset=["value"])
     if points.empty:

@@ -7,11 +7,7 @@ from probing.figures.sentences.looks import POOLING_NAMES
 
 
 def with_hover(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a column ``hover``, lines of words.
-
-    Args:
-        verdicts: ``title, layer, pooling, label, p, margin, accuracy, majority, chance``.
-    """
+    """The rows with ``hover`` text, of ``title, layer, pooling, label, p, margin, accuracy, majority, chance``."""
     return verdicts.assign(
         hover=[
             "<br>".join(

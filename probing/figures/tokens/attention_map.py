@@ -1,6 +1,4 @@
-"""What one token attends to: tokens downwards, layers to the right, the share as shade; and one number per head and
-layer.
-"""
+"""What one token attends to, tokens by layers; and one number per head and layer."""
 
 from collections.abc import Sequence
 
@@ -15,14 +13,7 @@ _ROW, _AROUND = 18, 140
 
 
 def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, marked: int = 0) -> go.Figure:
-    """Shares of one token's attention.
-
-    Args:
-        shares: (layers, tokens), of layers 1..L.
-        tokens: names of the tokens.
-        most: the share that has the full colour; the same for figures that are shown side by side.
-        marked: the token whose attention it is.
-    """
+    """(layers, tokens) shares of the ``marked`` token's attention, from layer 1 on; ``maximum`` has the full colour."""
     names = [theme.plain(token) for token in tokens]
     places = list(range(len(names)))
     figure = go.Figure()
@@ -54,15 +45,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
 
 
 def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked: int | None = None) -> go.Figure:
-    """One number per head and layer; a click on a cell gives the head, from 1.
-
-    Args:
-        values: (layers, heads), of layers 1..L.
-        what: name of the number.
-        unit: its unit.
-        most: the value that has the full colour.
-        marked: the head that is chosen, from 0; None: none.
-    """
+    """One number per layer, from 1, and head; a click on a cell gives the head, from 1; ``marked`` counts from 0."""
     layers, heads = values.shape
     figure = go.Figure()
     figure.add_heatmap(

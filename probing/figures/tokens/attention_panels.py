@@ -23,12 +23,9 @@ _PANEL, _FRAME = 150, 140
 def attention_panels(
     values: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str], yardsticks: Mapping[str, float]
 ) -> go.Figure:
-    """Two panels per row, one line per model.
+    """Two panels per row, one line per model; dotted: the value for equal attention to all tokens.
 
-    Args:
-        values: ``name, measure, layer, value`` with layers from 1; measures are keys of ``PANELS``.
-        colours, dashes: name -> colour, dash.
-        yardsticks: measure -> its value for equal attention to all tokens; a dotted line.
+    Columns: ``name, measure, layer, value`` with layers from 1; measures are keys of ``PANELS``.
     """
     drawn = [measure for measure in PANELS if (values["measure"] == measure).any()]
     rows = -(-len(drawn) // 2)

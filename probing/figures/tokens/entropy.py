@@ -12,12 +12,7 @@ from probing.figures.layer_lines import layer_lines
 def entropy_lines(
     layers: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """Entropy by layer of several models, in nats.
-
-    Args:
-        layers: ``name, layer, entropy``.
-        colours, dashes: as in ``layer_lines``.
-    """
+    """Entropy by layer of several models, in nats; columns: ``name, layer, entropy``."""
     if layers.empty:
         return theme.empty("Nothing has been predicted yet.")
     figure = layer_lines(layers, "entropy", "%{y:.2f} nats", colours=colours, dashes=dashes)

@@ -18,12 +18,9 @@ def rank_lines(
     steps: str = "",
     best: bool = False,
 ) -> go.Figure:
-    """Rank by layer.
+    """Rank by layer, from 1; ``best`` rings the first of the layers 1 to L with a line's best rank.
 
-    Args:
-        lines: ``name, layer, rank``; ranks count from 1.
-        colours, dashes, steps: as in ``layer_lines``.
-        best: whether the first of the layers 1 to L with a line's best rank gets a ring.
+    Columns: ``name, layer, rank``.
     """
     lines = lines.dropna(subset=["rank"])
     figure = layer_lines(lines, "rank", "rank %{y:,}", colours=colours, dashes=dashes, steps=steps)
@@ -65,13 +62,9 @@ def run_rank_lines(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """The rank of one fact's answer in several runs, a line a run; rings mark the layers where it stands best.
+    """The rank of one fact's answer, a line a run; rings mark the best layers, ``controls`` are dashed.
 
-    Args:
-        table: ``model, head, layer, gold_rank``, in the order of the lines.
-        colours: model -> colour; where several heads are drawn, the lines take other colours.
-        labels: model -> what a reader sees.
-        controls: models that were trained further on what their base had read already; their lines are dashed.
+    Columns: ``model, head, layer, gold_rank``, in the order of the lines. Of several heads, lines take other colours.
     """
     runs = table[["model", "head"]].drop_duplicates()
     several = runs["head"].nunique() > 1
@@ -91,12 +84,7 @@ def run_rank_lines(
 def probability_lines(
     lines: pd.DataFrame, *, colours: Mapping[str, str] | None = None, dashes: Mapping[str, str] | None = None
 ) -> go.Figure:
-    """Probability by layer.
-
-    Args:
-        lines: ``name, layer, probability`` in [0, 1].
-        colours, dashes: as in ``layer_lines``.
-    """
+    """Probability by layer; columns: ``name, layer, probability`` in [0, 1]."""
     lines = lines.assign(probability=lines["probability"] * 100).dropna(subset=["probability"])
     figure = layer_lines(lines, "probability", "%{y:.2f} %", colours=colours, dashes=dashes)
     figure.update_yaxes(title_text="probability, per cent", rangemode="tozero", ticksuffix=" %")

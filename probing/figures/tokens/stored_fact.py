@@ -15,13 +15,9 @@ def ranks_by_layer(rows: pd.DataFrame) -> dict[int, int]:
 
 
 def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The stored lists in long form.
+    """The lists of one run in long form: layer, place, token, probability, framed (it has the right answer's rank).
 
-    Args:
-        rows: of one run, from ``store.knowledge.one_fact.fact_predictions``.
-
-    Returns:
-        layer, place, token, probability, framed: whether the token has the right answer's rank.
+    ``rows`` of ``store.knowledge.one_fact.fact_predictions``.
     """
     return pd.DataFrame(
         [
@@ -34,13 +30,9 @@ def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared_runs(runs: pd.DataFrame, asked: Sequence[str], head: str, models: Sequence[str]) -> pd.DataFrame:
-    """The runs whose ranks of one fact are drawn together: of several models one head each, of one model all its heads.
+    """The runs of one fact that are drawn together: of several models one head each, of one all its heads.
 
-    Args:
-        runs: rows of the table ``runs``.
-        asked: ids of the runs that asked the fact.
-        head: the kind of head of several models.
-        models: names in the order of the lines; the first is the one that the page is about.
+    ``asked``: ids of the runs with that fact; ``models`` in the order of the lines, the page's own first.
     """
     there = runs[runs["run_id"].isin(list(asked))]
     alike = there[there["head"] == head]
@@ -52,15 +44,10 @@ def compared_runs(runs: pd.DataFrame, asked: Sequence[str], head: str, models: S
 
 
 def rank_table(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Where the right answer of one fact stands in the ranking of every layer.
+    """Where the right answer of one fact stands in the ranking of every layer, in the order of ``runs``.
 
-    Args:
-        runs: from ``compared_runs``; the order of the result.
-        rows: from ``store.knowledge.one_fact.fact_predictions``.
-
-    Returns:
-        model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a swapped subject),
-        gold_logp, probability; ranks count from 1, what is not stored is empty.
+    Columns of the result: model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a
+    swapped subject), gold_logp, probability; ranks count from 1, what is not stored is empty.
     """
     layers = rows[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]]
     layers = layers.assign(probability=[math.exp(value) for value in layers["gold_logp"]])

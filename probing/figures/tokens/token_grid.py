@@ -24,7 +24,6 @@ _FITS = 12
 
 
 def tint(probability: float, *, dark: bool = False) -> str:
-    """The colour of a cell."""
     low, high = _DARK_RAMP if dark else _RAMP
     share = min(probability, 1) if probability >= LEAST else 0
     parts = [(int(low[at : at + 2], 16), int(high[at : at + 2], 16)) for at in (1, 3, 5)]
@@ -43,16 +42,10 @@ def token_grid(
 ) -> go.Figure:
     """A heat-map with the tokens written into its cells.
 
-    Args:
-        tokens: one row per layer and place: ``layer``, ``place`` (from 1), ``token``, ``probability`` in [0, 1], and,
-            if any are,
-            ``framed``: whether it is the right answer or a followed word, which its spelling alone does not show.
-        columns: how many places are shown.
-        names: names of the columns if they are not the places of one list: ``place`` counts them from 1.
-        rows: names of the rows from top to bottom if they are not layers: ``layer`` counts them from 0.
-        ranks: layer -> rank of one word, a column on the right of the layers' best words; without it there is none.
-        ranked: the word, at the top of that column.
-        dark: dark cells and light words, for a dark page.
+    Columns: ``layer`` (from 0), ``place`` (from 1), ``token``, ``probability``, optional ``framed``: it is the right
+    answer or a followed word, which its spelling alone does not show. ``columns``: how many places are shown. ``names``
+    and ``rows`` are given if they are no places and layers. ``ranks``: layer -> rank of the word ``ranked``, at the
+    right.
     """
     columns = len(names) or columns
     tokens = tokens[tokens["place"] <= columns]

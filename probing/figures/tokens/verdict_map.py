@@ -1,6 +1,4 @@
-"""Sentence probes' predictions for one sentence: tasks and poolings downwards, layers to the right; grey: the probe is
-at chance.
-"""
+"""Sentence probes' predictions for one sentence: tasks and poolings by layers; grey: at chance."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -15,12 +13,10 @@ _FAINT, _FULL = 0.10, 0.62
 
 
 def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
-    """One cell per probe: its prediction and probability; the hue is the label, the shade the probe's confidence.
+    """One cell per probe: its prediction and probability; the hue is the label, the shade the confidence.
 
-    Args:
-        verdicts: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` is the label's,
-            ``p`` its probability, ``chance`` whether the probe is no better than the commonest label, ``hover`` lines
-            of words.
+    Columns: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` and ``p`` are the
+    label's, ``chance``: the probe is no better than the commonest label.
     """
     if verdicts.empty:
         return theme.empty("No probe was applied.")

@@ -1,6 +1,4 @@
-"""Attention of a model and of its base on one sentence, the distance between the two, repeated words, and minimal
-pairs.
-"""
+"""Attention of a model and of its base on one sentence, their distance, repeated words, and minimal pairs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,78 +25,46 @@ _Piece = tuple[tuple[int, ...], int, int]
 
 @dataclass(frozen=True)
 class RepeatedWord:
-    """A word that occurs more than once in a sentence.
-
-    Attributes:
-        word: in lower case if the model is uncased.
-        places: positions of each occurrence's pieces.
-        similarity: (layers,) mean cosine of its states, from layer 0 on.
-        before: the same in the base; None without a base.
-    """
+    """A word that occurs more than once in a sentence; in lower case if the model is uncased."""
 
     word: str
-    places: tuple[tuple[int, ...], ...]
-    similarity: np.ndarray
-    before: np.ndarray | None
+    places: tuple[tuple[int, ...], ...]  #: positions of each occurrence's pieces
+    similarity: np.ndarray  #: (layers,) mean cosine of its states, from layer 0 on
+    before: np.ndarray | None  #: the same in the base
 
 
 @dataclass(frozen=True)
 class OneModel:
-    """The attention of one model in layers 1..L.
-
-    Attributes:
-        name: of the model.
-        maps: (layers, heads, tokens, tokens) float32, from the last axis but one to the last.
-        entropy: (layers, heads, tokens) of each token's attention, in nats.
-        shares: target -> (layers, heads, tokens), the attention of each token to ``first``, ``separator``,
-            ``punctuation`` and ``self``.
-    """
+    """The attention of one model in layers 1..L."""
 
     name: str
-    maps: np.ndarray
-    entropy: np.ndarray
+    maps: np.ndarray  #: (layers, heads, tokens, tokens), from the last axis but one to the last
+    entropy: np.ndarray  #: (layers, heads, tokens), in nats
+    #: target (``first``, ``separator``, ``punctuation``, ``self``) -> (layers, heads, tokens)
     shares: dict[str, np.ndarray]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
         return sum(one.nbytes for one in (self.maps, self.entropy, *self.shares.values()))
 
 
 @dataclass(frozen=True)
 class SentenceAttention:
-    """Attention on one sentence, or pair of sentences, in a model and in its base.
+    """Attention on one sentence, or pair of sentences, in a model and in its base."""
 
-    Attributes:
-        tokens: word pieces, special ones included.
-        own: attention of the model.
-        before: attention of its base; None without a base.
-        distance: (layers, heads, tokens) earth mover's distance of each token's attention in both models, in tokens;
-            None without a base.
-        variation: (layers, heads, tokens) total variation; None without a base.
-        repeated: words that occur more than once.
-    """
-
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  #: word pieces, special ones included
     own: OneModel
     before: OneModel | None
-    distance: np.ndarray | None
-    variation: np.ndarray | None
+    distance: np.ndarray | None  #: (layers, heads, tokens) earth mover's distance from the base, in tokens
+    variation: np.ndarray | None  #: (layers, heads, tokens) total variation
     repeated: tuple[RepeatedWord, ...]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays but those of repeated words, which are small."""
         return sum(one.nbytes for one in (self.own, self.before, self.distance, self.variation) if one is not None)
 
     def by_layer(self, token: int | None = 0, head: int | None = None) -> Iterator[tuple[str, str, np.ndarray]]:
-        """Measure, model and (layers,) values of layers 1..L: entropy, shares by target and, with a base, ``distance``
-        and ``variation``.
-
-        Args:
-            token: the token that attends; None: mean over all.
-            head: the head, from 0; None: mean over all.
-        """
+        """Measure, model and (layers,) values of layers 1..L, of one token and head or (None) their mean."""
 
         def chosen(values: np.ndarray) -> np.ndarray:
             of_head = values.mean(1) if head is None else values[:, head]
@@ -119,17 +85,8 @@ def ask_attention(
 ) -> SentenceAttention:
     """Attention of every layer and head for one sentence, or for two.
 
-    Args:
-        text: the sentence.
-        model: the model, kept ready.
-        base: the model that it was fine-tuned from, kept ready.
-        pair: the second sentence, if there is one.
-        pause: called before each pass and each layer's distances, when no model is in use; an error that it raises
-            stops the computation.
-
-    Raises:
-        PromptError: if there is no text, or it is too long.
-        ModelError: if the two models split the text into different pieces.
+    ``pause`` is called when no model is in use; an error that it raises stops the computation. PromptError: no text, or
+    too long; ModelError: the two models split it into different pieces.
     """
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
@@ -219,19 +176,10 @@ def _repeated(
 def pair_scores(
     pairs: Sequence[MinimalPair], encoder: Encoder, pause: Callable[[], None] = lambda: None
 ) -> list[np.ndarray | PromptError]:
-    """Log-probabilities of the good and of the bad word of each minimal pair, by the logit lens at layers 0..L.
+    """Of each minimal pair, (layers, 2) log-probabilities of its good and bad word, by the logit lens at layers 0..L.
 
-    Every piece of a word is masked, and the log-probabilities of its pieces are added. So words of several pieces are
-    at a disadvantage.
-
-    Args:
-        pairs: the pairs.
-        encoder: a frozen encoder.
-        pause: called between passes, when no model is in use; an error that it raises stops the computation.
-
-    Returns:
-        (layers, 2) of each pair; or why it cannot be asked: a sentence is too long, or its pieces do not contain the
-        word.
+    Every piece of a word is masked, and the log-probabilities of its pieces are added, so words of several pieces are
+    at a disadvantage. An error says why a pair cannot be asked. ``pause`` is called between passes.
     """
     read: list[tuple[list[_Piece], list[_Piece]] | PromptError] = []
     for pair in pairs:

@@ -21,17 +21,11 @@ _PIECES_A_BATCH = 1024
 
 @dataclass(frozen=True)
 class Passed:
-    """The result of one forward pass over rows of equal length.
+    """The result of one forward pass over rows of equal length."""
 
-    Attributes:
-        numbers: (rows,) indices of these rows among all rows.
-        maps: (layers, rows, heads, tokens, tokens) attention of layers 1..L, from the last axis but one to the last.
-        states: (layers, rows, tokens, hidden) of layers 0..L, float64.
-    """
-
-    numbers: np.ndarray
-    maps: np.ndarray
-    states: np.ndarray
+    numbers: np.ndarray  #: (rows,) indices of these rows among all rows
+    maps: np.ndarray  #: (layers, rows, heads, tokens, tokens) of layers 1..L, from the last axis but one to the last
+    states: np.ndarray  #: (layers, rows, tokens, hidden) of layers 0..L, float64
 
 
 class Attending:
@@ -50,15 +44,7 @@ class Attending:
     def read(
         self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Maps and states, as ``Passed`` has them, of rows that all have the same length, so that nothing is padded.
-
-        Args:
-            rows: token ids.
-            types: token types, for pairs of sentences.
-
-        Raises:
-            ModelError: if the model returns no attention.
-        """
+        """Maps and states, as ``Passed`` has them, of rows of one length, so that nothing is padded."""
         device = self.encoder.device
         ids = torch.tensor([list(row) for row in rows], device=device)
         more = (
@@ -104,9 +90,7 @@ class Attending:
 
 
 def batches_of_equal_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of the rows of each batch, shorter rows first: rows of one length, at most a few thousand tokens per
-    batch.
-    """
+    """Indices of the rows of each batch: rows of one length, shorter ones first."""
     of_length: dict[int, list[int]] = {}
     for number, length in enumerate(lengths):
         of_length.setdefault(length, []).append(number)

@@ -1,6 +1,4 @@
-"""Compares attention and states of a model with those of its base on the same sentences, with one forward pass of
-each.
-"""
+"""Attention and states of a model compared with those of its base on the same sentences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +22,11 @@ _SHORTEST = 2
 
 @dataclass(frozen=True)
 class Value:
-    """A measure at a layer, with its interval; ``head`` is None for a measure of the whole layer, ``n`` counts
-    sentences or words.
-    """
+    """A measure at a layer, with its interval; ``n`` counts sentences or words."""
 
     measure: str
     layer: int
-    head: int | None
+    head: int | None  #: None: a measure of the whole layer
     value: float
     low: float
     high: float
@@ -39,11 +35,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Measured:
-    """Attributes:
-    values: all measures, in order.
-    sentences: how many were measured.
-    left_out: reason -> number of sentences that were not measured.
-    """
+    """All measures in order, the number of sentences measured, and reason -> number of those left out."""
 
     values: tuple[Value, ...]
     sentences: int
@@ -57,19 +49,10 @@ def measure(
     seed: int = 0,
     passed: Callable[[int], object] | None = None,
 ) -> Measured:
-    """Every measure of attention and states.
+    """Every measure of attention and states; without a base only the model's own measures.
 
-    Args:
-        sentences: the input of both models.
-        encoder: the model.
-        base: the model that it was fine-tuned from; None: only the model's own measures are taken.
-        seed: seed of the bootstrap of the intervals.
-        passed: called after each batch with its number of sentences.
-
-    Raises:
-        ModelError: if the two models split sentences into different pieces, or differ in their number of layers or
-            heads.
-        TextError: if fewer than two sentences can be read.
+    ``passed`` is called after each batch with its number of sentences. ModelError: the two models split sentences
+    differently, or differ in layers or heads; TextError: fewer than two sentences can be read.
     """
     if base:
         check_comparable(encoder, base)

@@ -1,9 +1,7 @@
-"""Masked language modelling before and after fine-tuning: cross-entropy of one head on any body, with layers replaced
-by the base's.
+"""Cross-entropy of one head on any body, with layers replaced by the base's (Mosbach et al. 2020, section 5.2).
 
-After Mosbach et al. (2020, section 5.2): the head is always the base's complete one, the bodies differ. A block's masks
-depend on its number and the seed alone. So all models with the same tokenizer, all epochs and all numbers of replaced
-layers predict the same tokens.
+The head is always the base's. A block's masks depend on its number and the seed alone, so all models with the same
+tokenizer and all numbers of replaced layers predict the same tokens.
 """
 
 import hashlib
@@ -34,19 +32,12 @@ _LINES = 1000
 
 @dataclass(frozen=True)
 class MaskedBlocks:
-    """Blocks of a text in which some word pieces are masked.
+    """Blocks of a text in which some word pieces are masked."""
 
-    Attributes:
-        ids: (blocks, pieces) token ids of the input, masks included.
-        labels: (blocks, pieces) token ids of the text.
-        at: (blocks, pieces) bool, the pieces that are predicted.
-        numbers: (blocks,) their positions in the text.
-    """
-
-    ids: np.ndarray
-    labels: np.ndarray
-    at: np.ndarray
-    numbers: np.ndarray
+    ids: np.ndarray  #: (blocks, pieces) token ids of the input, masks included
+    labels: np.ndarray  #: (blocks, pieces) token ids of the text
+    at: np.ndarray  #: (blocks, pieces) bool, the pieces that are predicted
+    numbers: np.ndarray  #: (blocks,) their positions in the text
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -77,18 +68,9 @@ def masked_blocks(
     pieces: int = BLOCK_PIECES,
     seed: int = 0,
 ) -> MaskedBlocks:
-    """Blocks of the concatenated lines, masked as in BERT's training: 15 % of the pieces, of which 80 % become the
-    mask, 10 % another token and 10 % stay unchanged.
+    """Blocks of the concatenated lines, masked as in BERT's training: 15 % of the pieces.
 
-    Args:
-        lines: of the text.
-        tokenizer: its special tokens enclose every block.
-        blocks: number of blocks, spread over the text; a smaller number is a subset of a larger one.
-        pieces: pieces per block, special tokens included.
-        seed: seed of the choice of blocks and of the masks.
-
-    Raises:
-        TextError: if the text has too few pieces, or a block has no space for text between its special tokens.
+    Blocks are spread over the text; a smaller number is a subset of a larger one. ``pieces`` includes special tokens.
     """
     ends = tokenizer("")["input_ids"]
     inside = pieces - len(ends)
@@ -133,11 +115,7 @@ def cross_entropy(
 ) -> np.ndarray:
     """(blocks,) cross-entropy in nats, summed over the masked pieces of each block.
 
-    Args:
-        body: any encoder without a head; it runs in evaluation mode and returns to its own mode afterwards.
-        head: the base's decoding head, which reads the last layer, on the same device.
-        blocks: the masked text.
-        passed: called after each batch.
+    The body returns to its own mode afterwards; ``passed`` is called after each batch.
     """
     training = body.training
     body.eval()
@@ -162,14 +140,9 @@ def replaced_cross_entropy(
     blocks: MaskedBlocks,
     passed: Callable[[], object] | None = None,
 ) -> np.ndarray:
-    """(n, blocks) sums of cross-entropy with n = 0..L layers of a fine-tuned body replaced by its base's, read by the
-    base's head.
+    """(n, blocks) sums with n = 0..L layers replaced by the base's, read by its head; ``single``: layer n alone.
 
-    Computation that several n share is done once (``replaced_batch``). n = 0 is the fine-tuned model to the last bit.
-    ``single`` replaces layer n alone.
-
-    Raises:
-        NotReplaceable: if the two do not fit, or share layers (ALBERT).
+    n = 0 is the fine-tuned model to the last bit. NotReplaceable: the two do not fit, or share layers (ALBERT).
     """
     found = []
     for some in blocks.batches():
@@ -181,9 +154,7 @@ def replaced_cross_entropy(
 
 
 def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], object] | None = None) -> np.ndarray:
-    """(blocks,) sums of the base itself: the fine-tuned model after all layers and embeddings are replaced by the
-    base's.
-    """
+    """(blocks,) sums of the base: the fine-tuned model after all layers and embeddings are replaced."""
     found = []
     for some in blocks.batches():
         found.append(_sums(all_hidden_states(blocks.ids[some].tolist(), base)[-1], base.head, blocks, some))

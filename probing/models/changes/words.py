@@ -15,15 +15,11 @@ CONTEXTS = 5
 
 @dataclass(frozen=True)
 class WordPlaces:
-    """Every word of a text, once for each sentence that it occurs in.
+    """Every word of a text, once for each sentence that it occurs in."""
 
-    Attributes:
-        of_row: for each row its words, each as the number of the word and the positions of its pieces.
-        contexts: (words,) number of sentences of each word.
-    """
-
+    #: for each row the number of each word and the positions of its pieces
     of_row: Sequence[Sequence[tuple[int, tuple[int, ...]]]]
-    contexts: np.ndarray
+    contexts: np.ndarray  #: (words,) number of sentences of each word
 
     @property
     def often(self) -> np.ndarray:
@@ -32,13 +28,9 @@ class WordPlaces:
 
 
 def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int]) -> WordPlaces:
-    """The words of some of the encoded sentences, as the tokenizer splits them; words with the same pieces are the same
-    word.
+    """The words of the ``chosen`` sentences; words with the same pieces are the same word.
 
-    Args:
-        coded: the output of the tokenizer.
-        left_out: (tokens,) bool, the tokens that are no part of a word: special tokens and punctuation.
-        chosen: numbers of the sentences.
+    ``left_out``, (tokens,) bool: tokens that are no part of a word.
     """
     numbers: dict[tuple[int, ...], int] = {}
     contexts: list[int] = []
@@ -64,9 +56,7 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
 
 
 class WordStates:
-    """Sums of the words' states of every layer, each scaled to length 1; the cosines of all pairs follow from these
-    sums.
-    """
+    """Sums of the words' states by layer, each scaled to length 1; the cosines of all pairs follow from them."""
 
     def __init__(self, places: WordPlaces, layers: int, hidden: int):
         self._places = places
@@ -90,9 +80,7 @@ class WordStates:
                         self._any[word % GROUPS] += state
 
     def self_similarity(self, seed: int) -> tuple[int, list[tuple[float, float, float]]]:
-        """Number of words, and per layer the mean over words of the mean cosine of a word's states in its sentences,
-        with intervals.
-        """
+        """Words, and per layer the mean over them of the mean cosine of a word's states, with intervals."""
         often = self._places.often
         if not len(often):
             return 0, []
@@ -103,9 +91,7 @@ class WordStates:
         ]
 
     def anisotropy(self) -> tuple[int, list[tuple[float, float, float]]]:
-        """Number of words, and per layer the mean cosine of the states of two different words, each from one sentence,
-        with intervals.
-        """
+        """Words, and per layer the mean cosine of two different words' states, with intervals."""
         words = len(self._places.contexts)
         if words < 2 * GROUPS:
             return 0, []

@@ -34,29 +34,21 @@ class ArrayStates:
 
     @property
     def layers(self) -> int:
-        """As ``States`` has it."""
         return self.states.shape[1]
 
     @property
     def hidden(self) -> int:
-        """As ``States`` has it."""
         return self.states.shape[2]
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
-        """As ``States`` has it."""
         return torch.from_numpy(self.states[pieces])
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """A list of piece numbers per target.
+    """A list of piece numbers per target."""
 
-    Attributes:
-        starts: (targets + 1,), where each target's pieces begin in ``pieces``.
-        pieces: (pairs,).
-    """
-
-    starts: np.ndarray
+    starts: np.ndarray  #: (targets + 1,), where each target's pieces begin in ``pieces``
     pieces: np.ndarray
 
     def of(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,23 +67,13 @@ def ragged(lists: Sequence[np.ndarray]) -> Ragged:
 
 @dataclass(frozen=True)
 class PartArrays:
-    """Training or test data of a task's probes.
+    """Training or test data of a task's probes."""
 
-    Attributes:
-        spans: the pieces of each span; one or two spans.
-        gold: (variants, targets, labels) bool; variant 0 has the task's labels, variant 1 those of the control task, if
-            there is one.
-        unknown: (targets,), number of gold labels that count and are missing from training.
-        record: (targets,), number of each target's sentence, ascending.
-        target: (targets,), each target's number among all targets of the part, including those that were left out.
-        left_out: reason -> number of targets without states.
-    """
-
-    spans: tuple[Ragged, ...]
-    gold: np.ndarray
-    unknown: np.ndarray
-    record: np.ndarray
-    target: np.ndarray
+    spans: tuple[Ragged, ...]  #: the pieces of each span
+    gold: np.ndarray  #: (variants, targets, labels) bool; the task's labels, then those of the control task, if any
+    unknown: np.ndarray  #: (targets,), number of gold labels that count and are missing from training
+    record: np.ndarray  #: (targets,), number of each target's sentence, ascending
+    target: np.ndarray  #: (targets,), number among all targets of the part, those left out included
     left_out: Mapping[str, int]
 
     def __len__(self) -> int:
@@ -119,12 +101,8 @@ def part_arrays(
 ) -> PartArrays:
     """The arrays of a part; targets without states are left out and counted.
 
-    Args:
-        part: sentences with targets.
-        states: ``WordStates`` of these sentences.
-        labels: labels of the training part, in order.
-        variants: the same targets with other labels, such as those of the control task.
-        counts: whether F1 counts a label; a counted label that training does not have is a miss.
+    ``labels`` are the training part's, ``variants`` the same targets with other labels. A label that F1 ``counts`` and
+    training lacks is a miss.
     """
     number_of = {label: number for number, label in enumerate(labels)}
     lists: list[list[np.ndarray]] = [[], []]
@@ -161,21 +139,13 @@ def part_arrays(
 
 @dataclass(frozen=True)
 class Batch:
-    """Some targets with the states of their spans.
+    """Some targets with the states of their spans."""
 
-    Attributes:
-        targets: positions in ``PartArrays``.
-        states: for each span, (distinct pieces, layers, hidden) float32.
-        pieces: for each span, (pairs,) positions in ``states``.
-        owners: for each span, (pairs,) positions in ``targets``, ascending.
-        gold: (variants, targets, labels) float32.
-    """
-
-    targets: np.ndarray
-    states: tuple[torch.Tensor, ...]
-    pieces: tuple[torch.Tensor, ...]
-    owners: tuple[torch.Tensor, ...]
-    gold: torch.Tensor
+    targets: np.ndarray  #: positions in ``PartArrays``
+    states: tuple[torch.Tensor, ...]  #: for each span, (distinct pieces, layers, hidden)
+    pieces: tuple[torch.Tensor, ...]  #: for each span, (pairs,) positions in ``states``
+    owners: tuple[torch.Tensor, ...]  #: for each span, (pairs,) positions in ``targets``, ascending
+    gold: torch.Tensor  #: (variants, targets, labels) float32
 
 
 def batch_of(arrays: PartArrays, states: States, targets: np.ndarray, device: torch.device) -> Batch:

@@ -27,7 +27,6 @@ class _Sentence:
         self.states, self.cut = ArrayStates(states), cut
 
     def pieces(self, record: Record, span: Span) -> np.ndarray | str:
-        """As ``WordStates.pieces``."""
         return self.cut.pieces(span)
 
 
@@ -42,12 +41,7 @@ def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray,
 
 
 def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarray:
-    """(layers, targets, labels): predictions of a task's probes for all targets of a sentence, the sigmoid of each
-    label's logit.
-
-    Raises:
-        As ``ask_sentence`` does.
-    """
+    """(layers, targets, labels): the sigmoid of each label's logit, for all targets of a sentence."""
     targets = {probes.shape.spans: record.targets}
     (answers,) = _answers(encoder, [probes], record.words, targets, encoder.weights_id)
     return np.stack(answers, 1)
@@ -61,21 +55,11 @@ def ask_sentence(
     span2: Span | None = None,
     weights: str = "",
 ) -> list[SpanTrace]:
-    """Predictions of all tasks: one-span tasks for each chosen span, two-span tasks for the pair. The sentence is
-    encoded once.
+    """Predictions of all tasks: one-span tasks for each chosen span, two-span tasks for the pair.
 
-    Tasks whose spans are single words are left out if a chosen span is longer.
-
-    Args:
-        encoder: the encoder.
-        probes: probes of some tasks.
-        words: the sentence.
-        span1, span2: half-open spans of words; ``span2`` is None if one span is chosen.
-        weights: identity of the encoder that the probes were trained on, if it is another one, such as its base.
-
-    Raises:
-        EdgeDataError: if a span is outside the sentence, or has no word pieces within the model's longest input.
-        ModelError: if probes were trained on another encoder.
+    Spans are half-open, of words; tasks of single words are left out if one is longer. ``weights``: identity of the
+    encoder that the probes were trained on, if another. EdgeDataError: a span is outside the sentence or the longest
+    input.
     """
     words, targets = [with_masks(word) for word in words], {1: [Target(span1, None, ())]}
     if span2 is not None:
@@ -106,13 +90,7 @@ def _answers(
     targets: Mapping[int, Sequence[Target]],
     weights: str,
 ) -> list[list[np.ndarray]]:
-    """(layers, labels) predictions of each task's probes for each target with as many spans as the task has.
-
-    Args:
-        encoder, probes, words: as ``ask_sentence`` has them.
-        targets: number of spans -> targets.
-        weights: identity of the encoder that the probes were trained on.
-    """
+    """(layers, labels) predictions of each task's probes; ``targets`` are by their number of spans."""
     refuse_half_characters(" ".join(words), "the sentence", EdgeDataError)
     for span in dict.fromkeys(
         span for of_number in targets.values() for target in of_number for span in _spans(target)

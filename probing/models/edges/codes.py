@@ -1,8 +1,7 @@
-"""Online code: code length of the labels under probes that are trained on growing data (Voita and Titov 2020).
+"""Online code: code length of the labels under probes trained on growing data (Voita and Titov 2020).
 
-The training part is split into portions. The first is sent with the uniform code, each further one with the
-probabilities of a probe that was trained on all portions before it. The code length is the sum. A probe that learns its
-labels from few targets has a short code.
+The first portion is sent with the uniform code, each further one with the probabilities of a probe that was trained on
+all portions before it; the code length is the sum.
 """
 
 import itertools
@@ -27,23 +26,15 @@ CHECK_RECORDS = 500
 
 @dataclass(frozen=True)
 class Codes:
-    """Code lengths.
+    """Code lengths in bits."""
 
-    Attributes:
-        targets: (portions,), number of targets in each.
-        bits: (probes, portions), code length of the labels; the first portion has the uniform code.
-        uniform: (portions,), length of the uniform code.
-    """
-
-    targets: np.ndarray
-    bits: np.ndarray
-    uniform: np.ndarray
+    targets: np.ndarray  #: (portions,), number of targets in each
+    bits: np.ndarray  #: (probes, portions); the first portion has the uniform code
+    uniform: np.ndarray  #: (portions,)
 
 
 def portions_of(arrays: PartArrays) -> list[np.ndarray]:
-    """Sentences of each portion, in a fixed random order; portions end at the end of a sentence, and empty ones are
-    left out.
-    """
+    """Sentences of each portion, in a fixed random order; empty portions are left out."""
     records = order_of(arrays.records(), 0)
     counts = np.array([len(arrays.of_records(np.array([record]))) for record in records])
     reached = np.cumsum(counts)
@@ -61,18 +52,10 @@ def online_codes(
     folder: Path,
     passed: Callable[[int, int], None] | None = None,
 ) -> Codes:
-    """Code length of the training labels under each probe.
+    """Code length of the training labels under each probe; that of the development part stops each training.
 
-    Args:
-        data: training and development part; the code length on the development part stops each training.
-        keys: the probes.
-        recipe: how each is trained.
-        device: device of the training.
-        folder: keeps trainings and finished portions, so that a killed run resumes.
-        passed: called with the number of coded portions and the number of all portions.
-
-    Returns:
-        Bits by probe and portion.
+    ``folder`` keeps finished portions, so that a killed run resumes; ``passed`` gets the numbers of coded and of all
+    portions.
     """
     portions = portions_of(data.train)
     kinds = data.train.gold.shape[2]

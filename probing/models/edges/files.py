@@ -29,28 +29,17 @@ _SCALE, _PACKED = ".scale", ".packed"
 
 @dataclass(frozen=True)
 class TaskProbes:
-    """The probes P(0)..P(L) of one task, ready for prediction.
-
-    Attributes:
-        task: name of the task.
-        title: name that readers see.
-        labels: labels that they predict, in order.
-        counts: for each label, whether F1 counts it.
-        weights: identity of the encoder that they were trained on.
-        recipe: canonical JSON of their training recipe.
-        f1: (layers,), F1 on the development part.
-        flat: (layers, size) parameters.
-    """
+    """The probes P(0)..P(L) of one task, ready for prediction."""
 
     task: str
     title: str
     labels: tuple[str, ...]
-    counts: tuple[bool, ...]
-    weights: str
-    recipe: str
-    f1: tuple[float, ...]
+    counts: tuple[bool, ...]  #: for each label, whether F1 counts it
+    weights: str  #: identity of the encoder that they were trained on
+    recipe: str  #: canonical JSON
+    f1: tuple[float, ...]  #: (layers,), on the development part
     shape: Shape
-    flat: torch.Tensor
+    flat: torch.Tensor  #: (layers, size) parameters
 
     @property
     def mask(self) -> torch.Tensor:
@@ -65,24 +54,14 @@ def probes_folder(cache: Path, weights: str, task: str) -> Path:
 
 
 def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
-    """Files of all probes of an encoder, by task in the paper's order; locally trained probes come before shipped ones.
-
-    Args:
-        model: name of the encoder.
-        weights: identity of the encoder; files for other weights are left out.
-        cache: the cache folder.
-    """
+    """Files of all probes of an encoder, by task in the paper's order; locally trained ones before shipped ones."""
     found = found_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
     places = {name: task.place for name, task in EDGE_TASKS.items()}
     return dict(sorted(found.items(), key=lambda one: places.get(one[0], len(places))))
 
 
 def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
-    """Writes probes with an atomic write; equal probes are equal bytes.
-
-    Raises:
-        HeadError: if ``bits`` is none of ``BITS``.
-    """
+    """Writes probes with an atomic write; equal probes are equal bytes."""
     if bits not in BITS:
         raise HeadError(f"got {bits} bits for stored probes, expected {', '.join(map(str, BITS))}")
     arrays: dict[str, np.ndarray] = {}
@@ -108,11 +87,7 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
 
 
 def read_probes(path: Path) -> TaskProbes:
-    """The probes of a file.
-
-    Raises:
-        HeadError: if the file is missing, damaged or not a file of probes.
-    """
+    """The probes of a file; HeadError if it is missing, damaged or not a file of probes."""
     try:
         with safe_open(path, framework="numpy") as stream:
             about = json.loads((stream.metadata() or {})["probes"])

@@ -1,8 +1,7 @@
-"""Layer 0 of edge probing: embeddings of word pieces without their position.
+"""Layer 0 of edge probing: embeddings of word pieces after the layer norm, without positions and token types.
 
-The authors' layer 0 is the word embedding after the embeddings' layer norm, without positions and token types (jiant,
-branch ``ep_frozen_20190723``). ``hidden_states[0]`` of transformers has both, and a probe of dependencies reads
-positions from it.
+So the authors have it (jiant, branch ``ep_frozen_20190723``). ``hidden_states[0]`` of transformers has both, and a
+probe of dependencies reads positions from it.
 """
 
 from operator import attrgetter
@@ -33,11 +32,7 @@ STEPS = {
 
 
 def lexical_states(body: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
-    """Layer 0 without positions and token types: (rows, tokens) ids -> (rows, tokens, hidden).
-
-    Raises:
-        ModelError: if the architecture is none of ``STEPS``.
-    """
+    """Layer 0 without positions and token types: (rows, tokens) ids -> (rows, tokens, hidden)."""
     kind = body.config.model_type
     if kind not in STEPS:
         raise ModelError(f"got the model type {kind!r}, whose word embeddings are unknown; expected {', '.join(STEPS)}")

@@ -1,9 +1,7 @@
-"""Many probes at once: the authors' probe with a leading axis, so that all layers, seeds and controls are one
-computation.
+"""The authors' probe with a leading axis, so that all layers, seeds and controls are one computation.
 
 A probe (Tenney et al. 2019; jiant's ``edge_probing.py``): a scalar mix of layers (softmax weights times a scale); a
-projection with its own weights for each span; self-attentive pooling inside the span; an MLP with tanh, layer norm and
-dropout; one logit per label.
+projection for each span; self-attentive pooling inside it; an MLP with tanh, layer norm and dropout; a logit per label.
 """
 
 import math
@@ -19,19 +17,12 @@ from probing.models.edges.arrays import Batch
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """Identifies one probe of many.
+    """Identifies one probe of many."""
 
-    Attributes:
-        kind: ``cumulative``, ``at`` or ``full``.
-        layer: l of the probe.
-        labels: labels of the task, or of the control task.
-        seed: seed of initialisation and dropout.
-    """
-
-    kind: str
+    kind: str  #: ``cumulative``, ``at`` or ``full``
     layer: int
-    labels: str
-    seed: int
+    labels: str  #: of the task, or of the control task
+    seed: int  #: of initialisation and dropout
 
 
 def keys_of(kinds: Sequence[str], labels: Sequence[str], seeds: Sequence[int], last: int) -> list[ProbeKey]:
@@ -119,17 +110,9 @@ def mixing_weights(flat: torch.Tensor, shape: Shape, mask: torch.Tensor) -> tupl
 def logits_of(
     flat: torch.Tensor, shape: Shape, mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Logits of the probes.
+    """(probes, targets, labels) logits of (probes, size) parameters.
 
-    Args:
-        flat: (probes, size) parameters.
-        shape: their sizes.
-        mask: (probes, layers) as ``mask_of`` makes it.
-        batch: targets with the states of their spans.
-        dropped: (probes or 1, targets, width) factors of dropout; None drops nothing.
-
-    Returns:
-        (probes, targets, labels) logits.
+    ``mask``: (probes, layers); ``dropped``: (probes or 1, targets, width) factors of dropout, None drops nothing.
     """
     return logits_of_parts(unpacked(flat, shape), mask, batch, dropped)
 
@@ -156,9 +139,7 @@ def logits_of_parts(
 def _pooled(
     projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor, owners: torch.Tensor, targets: int
 ) -> torch.Tensor:
-    """Softmax of the scores inside each span, and the sum of its states with these weights: (probes, targets,
-    width).
-    """
+    """(probes, targets, width): states of each span summed with the softmax of their scores."""
     if len(pieces) == targets:
         # Every span is one piece, so its weight is 1.
         return projected.index_select(1, pieces)
@@ -173,9 +154,7 @@ def _pooled(
 
 
 def dropout_of(keys: Sequence[ProbeKey], rate: float, targets: int, width: int, step: int) -> torch.Tensor | None:
-    """(probes, targets, width) dropout factors of one step; they depend on a probe's seed alone, not on the other
-    probes.
-    """
+    """(probes, targets, width) dropout factors of one step; they depend on a probe's seed alone."""
     if rate == 0:
         return None
     seeds = sorted({key.seed for key in keys})

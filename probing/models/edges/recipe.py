@@ -14,25 +14,17 @@ BITS = (16, 8, 6)
 
 
 class EdgeRecipe(Frozen):
-    """Training settings of probes. The form of the probe, dropout, clipping and the loss are those of the authors' code
-    (jiant).
-
-    Attributes:
-        width: of the projection and of the hidden layer.
-        dropout: before the last layer.
-        learning_rate: of Adam with amsgrad.
-        clip: maximum norm of a probe's gradient.
-        check_every: 0 is half an epoch, but at least 50 steps.
-        check_records: number of sentences of the development part, from its start, that an evaluation uses.
-    """
+    """Training settings of probes. Form, dropout, clipping and loss are those of the authors' code (jiant)."""
 
     width: Annotated[int, Option("Width of a probe; the authors' is 256.", least=1)] = 256
     dropout: float = 0.3
+    #: of Adam with amsgrad
     learning_rate: Annotated[
         float, Option("Learning rate at the start; the authors' is 0.0001.", names=("--rate",))
     ] = 1e-3
     batch: Annotated[int, Option("Sentences per step.", least=1)] = 32
-    clip: float = 5.0
+    clip: float = 5.0  #: maximum norm of a probe's gradient
+    #: 0: half an epoch, but at least 50 steps
     check_every: Annotated[
         int, Option("Steps from one check on the development part to the next; 0: half a pass.", least=0)
     ] = 0
@@ -41,7 +33,7 @@ class EdgeRecipe(Frozen):
         int, Option("Checks in a row without a better F1 that halve its learning rate.", least=1)
     ] = 2
     patience: Annotated[int, Option("Checks in a row without a better F1 that end a probe.", least=1)] = 5
-    check_records: int = 5_000
+    check_records: int = 5_000  #: sentences of the development part, from its start, that an evaluation uses
     states_dtype: Annotated[str, Option("Format of hidden states on disk: float16 or float32.", known=DTYPES)] = (
         "float16"
     )

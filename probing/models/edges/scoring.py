@@ -69,11 +69,10 @@ class F1Score:
         self.counted = counted
 
     def losses(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-        """As ``Score`` has it."""
         return binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
 
     def __call__(self, flat, keys, shape, mask, data, targets, device) -> np.ndarray:
-        """As ``Score`` has it. Gold labels that training does not have are misses."""
+        """Gold labels that training does not have are misses."""
         variants = label_variants(keys)
         total = np.zeros((len(keys), shape.labels, 4), np.int64)
         for chosen, logits in answers(flat, shape, mask, data.dev, data.dev_states, targets, device):
@@ -85,15 +84,13 @@ class F1Score:
 
 
 class CodeScore:
-    """Code length in bits: of a softmax if every target has one label, else of one yes or no per label (Voita and Titov
-    2020).
-    """
+    """Code length in bits: of a softmax if every target has one label, else of a yes or no per label."""
 
     def __init__(self, one_label: bool):
         self.one_label = one_label
 
     def losses(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-        """As ``Score`` has it: bits per target."""
+        """In bits per target."""
         return self.bits(logits, gold).mean(1)
 
     def bits(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
@@ -103,7 +100,7 @@ class CodeScore:
         return binary_cross_entropy_with_logits(logits, gold, reduction="none").sum(2) / math.log(2)
 
     def __call__(self, flat, keys, shape, mask, data, targets, device) -> np.ndarray:
-        """As ``Score`` has it: minus the bits of the development part."""
+        """Minus the bits of the development part."""
         total = np.zeros(len(keys))
         variants = label_variants(keys)
         for chosen, logits in answers(flat, shape, mask, data.dev, data.dev_states, targets, device):

@@ -1,6 +1,4 @@
-"""States of all layers at the word pieces of the tasks' spans: encoded once per sentence, kept on disk, read through
-memory maps.
-"""
+"""States of all layers at the pieces of the tasks' spans, encoded once per sentence and kept on disk."""
 
 import hashlib
 import json
@@ -35,19 +33,12 @@ BYTES_HELD = 1 << 28
 
 @dataclass(frozen=True)
 class Cut:
-    """A sentence in word pieces.
+    """A sentence in word pieces."""
 
-    Attributes:
-        ids: token ids with special tokens, cut at the model's longest input.
-        first, last: for each word, its first piece and the one after its last, as positions in ``ids``; equal if it has
-            none.
-        beyond: number of the first word that does not fit completely into the model's longest input.
-    """
-
-    ids: tuple[int, ...]
-    first: tuple[int, ...]
-    last: tuple[int, ...]
-    beyond: int
+    ids: tuple[int, ...]  #: with special tokens, cut at the model's longest input
+    first: tuple[int, ...]  #: position of each word's first piece in ``ids``
+    last: tuple[int, ...]  #: the one after its last; equal to ``first`` if it has none
+    beyond: int  #: number of the first word that does not fit completely
 
     def pieces(self, span: tuple[int, int]) -> np.ndarray | str:
         """Positions in ``ids`` of a span of words, or why it has none."""
@@ -90,10 +81,8 @@ def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]
 class WordStates:
     """States of all layers at pieces of many sentences, on disk.
 
-    Attributes:
-        files: memory maps, each (pieces, layers, hidden).
-        starts: number of the first piece of each file.
-        norms: (layers,), the mean norm of each layer's states over all kept pieces.
+    ``files`` are memory maps (pieces, layers, hidden), ``starts`` the number of the first piece of each, ``norms``
+    (layers,) the mean norms over all kept pieces.
     """
 
     def __init__(self, files: Sequence[np.ndarray], places: Mapping[str, tuple[int, np.ndarray, Cut]]):
@@ -165,21 +154,9 @@ def word_states(
     dtype: str = "float16",
     passed: Callable[[int, int], None] | None = None,
 ) -> WordStates:
-    """States at the words inside spans, from the cache if they are in it.
+    """States at the words inside spans; those on disk are not computed again, also after a killed run.
 
-    The encoder runs once per distinct sentence that has a target. States on disk are not computed again, also after a
-    killed run.
-
-    Args:
-        records: the records of all tasks on these sentences.
-        encoder: a frozen encoder.
-        folder: folder of the cache; the states of each encoder and set of words get their own folder in it.
-        dtype: number format on disk, ``float16`` or ``float32``.
-        passed: called with the number of finished pieces and the number of all pieces.
-
-    Raises:
-        CacheError: if the cache cannot be written.
-        ModelError: if a state is too large for ``dtype``.
+    ``passed`` gets the numbers of finished and of all pieces. ModelError: a state is too large for ``dtype``.
     """
     asked = words_asked(records)
     order = sorted(asked)

@@ -1,6 +1,4 @@
-"""Predictions of probes for every target of a part: counts by label, and the trace of each target through the
-layers.
-"""
+"""Predictions of probes for every target: counts by label, and each target's trace through the layers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +17,12 @@ STEPS = 255
 
 @dataclass(frozen=True)
 class Traces:
-    """Predictions of one run's probes for some targets.
+    """Predictions of one run's probes for some targets."""
 
-    Attributes:
-        predicted: (layers, targets, labels) bool.
-        top: (layers, targets), the most probable label.
-        wrong: (targets,), the wrong label with the greatest mean of normalised probability over all layers.
-        p: (layers, targets, labels) in steps of 1/255.
-    """
-
-    predicted: np.ndarray
-    top: np.ndarray
-    wrong: np.ndarray
-    p: np.ndarray
+    predicted: np.ndarray  #: (layers, targets, labels) bool
+    top: np.ndarray  #: (layers, targets), the most probable label
+    wrong: np.ndarray  #: (targets,), wrong label of the greatest mean normalised probability over all layers
+    p: np.ndarray  #: (layers, targets, labels) in steps of 1/255
 
 
 def probabilities(
@@ -54,12 +45,7 @@ def counts_by_label(p: np.ndarray, keys: Sequence[ProbeKey], arrays: PartArrays,
 
 
 def traces_of(p: np.ndarray, gold: np.ndarray) -> Traces:
-    """Traces of one run.
-
-    Args:
-        p: (layers, targets, labels) probabilities.
-        gold: (targets, labels) bool.
-    """
+    """Traces of one run from (layers, targets, labels) probabilities and (targets, labels) bool."""
     normalised = p / np.maximum(p.sum(2, keepdims=True), 1e-12)
     mean = np.where(gold, -1.0, normalised.mean(0))
     return Traces(p >= THRESHOLD, p.argmax(2), mean.argmax(1), np.rint(p * STEPS).astype(np.uint8))

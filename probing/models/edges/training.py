@@ -1,6 +1,4 @@
-"""Trains many probes at once; each has its own learning rate, patience and best checkpoint, and drops out when it
-stops.
-"""
+"""Many probes trained at once; each has its own learning rate, patience and best checkpoint."""
 
 import contextlib
 import math
@@ -50,26 +48,16 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class Trained:
-    """Trained probes.
-
-    Attributes:
-        keys: the probes.
-        shape: their sizes.
-        flat: (probes, size), the best checkpoint of each.
-        steps, best_step: (probes,), number of steps in all, and up to the best checkpoint.
-        best: (probes,), the score of the best checkpoint.
-        rate: (probes,), learning rate at the end.
-        stopped: (probes,), whether patience ended the training.
-    """
+    """The best checkpoint of each probe."""
 
     keys: tuple[ProbeKey, ...]
     shape: Shape
-    flat: torch.Tensor
-    steps: np.ndarray
-    best_step: np.ndarray
-    best: np.ndarray
-    rate: np.ndarray
-    stopped: np.ndarray
+    flat: torch.Tensor  #: (probes, size)
+    steps: np.ndarray  #: (probes,), in all
+    best_step: np.ndarray  #: (probes,)
+    best: np.ndarray  #: (probes,), the score of the best checkpoint
+    rate: np.ndarray  #: (probes,), learning rate at the end
+    stopped: np.ndarray  #: (probes,), whether patience ended the training
 
 
 @dataclass
@@ -94,20 +82,10 @@ def train_probes(
     score: Score | None = None,
     passed: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Trains all probes of ``keys`` on the same batches.
+    """Trains all probes on the same batches; the best checkpoint of each is kept, of equals the earlier.
 
-    Args:
-        data: training and development part.
-        keys: the probes.
-        recipe: settings of the training.
-        device: device of the training.
-        checkpoint: file that keeps the training after each evaluation, so that a killed run resumes with the same
-            result to the byte; None keeps none.
-        score: the loss, and the score that stops a probe; None is binary cross-entropy and micro F1.
-        passed: called at each evaluation with the number of steps and their maximum.
-
-    Returns:
-        The best checkpoint of each probe by its score on the development part; of equals the earlier.
+    A killed run resumes from ``checkpoint`` with the same result to the byte. ``score``: the loss, and the score that
+    stops a probe; None: binary cross-entropy and micro F1. ``passed`` gets the number of steps and their maximum.
     """
     score = score or F1Score(data.counted)
     last = data.train_states.layers - 1
@@ -189,8 +167,7 @@ def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
 
 @torch.no_grad()
 def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
-    """One step of Adam with amsgrad; each probe's gradient is clipped by its own norm (as in
-    ``torch.nn.utils.clip_grad_norm_``).
+    """One step of Adam with amsgrad; each probe's gradient is clipped by its own norm.
 
     On a CPU the parameters are updated in blocks of one probe, so that a block stays in the processor's cache.
     """
@@ -216,9 +193,7 @@ def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
 
 
 def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
-    """Records an evaluation on the development part: a better checkpoint is kept, else learning rate and patience
-    decrease.
-    """
+    """Records an evaluation: a better checkpoint is kept, else learning rate and patience decrease."""
     for name in ("flat", "first", "second", "highest"):
         getattr(state, name)[active] = getattr(live, name).detach().cpu()
     numbers = state.numbers

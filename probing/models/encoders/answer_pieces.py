@@ -15,15 +15,9 @@ from probing.models.sources.snapshot import open_snapshot
 
 
 def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
-    """The facts without those whose answer is several word pieces of the model, which are counted as left out.
+    """The facts without those whose answer is several word pieces of the model, which count as left out.
 
-    Args:
-        facts: as they were read.
-        model: folder, hub id or name of the registry, on this machine.
-        base: of the same form; its tokenizer is used if the model has none. Empty: the recorded one.
-
-    Raises:
-        ModelError: if the model is not on this machine, or has no tokenizer that can be read.
+    ``base`` is the model whose tokenizer is used if the model has none; empty: the recorded one.
     """
     entry = find_entry(model)
     lender = find_entry(base) if base else base_entry(entry)

@@ -28,15 +28,8 @@ def one_token_ids(
 ) -> list[int | str]:
     """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
 
-    The tokenizer encodes the prompt with the word in place of the mask and returns the characters of each token. The
-    word is one token if a single token covers it, with at most the space before it, and the other tokens are those that
-    the model is asked. So casing, leading spaces and underscores are left to the tokenizer.
-
-    Args:
-        prompts: texts with a ``[MASK]``.
-        words: the words to put there.
-        encoder: its tokenizer is used.
-        gaps: index of the ``[MASK]`` of each prompt that has several, from 0; the others stay masks.
+    The tokenizer encodes the filled prompt: a word is one token if a single token covers it, with at most the space
+    before it, and the other tokens are those that the model is asked. ``gaps``: which of a prompt's masks, from 0.
     """
     return [token for token, *_ in _answers(prompts, words, encoder, gaps or [0] * len(prompts))]
 
@@ -87,9 +80,9 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
 
 
 def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: int | None) -> bool:
-    """Whether what a fact is about has an unknown token, or none: the model would answer for every such subject alike.
+    """Whether the subject (the whole prompt, if it lacks the subject) has an unknown token, or none.
 
-    It is the subject where the prompt has it, else the whole prompt.
+    The model would answer for every such subject alike.
     """
     if unknown not in row and fact.about.isascii():
         return False

@@ -1,6 +1,4 @@
-"""Opens encoders, with the base that they are compared with, and finds their heads by registry name, hub id or
-folder.
-"""
+"""Encoders, with the base that they are compared with, by registry name, hub id or folder."""
 
 import shlex
 from collections.abc import Mapping
@@ -22,13 +20,7 @@ from probing.models.sources.weights import joint_weights_id
 
 @dataclass(frozen=True)
 class Opened:
-    """A model and its record.
-
-    Attributes:
-        encoder: the model.
-        base: the model that it was fine-tuned from; None for a base.
-        objective, variant, tuned_seed: as in runs.
-    """
+    """A model and its record; a base has no ``base``."""
 
     encoder: Encoder
     base: Encoder | None
@@ -38,11 +30,7 @@ class Opened:
 
 
 def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
-    """Loads the base of an entry that has one.
-
-    Raises:
-        ModelError, HeadError: if it cannot be loaded.
-    """
+    """Loads the base of an entry that has one."""
     origin = base_entry(entry)
     assert origin is not None, f"{entry.name} has no base"
     by_name = origin.name == entry.base and not entry.base_source and origin.source != entry.base_folder
@@ -59,10 +47,7 @@ def open_encoder(
 ) -> Encoder:
     """Loads a model by registry name, hub id or folder, with its base's head if it has no own one.
 
-    Raises:
-        ModelError: if it cannot be loaded, the base that is named does not exist, or it is not the one that it was
-            fine-tuned from.
-        HeadError: if it has no head and no base is known.
+    ModelError: the base does not exist, or is not the one that was fine-tuned; HeadError: no head, and no known base.
     """
     entry = find_entry(model, base, name, revision)
     if base is not None:
@@ -81,11 +66,7 @@ def open_encoder(
 
 
 def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float32, options: str = "") -> Encoder:
-    """Loads the model of an entry; ``options`` are those of a command that opens it again.
-
-    Raises:
-        ModelError, HeadError: as ``open_encoder``.
-    """
+    """Loads the model of an entry; ``options`` are those of a command that opens it again."""
     origin = base_entry(entry)
     if lacking := next((one.name for one in (entry, origin) if one and one.lacks_data), None):
         raise ModelError(where_data_are(lacking))
@@ -101,13 +82,7 @@ def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float3
 
 
 def open_models(model: str, base: str | None, device: str, name: str | None, revision: str | None = None) -> Opened:
-    """A model and its base, if it has one.
-
-    Raises:
-        ModelError: if one of them cannot be loaded, or the base is not the one that was fine-tuned, has another shape,
-            or the model's name.
-        HeadError: if the model has no head and no base is known.
-    """
+    """A model and its base, if it has one; ModelError and HeadError as ``opened_base`` and ``open_encoder``."""
     entry = find_entry(model, base, name, revision)
     encoder = open_encoder(model, base, device, name=name, revision=revision)
     return with_base(encoder, at_same_commits(entry, encoder))
@@ -122,13 +97,7 @@ def with_base(encoder: Encoder, entry: ModelEntry) -> Opened:
 def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
     """The model that a loaded one was fine-tuned from; None if it was not.
 
-    Args:
-        encoder: the loaded model.
-        entry: its record.
-
-    Raises:
-        ModelError: if the base cannot be loaded, is not the one that was fine-tuned, has another shape, or the model's
-            name.
+    ModelError: it is not the one that was fine-tuned, or has another shape, or the model's name.
     """
     origin = base_entry(entry)
     if origin is None:
@@ -166,30 +135,21 @@ def check_comparable(encoder: Encoder, base: Encoder) -> None:
 
 
 def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:
-    """The entry of an opened model at the commits that were opened, so that what is opened later comes from the same
-    ones.
-    """
+    """The entry at the commits that were opened, so that what is opened later comes from the same ones."""
     return _at_commits(entry, encoder.commit, encoder.base_source)
 
 
 def reopening(encoder: Encoder, model: str, base: str | None, of_base: Encoder | None = None) -> dict[str, str | None]:
-    """The part of a job's setup with which a worker in another process opens the same model; see ``entry_again``.
+    """The part of a job's setup with which a worker in another process opens the same model (``entry_again``).
 
-    Args:
-        encoder: the opened model.
-        model, base: the user's names for it and its base, as paths that hold elsewhere.
-        of_base: the base, if it was opened, too.
+    ``model`` and ``base`` are the user's names, as paths that hold elsewhere.
     """
     base_source = encoder.base_source or (of_base.at_commit if of_base else "")
     return {"model": model, "base": base, "name": encoder.name, "commit": encoder.commit, "base_source": base_source}
 
 
 def entry_again(setup: Mapping[str, Any]) -> ModelEntry:
-    """The entry of the model that ``reopening`` describes, at the same commits.
-
-    Raises:
-        ModelError: as ``find_entry``.
-    """
+    """The entry of the model that ``reopening`` describes, at the same commits."""
     entry = find_entry(setup["model"], setup["base"]).model_copy(update={"name": setup["name"]})
     return _at_commits(entry, setup["commit"], setup["base_source"])
 
@@ -203,11 +163,7 @@ def _at_commits(entry: ModelEntry, commit: str | None, base_source: str) -> Mode
 
 
 def require_base(entry: ModelEntry) -> None:
-    """Checks that the base of an entry exists, without loading its weights. A model of the registry counts as existing.
-
-    Raises:
-        ModelError: if its configuration cannot be read.
-    """
+    """ModelError unless the base of an entry exists; its weights are not loaded."""
     origin = base_entry(entry)
     if origin is None or origin.name in {one.name for one in read_registry().models}:
         return

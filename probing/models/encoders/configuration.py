@@ -1,9 +1,8 @@
-"""One digest of everything except the weights that decides a model's output: configuration and tokenizer.
+"""One digest of everything but the weights that decides a model's output: configuration and tokenizer.
 
-Every setting counts, unless it is listed here as one that cannot change the output of a frozen encoder. A setting at
-the default of its architecture is left out, so that a short ``config.json`` and the same one written out in full are
-equal. Two things count of the
-tokenizer: its tokens by id and its casing, because they decide which rows of the embeddings a word selects.
+A setting counts unless it is listed here as one that cannot change the output of a frozen encoder, or has its default,
+so that a short ``config.json`` and the same one in full are equal. Of the tokenizer count its tokens by id and its
+casing, because they decide which rows of the embeddings a word selects.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The decoding head, which turns a hidden state into a distribution over the vocabulary.
 
-One class serves every architecture, because all their masked-LM heads have the same four parts: a linear map, an
-activation, a layer norm and the vocabulary matrix with a bias (Wallat et al. 2020, section 3.3; Devlin et al. 2019).
+All masked-LM heads have the same four parts: a linear map, an activation, a layer norm and the vocabulary matrix with a
+bias (Wallat et al. 2020, section 3.3; Devlin et al. 2019).
 """
 
 import copy
@@ -21,20 +21,13 @@ from probing.models.runtime.planned_batches import IGNORED
 
 
 class Parts(NamedTuple):
-    """Where the parts of a head are in a masked language model of transformers.
-
-    Attributes:
-        dense, norm, vocabulary: paths of the linear map, the layer norm, and the module whose weight is the vocabulary
-            matrix.
-        activation: path of the activation, or its name in ``ACT2FN``.
-        bias: path of the vocabulary's bias; empty: it is that of ``vocabulary``.
-    """
+    """Paths of the parts of a head in a masked language model of transformers."""
 
     dense: str
-    activation: str
+    activation: str  #: path, or name in ``ACT2FN``
     norm: str
-    vocabulary: str
-    bias: str = ""
+    vocabulary: str  #: the module whose weight is the vocabulary matrix
+    bias: str = ""  #: empty: that of ``vocabulary``
 
 
 _AS_BERT = Parts(
@@ -112,17 +105,13 @@ class DecodingHead(nn.Module):
         return {name: p for name, p in self.named_parameters() if kind == FULL or name != "vocabulary.weight"}
 
     def give_bias(self) -> None:
-        """Gives the linear map a bias of zeros if it has none (ModernBERT), because an affine map that is folded in
-        needs one.
-        """
+        """Gives the linear map a bias of zeros if it has none (ModernBERT), which ``fold`` needs."""
         if self.dense.bias is None:
             self.dense.bias = nn.Parameter(self.dense.weight.new_zeros(self.dense.out_features), requires_grad=False)
 
     @torch.no_grad()
     def fold(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
-        """Folds the affine map (hidden, hidden), (hidden,) into the head: dense(W h + b) = (D W) h + (D b + d), in
-        float64.
-        """
+        """Folds an affine map into the head, in float64: dense(W h + b) = (D W) h + (D b + d)."""
         self.give_bias()
         # On the CPU, because not every accelerator has float64.
         dense, own, weight, bias = (
@@ -133,11 +122,7 @@ class DecodingHead(nn.Module):
 
 
 def parts_of(config: PretrainedConfig) -> Parts:
-    """Where the parts of the head of an architecture are.
-
-    Raises:
-        ModelError: if the architecture is none of ``PARTS``.
-    """
+    """Where the parts of the head of an architecture are; ModelError if it is none of ``PARTS``."""
     kind = config.model_type
     if kind not in PARTS:
         raise ModelError(f"no decoding head is known for architecture {kind!r}; known are {', '.join(PARTS)}")
@@ -145,21 +130,13 @@ def parts_of(config: PretrainedConfig) -> Parts:
 
 
 def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> bool:
-    """Whether a checkpoint holds DeBERTa's head under the names of ``_DEBERTA``, while its older configuration has no
-    ``legacy``.
-
-    Args:
-        config: its configuration.
-        unexpected: names of its weights that the model of this configuration does not have.
-    """
+    """Whether a checkpoint has DeBERTa's head under the names of ``_DEBERTA``, without ``legacy`` in its settings."""
     return bool(getattr(config, "legacy", False)) and _DEBERTA.bias in unexpected
 
 
 @torch.no_grad()
 def give_bias(model: PreTrainedModel, missing: Collection[str]) -> set[str]:
-    """Gives an untied vocabulary the bias that its checkpoint holds under its other name; the name that is not
-    ``missing`` any more.
-    """
+    """Gives an untied vocabulary the bias that its checkpoint names otherwise; returns names no longer missing."""
     path = parts_of(model.config).vocabulary
     names = {f"{path}.bias", f"{path.rpartition('.')[0]}.bias"}
     here = {name: weight for name, weight in model.named_parameters(remove_duplicate=False) if name in names}
@@ -175,11 +152,7 @@ def layout_of(config: PretrainedConfig) -> dict[str, bool]:
 
 
 def own_head(model: PreTrainedModel) -> DecodingHead:
-    """The masked-LM head of a model, not copied: its parameters are shared, so training one trains the other.
-
-    Raises:
-        ModelError: if the architecture is none of ``PARTS``.
-    """
+    """The masked-LM head of a model, not copied: training one trains the other."""
     parts = parts_of(model.config)
     activation = ACT2FN[parts.activation] if parts.activation in ACT2FN else attrgetter(parts.activation)(model)
     matrix = attrgetter(parts.vocabulary)(model)
@@ -203,9 +176,7 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
 
 @torch.no_grad()
 def _effective(wrapped: nn.Module, width: int) -> nn.Parameter:
-    """The (vocabulary, width) matrix that a wrapped one amounts to; the ``weight`` of one with an adapter (LoRA) lacks
-    the adapter.
-    """
+    """The (vocabulary, width) matrix with its adapter (LoRA), which the ``weight`` of a wrapped one lacks."""
     # A copy, because an adapter's dropout must be off.
     matrix, eye = copy.deepcopy(wrapped).eval(), torch.eye(width).to(next(wrapped.parameters()))
     found = matrix(eye) - matrix(eye[:1] * 0)
@@ -231,11 +202,7 @@ def masked_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], labe
 
 
 def pretrained_head(model: PreTrainedModel) -> DecodingHead:
-    """A copy of a model's masked-LM head that is not tied to its word embeddings.
-
-    Raises:
-        ModelError: if the architecture is none of ``PARTS``.
-    """
+    """A copy of a model's masked-LM head that is not tied to its word embeddings."""
     return copy.deepcopy(own_head(model)).eval().requires_grad_(False)
 
 
@@ -249,9 +216,7 @@ def with_places(head: DecodingHead, without: Collection[int], rows: int) -> Deco
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
-    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix instead of copying
-    it.
-    """
+    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix."""
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
     matrix.weight = nn.Parameter(
         head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False

@@ -22,10 +22,7 @@ def batches_by_length(
 ) -> Iterator[list[int]]:
     """Indices of the rows of each batch, sorted by length, with at most ``tokens`` padded tokens per batch.
 
-    Args:
-        lengths: number of tokens of each row.
-        tokens: maximum per batch; a row with more is a batch alone.
-        enough: a batch with this many tokens takes no longer row; None lets every batch grow to ``tokens``.
+    A longer row is a batch alone. A batch with ``enough`` tokens takes no longer row; None: it grows to ``tokens``.
     """
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
@@ -46,13 +43,7 @@ def batches_by_length(
 def all_hidden_states(
     rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None
 ) -> tuple[torch.Tensor, ...]:
-    """Hidden states of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device.
-
-    Args:
-        rows: token ids.
-        encoder: a frozen encoder.
-        types: token types of each row, if the encoder has them; None: all 0.
-    """
+    """States of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device."""
     inputs = padded_inputs(rows, encoder, types)
     with torch.inference_mode():
         output = encoder.body(**inputs, output_hidden_states=True)
@@ -67,9 +58,7 @@ def all_hidden_states(
 def padded_inputs(
     rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None
 ) -> dict[str, torch.Tensor]:
-    """Input ids, attention mask and, if given, token types of one batch, each (rows, tokens), on the encoder's
-    device.
-    """
+    """Input ids, attention mask and, if given, token types of one batch, each (rows, tokens), on the device."""
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
     attention_mask = torch.zeros((len(rows), width), dtype=torch.long)
@@ -89,17 +78,9 @@ def states_at(
     tokens: int = TOKENS_A_BATCH,
     passed: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """Hidden states of every layer at one position of each row.
+    """(layers, rows, hidden) states of layers 0..L at one position of each row, float32 or the encoder's float64.
 
-    Args:
-        rows: token ids; no row longer than the model takes.
-        positions: the position to read in each row.
-        encoder: a frozen encoder.
-        tokens: token budget of a batch.
-        passed: called after each batch with its number of rows.
-
-    Returns:
-        (layers, rows, hidden), float32 (float64 if the encoder is); layers count from 0, the embeddings.
+    ``passed`` is called after each batch with its number of rows.
     """
     double = next(encoder.body.parameters()).dtype == torch.float64
     kept = torch.float64 if double else torch.float32
@@ -115,11 +96,7 @@ def states_at(
 
 
 def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]:
-    """Position of the one mask of each row.
-
-    Raises:
-        ModelError: if a row does not have exactly one mask.
-    """
+    """Position of the one mask of each row; ModelError if a row does not have exactly one."""
     mask, found = encoder.tokenizer.mask_token_id, []
     for row in rows:
         if row.count(mask) != 1:
@@ -144,18 +121,10 @@ def cached_states(
     later: Callable[..., None] | None = None,
     passed: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if they were computed before.
+    """(layers, prompts, hidden) states at the mask of each prompt; from ``path`` if they were computed before.
 
-    Args:
-        prompts: the prompts.
-        encoder: a frozen encoder.
-        path: file of the states; None stores none.
-        rows: the prompts' token ids, if they are known already.
-        later: schedules the call of a function that writes the states; None writes at once.
-        passed: as in ``states_at``; never called if the states are read.
-
-    Raises:
-        ModelError: if a prompt does not have exactly one mask.
+    ``rows`` are the prompts' token ids, if known. ``later`` schedules the writing; None writes at once. ``passed`` as
+    in ``states_at``; never called if the states are read.
     """
     kept = read_states(path)
     if kept is not None:

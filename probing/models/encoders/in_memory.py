@@ -1,6 +1,4 @@
-"""Makes an encoder from a transformers model in memory, such as one that was just trained; nothing is written to
-disk.
-"""
+"""An encoder from a transformers model in memory, such as one that was just trained."""
 
 import copy
 import hashlib
@@ -40,22 +38,10 @@ def encoder_of(
     base: Callable[[], Encoder] | None = None,
     device: str = "auto",
 ) -> Encoder:
-    """An encoder that holds a copy of a model's weights, in float32 and in eval mode.
+    """An encoder with a copy of a model's weights, in float32 and eval mode; later training does not change it.
 
-    The model itself stays unchanged, and its later training does not change the encoder.
-
-    Args:
-        model: a masked language model, or a body with the head of another task, which is ignored.
-        tokenizer: the model's fast tokenizer.
-        name: its name in results. By default the source of the model, or its architecture, with eight digits of its
-            identity, so that two states of one training have two names.
-        base: opens the model whose head is used if ``model`` has no own masked-LM head.
-        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
-
-    Raises:
-        ModelError: if ``model`` is not a transformers model, has no tokenizer, or cannot be used.
-        NoOwnHead: if it has no masked-LM head and no base is given.
-        HeadError: if the base's head does not fit.
+    The head of another task is ignored; ``base`` opens the model whose head is used if ``model`` has no masked-LM head
+    (NoOwnHead without one). By default the name has eight digits of the identity: two states of one training differ.
     """
     if not isinstance(model, PreTrainedModel):
         expected = (
@@ -131,8 +117,7 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
 def weights_id_in_memory(*modules: torch.nn.Module) -> str:
     """sha256 over the name, shape and float32 bytes of every weight.
 
-    A folder's identity is that of its files (``sources.weights.weights_id_of``), so the same weights in a folder have a
-    different identity.
+    The same weights in a folder have another identity, that of its files (``sources.weights.weights_id_of``).
     """
     digest = hashlib.sha256(b"in memory")
     for module in modules:

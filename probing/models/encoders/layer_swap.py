@@ -61,8 +61,7 @@ class _Given(nn.Module):
 def layers_of(body: PreTrainedModel) -> nn.ModuleList:
     """The transformer layers of a body, in order.
 
-    Raises:
-        NotReplaceable: if layers share their weights (ALBERT), or the architecture is none of ``LAYERS``.
+    NotReplaceable: they share their weights (ALBERT), or the architecture is none of ``LAYERS``.
     """
     kind = body.config.model_type
     if kind == "albert":
@@ -75,11 +74,7 @@ def layers_of(body: PreTrainedModel) -> nn.ModuleList:
 
 
 def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
-    """Raises an error unless every layer of ``base`` can replace the same layer of ``fine_tuned``.
-
-    Raises:
-        NotReplaceable: if layers are shared, or architecture, number of layers or their shapes differ.
-    """
+    """NotReplaceable unless every layer of ``base`` can replace the same layer of ``fine_tuned``."""
     shapes = []
     for encoder in (fine_tuned, base):
         found = layers_of(encoder.body)
@@ -93,22 +88,10 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
 
 
 def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "last") -> Encoder:
-    """The fine-tuned encoder with its last, or first, n transformer layers taken from the base.
+    """The fine-tuned encoder with n transformer layers of the base: the last n, or the ``first``.
 
-    Only layers are replaced. All other modules stay the fine-tuned model's: the embeddings (also those of relative
-    positions, which DeBERTa and MPNet have), a norm on top of the last layer, and the head: its own one, or the one
-    from its base. With n = 0 it is the fine-tuned model; with n = L it is the base if both have the same other modules.
-    No weight is copied: the modules are new, their tensors are those of the two models.
-
-    Args:
-        fine_tuned: the model whose layers are replaced.
-        base: the model whose layers replace them, layer by layer.
-        n: number of replaced layers, 0 to L.
-        where: ``last`` counts from the last layer down, ``first`` from layer 1 up.
-
-    Raises:
-        NotReplaceable: if the two do not fit, or share layers.
-        ValueError: if n or ``where`` is out of range.
+    All other modules stay the fine-tuned model's: embeddings (also those of relative positions), a norm on top, and the
+    head. So n = L is the base only if both have the same other modules. No weight is copied.
     """
     check_replaceable(fine_tuned, base)
     places = _replaced(n, fine_tuned.depth, where)
@@ -135,23 +118,9 @@ def replaced_states(
     where: Where = "last",
     check: Callable[[], None] | None = None,
 ) -> torch.Tensor:
-    """The last layer's states of one sentence with n = 0..L layers replaced, each as ``replace_layers`` gives it.
+    """(n, tokens, hidden): the last layer's states of one sentence with n = 0..L layers replaced.
 
-    Computation that values of n share is done once: the fine-tuned model's states below the last n layers, or the
-    base's states through the first n.
-
-    Args:
-        row: token ids.
-        fine_tuned: the model whose layers are replaced.
-        base: the model whose layers replace them.
-        where: ``last`` or ``first`` n layers.
-        check: called before every n; an error that it raises stops the computation.
-
-    Returns:
-        (n, tokens, hidden), n from 0 to L.
-
-    Raises:
-        NotReplaceable, ValueError: as ``replace_layers``.
+    Each as ``replace_layers`` gives it; what values of n share is computed once. ``check`` is called before every n.
     """
     return torch.cat([states for _, states in replaced_batch([row], fine_tuned, base, where, check)])
 
@@ -163,18 +132,9 @@ def replaced_batch(
     where: Where | Single = "last",
     check: Callable[[], None] | None = None,
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """``replaced_states`` of several rows of equal length, one n at a time to save memory.
+    """``replaced_states`` of rows of equal length: n and (rows, tokens, hidden), one n at a time to save memory.
 
-    Args:
-        rows: token ids, rows of equal length.
-        fine_tuned, base, check: as in ``replaced_states``.
-        where: as in ``replaced_states``, or ``single``: layer n alone.
-
-    Yields:
-        n and the last layer's states, (rows, tokens, hidden), n from 0 to L.
-
-    Raises:
-        NotReplaceable, ValueError: as ``replace_layers``.
+    ``single`` replaces layer n alone.
     """
     check_replaceable(fine_tuned, base)
     if where != "single":
@@ -212,15 +172,7 @@ def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
 def _run(
     encoder: Encoder, layers: Sequence[nn.Module], below: int, states: torch.Tensor, rows: Sequence[Sequence[int]]
 ) -> torch.Tensor:
-    """States after some layers alone, (rows, tokens, hidden).
-
-    Args:
-        encoder: everything except for the layers is its own.
-        layers: the layers, in order.
-        below: number of layers that lie below them.
-        states: states after the layers below.
-        rows: token ids.
-    """
+    """(rows, tokens, hidden) after some layers alone; ``below`` layers lie under them, whose output is ``states``."""
     kind = encoder.body.config.model_type
     modules = {"embeddings": _Given(states), LAYERS[kind]: nn.ModuleList(layers)}
     if "embeddings_project" in encoder.body._modules:

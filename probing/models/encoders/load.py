@@ -37,46 +37,25 @@ from probing.models.sources.weights import joint_weights_id
 
 @dataclass(frozen=True)
 class Encoder:
-    """A frozen encoder in eval mode with the pre-trained head that reads its last layer.
-
-    Attributes:
-        name: its name in results.
-        body: the encoder without any head.
-        head: its own pre-trained masked-LM head, or its base's.
-        tokenizer: the tokenizer of both.
-        weights_id: sha256 over the weights of body and head source; trained heads and runs belong to it.
-        configuration: digest of the configurations of body and head source and of the tokenizer, because the same
-            weights have another output under another configuration.
-        revision: commit on the hub, or ``local``.
-        base: name of the model whose head is used; ``name`` if the head is its own.
-        depth: L, the number of transformer layers.
-        max_pieces: maximum length of an input in word pieces.
-        device: device that it runs on.
-        options: the options of a command that opens it again: ``--model`` and others.
-        opens_base: loads the base whose head is used; None if the head is its own.
-        hub_id: its full id on the hub; empty for a folder or a model in memory.
-        base_source: hub id and commit of the base whose head is used, as ``ID@COMMIT``; empty if it is none or a
-            folder.
-        notes: what may make its numbers other than they seem, one line each.
-    """
+    """A frozen encoder in eval mode with the pre-trained head that reads its last layer."""
 
     name: str
-    body: PreTrainedModel
-    head: DecodingHead
+    body: PreTrainedModel  #: without any head
+    head: DecodingHead  #: its own masked-LM head, or its base's
     tokenizer: PreTrainedTokenizerBase
-    weights_id: str
-    configuration: str
-    revision: str
-    base: str
-    depth: int
+    weights_id: str  #: sha256 over the weights of body and head source; trained heads and runs belong to it
+    configuration: str  #: digest of all else that decides the output
+    revision: str  #: commit on the hub, or ``local``
+    base: str  #: name of the model whose head is used; ``name`` if the head is its own
+    depth: int  #: L, the number of transformer layers
     hidden: int
-    max_pieces: int
+    max_pieces: int  #: longest input in word pieces
     device: torch.device
-    options: str
-    opens_base: Callable[[], "Encoder"] | None = None
-    hub_id: str = ""
-    base_source: str = ""
-    notes: tuple[str, ...] = ()
+    options: str  #: of a command that opens it again: ``--model`` and others
+    opens_base: Callable[[], "Encoder"] | None = None  #: loads the base whose head is used; None if the head is its own
+    hub_id: str = ""  #: empty for a folder or a model in memory
+    base_source: str = ""  #: ID@COMMIT of the base whose head is used; empty if it is none or a folder
+    notes: tuple[str, ...] = ()  #: what may make its numbers other than they seem
 
     @property
     def layers(self) -> int:
@@ -107,11 +86,7 @@ class Encoder:
         }
 
     def head_owner(self) -> "Encoder":
-        """The model whose last layer the head was trained on: itself, or the base whose head it uses.
-
-        Raises:
-            ModelError, HeadError: if that base no longer exists, or has changed.
-        """
+        """The model whose last layer the head was trained on: itself, or the base, if that has not changed."""
         if self.opens_base is None:
             return self
         return self.opens_base()
@@ -124,27 +99,16 @@ class Encoder:
 
 @dataclass(frozen=True)
 class BaseSource:
-    """The base of a fine-tuned model; its head is used if the fine-tuned model has none.
+    """The base of a fine-tuned model; its head is used if the fine-tuned model has none."""
 
-    Attributes:
-        source: hub id or folder.
-        name: its name in results; ``name_of_model`` of the source by default.
-        weights: identity that its weights must have, if it was recorded.
-        revision: hub commit or tag.
-    """
-
-    source: str | Path
-    name: str | None = None
-    weights: str = ""
+    source: str | Path  #: hub id or folder
+    name: str | None = None  #: in results; None: ``name_of_model`` of the source
+    weights: str = ""  #: identity that its weights must have, if it was recorded
     revision: str | None = None
 
 
 def pick_device(wanted: str = "auto") -> torch.device:
-    """CUDA, else MPS, else CPU; or the named device.
-
-    Raises:
-        ModelError: if the named device does not exist.
-    """
+    """CUDA, else MPS, else CPU; or the named device, ModelError if it does not exist."""
     if wanted == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -174,21 +138,10 @@ def load_encoder(
     dtype: torch.dtype = torch.float32,
     options: str = "",
 ) -> Encoder:
-    """Loads an encoder from a hub id or a local folder.
+    """Loads an encoder from a hub id or a local folder, with the head of ``base`` if it has none.
 
-    Args:
-        source: hub id or folder.
-        name: its name in results; ``name_of_model`` of the source by default.
-        base: the model whose head is used if ``source`` has no own head.
-        revision: hub commit or tag.
-        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
-        dtype: number format of the weights.
-        options: the user's options for model and base; by default made from the source.
-
-    Raises:
-        ModelError: if the model does not exist or cannot be used, its architecture is unknown, weights of its body are
-            missing, spare or not finite, or the base does not exist or has changed.
-        HeadError: if it has no own head and no base is given, or its head lacks a part.
+    ModelError: unknown architecture, or weights of the body are missing, spare or not finite, or the base has changed;
+    HeadError: no head and no base, or the head lacks a part.
     """
     chosen = pick_device(device)
     name = name or name_of_model(source)
@@ -360,11 +313,7 @@ def _said_of_sizes(name: str, stored: Collection[int], configured: Collection[in
 
 
 def load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model, without its weights.
-
-    Raises:
-        ModelError: if it has none, or one that cannot be read.
-    """
+    """The tokenizer of a model, without its weights; ModelError if it has none that can be read."""
     if not found.has_tokenizer:
         raise ModelError(
             f"{found.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)"

@@ -18,27 +18,16 @@ _STAND_INS = ("internationally", "qq", "zz", "vw", "the", "xj", "L", "7")
 
 @dataclass(frozen=True)
 class Filled:
-    """A sentence with words in its gaps, in tokens.
-
-    Attributes:
-        ids: its token ids, special tokens included.
-        spans: first and last character of each token; the same for a special token that the tokenizer adds, which
-            ``added`` names.
-        added: for each token, whether it is one of these.
-        words: first and last character of each word.
-        text: the sentence.
-    """
+    """A sentence with words in its gaps, in tokens, special ones included; spans are of characters."""
 
     ids: list[int]
     spans: list[tuple[int, int]]
-    added: list[int]
+    added: list[int]  #: whether the tokenizer added it, as a special token
     words: list[tuple[int, int]]
     text: str
 
     def pieces(self, first: int, last: int) -> list[int]:
-        """Numbers of the tokens of these characters. A space before them that is a token counts: it belongs to the
-        word.
-        """
+        """Numbers of the tokens of these characters, with that of the space before them, if it is one."""
         space = first - (self.text[first - 1 : first] == " ")
         # A space has no width where offsets are trimmed (RoBERTa).
         return [
@@ -96,16 +85,12 @@ def filled_by(
 
 
 def own_mask(text: str, encoder: Encoder) -> str:
-    """The text with the model's mask in each ``[MASK]``, for readers of whole texts. Some tokenizers set a token for a
-    blank before it.
-    """
+    """The text with the model's mask in each ``[MASK]``; some tokenizers set a token for a blank before it."""
     return re.sub(rf" ?{re.escape(MASK)}", lambda _: encoder.tokenizer.mask_token, text)
 
 
 def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:
-    """Token ids of each prompt, and the word that stood in its gaps, which is the mask itself if every word merges with
-    its neighbours.
-    """
+    """Token ids of each prompt, and the word of its gaps: the mask, if every word merges with its neighbours."""
     mask = encoder.tokenizer.mask_token
     found: list[tuple[list[int], str]] = [([], mask)] * len(prompts)
     left = list(range(len(prompts)))
@@ -122,7 +107,6 @@ def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
     """Token ids of each prompt, special tokens included, never truncated.
 
     For an answer of one token they are those of the filled sentence with the mask in place of the answer, as in
-    pre-training. The tokenizer's own reading of a text with a mask differs: some set a token for the space before it,
-    or one after it.
+    pre-training; the tokenizer's own reading of a text with a mask may have a token for the space before or after it.
     """
     return [row for row, _ in masked_rows(prompts, encoder)]

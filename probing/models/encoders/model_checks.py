@@ -39,9 +39,7 @@ _ADVICE = re.compile(rf"\x1b\[[0-9;]*m|{_SENTENCE}({_SWITCHES}){_SENTENCE}[.!?]?
 
 @contextmanager
 def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder") -> Iterator[None]:
-    """Turns any error that a library raises on a damaged model into a ``ModelError``, because their classes follow no
-    rule.
-    """
+    """Turns any error of a library on a damaged model into a ``ModelError``: their classes follow no rule."""
     try:
         yield
     except (ProbingError, MemoryError):
@@ -74,11 +72,10 @@ def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelEr
 def check_body(
     source: str | Path, model: PreTrainedModel, missing: Iterable[str], unexpected: Iterable[str], own_code: str
 ) -> None:
-    """Raises a ``ModelError`` if a checkpoint lacks weights of its body, or has some that the configuration does not
-    define.
+    """ModelError if a checkpoint lacks weights of its body, or has some that the configuration does not define.
 
-    Heads of other tasks and poolers are no part of the body and are ignored. So is the table of positions that
-    DeBERTa's checkpoints hold for a decoder that transformers does not have.
+    Heads of other tasks and poolers are ignored, and so is the table of positions that DeBERTa's checkpoints hold for a
+    decoder that transformers does not have.
     """
     prefix = f"{model.base_model_prefix}."
     lacking = sorted(
@@ -119,9 +116,7 @@ def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None
 
 
 def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> tuple[DecodingHead, str]:
-    """The head of ``base`` for the body of ``source``, and a note; raises a ``HeadError`` if the base does not belong
-    to the model.
-    """
+    """The head of ``base`` for the body of ``source``, and a note; HeadError if the base does not belong to it."""
     if why := unlike(own, lent, base):
         raise HeadError(f"{source} {why} ({spelled('base')})")
     without, said = added_tokens(str(source), own, base, lent)
@@ -129,8 +124,7 @@ def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: Deco
 
 
 def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
-    """The tokenizer; if it is ESM's, which transformers has in Python only, a fast one that cuts every text in the same
-    way.
+    """The tokenizer; for ESM's, which transformers has in Python only, a fast one that cuts texts the same way.
 
     A text is cut into the longest tokens of the list, from the left; what is left between two spaces is unknown.
     """
@@ -160,13 +154,8 @@ def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
 def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> str:
     """A warning of words that a tokenizer can never produce; empty if there are few.
 
-    Args:
-        source: the model, for the message.
-        tokenizer: its tokenizer.
-        vocabulary: number of rows of the model's vocabulary matrix.
-
-    Raises:
-        ModelError: if the tokenizer has no character offsets or no mask token, or is another model's.
+    ``vocabulary`` is the number of rows of the model's matrix. ModelError: no character offsets, no mask token, or
+    another model's tokenizer.
     """
     if not tokenizer.is_fast:
         raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
@@ -210,8 +199,7 @@ def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
 def check_answers(
     source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """Predicts one mask, because a configuration that loads may still break the forward pass or give values that are
-    not finite.
+    """Predicts one mask, because a configuration that loads may still break the forward pass or give NaN.
 
     The special tokens are around it, because ESM divides by the share of tokens that are not masked.
     """

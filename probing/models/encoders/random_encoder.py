@@ -1,6 +1,4 @@
-"""Encoders of the same shape with random weights, a baseline: a score that a probe reaches on them is not due to
-pre-training.
-"""
+"""Encoders of the same shape with random weights, a baseline: what a probe reads there is not due to pre-training."""
 
 import copy
 import hashlib
@@ -20,18 +18,9 @@ SEED = 0
 
 
 def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
-    """The encoder itself, or one of its shape with random weights.
+    """The encoder itself (``trained``), or one of its shape with random weights, whose identity names the kind.
 
-    Args:
-        encoder: the trained encoder.
-        kind: ``trained``; ``random``, all weights initialised as before pre-training; or ``random-body``, the layers
-            initialised so, on top of the trained embeddings.
-
-    Returns:
-        An encoder whose identity names the kind, with the same tokenizer.
-
-    Raises:
-        OptionError: if ``kind`` is none of these.
+    ``random``: as before pre-training; ``random-body``: only the layers, on top of the trained embeddings.
     """
     if kind == TRAINED:
         return encoder

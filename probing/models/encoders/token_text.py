@@ -1,6 +1,4 @@
-"""Readable text of a vocabulary's tokens, from the tokenizer's decoder: the same for stored results and for live
-models.
-"""
+"""Readable text of a vocabulary's tokens: the same for stored results and for live models."""
 
 from collections.abc import Sequence
 
@@ -14,12 +12,7 @@ _BEFORE = "a"
 
 
 def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[TokenText]:
-    """The texts of tokens, in order, from the tokenizer's own decoder; ``##`` stays.
-
-    Args:
-        tokenizer: a tokenizer of any family.
-        tokens: tokens in the notation of its vocabulary: ``Ġparis``, ``▁paris``, ``SÃ£o``, ``##s``.
-    """
+    """The texts of tokens in the vocabulary's notation (``Ġparis``, ``▁paris``), by its decoder; ``##`` stays."""
     model, decoder = tokenizer.backend_tokenizer.model, tokenizer.backend_tokenizer.decoder
     if isinstance(model, models.WordPiece):
         return [TokenText(token, not token.startswith(model.continuing_subword_prefix)) for token in tokens]

@@ -13,8 +13,7 @@ _LAYER = re.compile(r"(?:^|\.)(?:layer|layers|albert_layer_groups)\.(\d+)\.")
 def layer_of(parameter: str) -> int | None:
     """0 for the embeddings, 1..L for a transformer layer, None for others (pooler, heads).
 
-    ALBERT's one group of shared weights counts as layer 1. DeBERTa's embeddings of relative positions are part of no
-    layer: the attention of every layer reads them.
+    ALBERT's shared weights count as layer 1. DeBERTa's embeddings of relative positions are in no layer: all read them.
     """
     if found := _LAYER.search(parameter):
         return int(found[1]) + 1
@@ -22,14 +21,7 @@ def layer_of(parameter: str) -> int | None:
 
 
 def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor]) -> list[dict]:
-    """Relative change by layer: Frobenius norm of the difference over that of the base's weights.
-
-    Args:
-        base, tuned: parameters of the two bodies, by name.
-
-    Returns:
-        ``layer, drift, parameters`` per layer; ``parameters`` is the number of weights.
-    """
+    """``layer, drift, parameters``: Frobenius norm of the difference over that of the base's weights, by layer."""
     change: dict[int, float] = defaultdict(float)
     size: dict[int, float] = defaultdict(float)
     count: dict[int, int] = defaultdict(int)

@@ -48,7 +48,7 @@ _TOKENS = 8_000
 
 @dataclass(frozen=True)
 class Score:
-    """A task metric with one other value, a baseline or a comparison; ``chance_name`` is the name of that value.
+    """A task metric with one other value, a baseline or a comparison, whose name is ``chance_name``.
 
     ``n`` counts the scored sentences, questions, queries or tokens. ``core.tasks.task_success`` decides which value the
     metric has to exceed.
@@ -98,9 +98,7 @@ def score_words(
     limit: int,
     train: Sequence[TaggedSentence],
 ) -> list[Score]:
-    """Share of words with the right tag, with that of the commonest tag in training, for every word and for each word
-    by its form.
-    """
+    """Share of words with the right tag, of all words and by form, with that of the commonest tag in training."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
@@ -150,7 +148,7 @@ def score_spans(
 ) -> list[Score]:
     """Answer F1 and exact match; chance is a random span of the passage as long as a training answer.
 
-    If some questions have no answer, a model may give the empty answer, and always giving it is a second chance level.
+    If some questions have no answer, always giving the empty answer is a second chance level.
     """
     rows = question_rows(questions, tokenizer, limit, stride)
     impossible = any(not q.answers for q in questions)
@@ -196,9 +194,7 @@ def score_spans(
 def score_ranking(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, lists: Sequence[RankedList], limit: int
 ) -> list[Score]:
-    """nDCG@10 and reciprocal rank of the re-ranked lists, with the expectation of a random order and with BM25's own
-    values.
-    """
+    """nDCG@10 and reciprocal rank of the re-ranked lists; a random order's expectation, and BM25's values."""
     pairs = [(found.query, passage.text, False) for found in lists for passage in found.passages]
     rows = pair_rows(pairs, tokenizer, limit)
     relevance = np.zeros(len(rows))
@@ -237,9 +233,7 @@ def score_classes(
     *,
     correlation: bool,
 ) -> list[Score]:
-    """Accuracy, with that of always predicting the class ``majority``; ``correlation`` puts Matthews' correlation, with
-    0, before it.
-    """
+    """Accuracy, with that of always predicting ``majority``; before it, if wanted, Matthews' correlation, with 0."""
     gold, guessed = [row.labels[0] for row in rows], [0] * len(rows)
     for batch, output in _outputs(model, rows, tokenizer):
         for n, best in zip(batch, output.logits.argmax(-1).cpu().tolist(), strict=True):  # type: ignore[attr-defined]

@@ -19,30 +19,20 @@ LONGEST_QUESTION = 64
 
 @dataclass(frozen=True)
 class Row:
-    """One input of a model.
-
-    Attributes:
-        ids: token ids.
-        types: token type ids; empty if the model has none.
-        labels: one label per token (NER), (start, end) of the answer (QA), one class (of a sentence or pair), or empty
-            (MLM: drawn later).
-        origin: number of the sentence, question or pair that it comes from.
-        offsets: (first, last + 1) character of every token in the context, (0, 0) outside of it; QA only.
-    """
+    """One input of a model."""
 
     ids: tuple[int, ...]
-    types: tuple[int, ...] = ()
-    labels: tuple[int, ...] = ()
-    origin: int = 0
+    types: tuple[int, ...] = ()  #: empty if the model has none
+    labels: tuple[int, ...] = ()  #: a tag per token, (start, end) of the answer, one class, or empty (MLM: drawn later)
+    origin: int = 0  #: number of the sentence, question or pair
+    #: (first, last + 1) character of every token in the context, (0, 0) outside of it; QA only
     offsets: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
 
 def tag_rows(
     sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizerBase, tags: Sequence[str], limit: int
 ) -> list[Row]:
-    """One row per sentence; the first piece of a word has its tag, the others are ignored (Devlin et al. 2019, section
-    5.3).
-    """
+    """One row per sentence; only the first piece of a word has its tag (Devlin et al. 2019, section 5.3)."""
     number = {tag: place for place, tag in enumerate(tags)}
     encoded = tokenizer([list(s.words) for s in sentences], is_split_into_words=True, truncation=True, max_length=limit)
     rows = []
@@ -117,11 +107,8 @@ def class_rows(
 def shuffled_labels(rows: Sequence[Row], kind: str, seed: int) -> list[Row]:
     """The rows with labels that say nothing about the input: the control of a task.
 
-    Classes are exchanged among rows and tags among words, so each is as frequent as before. An answer becomes a span at
-    a random place of the passage, as long in tokens as another row's answer; a window without an answer keeps none.
-
-    Raises:
-        ModelError: for rows of text, which have no labels.
+    Classes are exchanged among rows and tags among words, so each is as frequent as before. An answer becomes a random
+    span of the passage, as long as another row's answer; a window without an answer keeps none.
     """
     rng = np.random.default_rng([seed, 7])
     if kind == "class":
@@ -184,11 +171,7 @@ def collate(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> dict[str
 def mask_tokens(
     batch: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, share: float, rng: np.random.Generator
 ) -> torch.Tensor:
-    """Masks a share of a batch's ordinary tokens in place (80 % mask, 10 % another token, 10 % unchanged); returns
-    (rows, tokens) labels.
-
-    At least one token of every row is chosen, so that no batch is without a label.
-    """
+    """Masks a share of a batch's ordinary tokens in place, at least one of every row; returns (rows, tokens) labels."""
     ids = batch["input_ids"].numpy()
     special = np.isin(ids, tokenizer.all_special_ids)
     dice = np.where(special, 2.0, rng.random(ids.shape))

@@ -32,34 +32,19 @@ _TEST_BLOCKS = 2000
 
 @dataclass(frozen=True)
 class Base:
-    """A base that is fine-tuned.
-
-    Attributes:
-        where: the folder of its files.
-        before: the base as a masked language model.
-        tokenizer: its tokenizer.
-        limit: maximum length of an input in word pieces.
-        stride: overlap of the windows of a long passage.
-        masked_share: share of tokens that masked language modelling masks.
-        pooling: the input of a head that labels sentences, ``first`` or ``mean``.
-        dropout: everywhere in the model; None: the base's own, and none in a head that labels sentences.
-    """
+    """A base that is fine-tuned."""
 
     where: Path
-    before: PreTrainedModel
+    before: PreTrainedModel  #: as a masked language model
     tokenizer: PreTrainedTokenizerBase
-    limit: int
-    stride: int
+    limit: int  #: longest input in word pieces
+    stride: int  #: overlap of the windows of a long passage
     masked_share: float
-    pooling: str = FIRST
-    dropout: float | None = None
+    pooling: str = FIRST  #: input of a head that labels sentences, ``first`` or ``mean``
+    dropout: float | None = None  #: None: the base's own, and none in a head that labels sentences
 
     def with_head(self, head: Any, **more: Any) -> PreTrainedModel:
-        """The base's body with a task's head, float32.
-
-        Raises:
-            ModelError: if transformers has no such head for the base's architecture.
-        """
+        """The base's body with a task's head, float32; ModelError if transformers has none for its architecture."""
         if type(self.before.config) not in head._model_mapping:
             task = head.__name__.removeprefix("AutoModelFor")
             kind = self.before.config.model_type
@@ -72,29 +57,18 @@ class Base:
 
 @dataclass(frozen=True)
 class Training:
-    """A model with its training rows and its scorer.
-
-    Attributes:
-        model: the base's body with the task's head.
-        labels: kind of the rows' labels, see ``models.finetuning.trainer.PlannedSteps``.
-        rows: training rows.
-        test: what the model is scored on.
-        what: name of the items of ``test``.
-        scores: computes the task's scores on such examples, the main one first.
-        left_out: reason -> number of examples of the data that are left out for it.
-    """
+    """A model, the base's body with the task's head, with its training rows and its scorer."""
 
     model: PreTrainedModel | SentenceClassifier
-    labels: str
+    labels: str  #: kind of the rows' labels, see ``PlannedSteps``
     rows: Sequence[examples.Row]
     test: Sequence[Any]
-    what: str
-    scores: Callable[[Sequence[Any]], list[evaluation.Score]]
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    what: str  #: name of the items of ``test``
+    scores: Callable[[Sequence[Any]], list[evaluation.Score]]  #: the main one first
+    left_out: Mapping[str, int] = field(default_factory=dict)  #: reason -> number of examples
 
     @property
     def test_words(self) -> str:
-        """Description of the test part."""
         return f"{len(self.test):,} {self.what}"
 
     def score(self) -> list[evaluation.Score]:
@@ -218,10 +192,7 @@ _GROUPS: Mapping[Kind, Callable[[Any], str]] = {
 def with_development(task: Task, data: Path, parts: Parts) -> tuple[Parts, Sequence[Any]]:
     """Parts without the development part, and that part: the data set's own, or a tenth of the training part.
 
-    Of ranking, the pairs of a query become its list.
-
-    Raises:
-        FactsError: if the development part is empty.
+    Of ranking, the pairs of a query become its list. FactsError: the development part is empty.
     """
     if task.dev:
         return parts, task.dev(data)

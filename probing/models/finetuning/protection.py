@@ -1,6 +1,4 @@
-"""What a fine-tuning can do against forgetting: frozen layers, replay of the base's text, and the mean with the base's
-weights.
-"""
+"""Against forgetting: frozen layers, replay of the base's text, and the mean with the base's weights."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -27,12 +25,7 @@ _REPLAYED = "replayed_"
 
 
 def freeze_lowest(body: PreTrainedModel, layers: int) -> None:
-    """Freezes the embeddings and the lowest layers at the base's values.
-
-    Raises:
-        ModelError: if the model has fewer layers.
-        NotReplaceable: if its layers share their weights.
-    """
+    """Freezes the embeddings and the lowest layers; NotReplaceable if layers share their weights."""
     found = layers_of(body)
     if layers > len(found):
         raise ModelError(f"got {layers} layers to freeze; the base has {len(found)}")
@@ -47,17 +40,8 @@ def freeze_lowest(body: PreTrainedModel, layers: int) -> None:
 class Replay:
     """Rows of the base's own text, of which every step takes some, for masked language modelling.
 
-    The task's rows stay those of a training without replay; so many tokens come in addition that they are ``share`` of
-    all.
-
-    Args:
-        texts: the base's text.
-        tokenizer: its tokenizer.
-        limit: tokens per row.
-        before: the base as a masked language model; its head, which is not trained, reads the model in training.
-
-    Raises:
-        TextError: if there is no text.
+    They come in addition to the task's rows: so many that their tokens are ``share`` of all. ``limit``: tokens per row.
+    The base's head, which is not trained, reads the model in training.
     """
 
     def __init__(self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, before: PreTrainedModel):
@@ -105,10 +89,9 @@ def without_replayed(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tens
 
 @torch.no_grad()
 def average_with(model: nn.Module, before: PreTrainedModel, weight: float) -> None:
-    """Takes the mean of the model's and the base's weights, in place: ``weight`` of the base, the rest of the model.
+    """Gives the model the mean of both weights, ``weight`` of the base (WiSE-FT, Wortsman et al. 2022, equation 1).
 
-    The weights of the task's head, which the base does not have, are not changed (WiSE-FT, Wortsman et al. 2022,
-    equation 1).
+    The weights of the task's head, which the base does not have, are not changed.
     """
     base = parameters_of(before)
     for name, value in parameters_of(model).items():

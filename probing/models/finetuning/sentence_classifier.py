@@ -12,17 +12,10 @@ from probing.core.tasks.objectives import MEAN
 
 
 class SentenceClassifier(nn.Module):
-    """Classes from tanh(W v + b), where v is the first token's state or the mean over all tokens (Mosbach et al. 2020,
-    section 3).
+    """Classes from tanh(W v + b) of the first token's state v or the mean (Mosbach et al. 2020, section 3).
 
-    W, b and the layer on top of them are initialised at random for every architecture, also if a base has its own
-    pooler. Parameters of the body have the names that they have in the base.
-
-    Args:
-        masked: the base as a masked language model; its body is used.
-        classes: number of classes.
-        pooling: ``first`` or ``mean``; special tokens count.
-        dropout: dropout before the last layer.
+    W, b and the layer on top are initialised at random, also if a base has its own pooler. Parameters of the body have
+    the names that they have in the base. Special tokens count in the ``mean``.
     """
 
     def __init__(self, masked: PreTrainedModel, classes: int, pooling: str, dropout: float):

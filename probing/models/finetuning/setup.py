@@ -30,28 +30,16 @@ TASK_HEAD = "task_head.safetensors"
 
 @dataclass(frozen=True)
 class Prepared:
-    """A fine-tuning that is ready to run.
-
-    Attributes:
-        training: the model with the task's head, its rows and scorer.
-        before: the base as a masked language model.
-        tokenizer: its tokenizer.
-        data_sha256: checksum of the training rows.
-        base_weights: identity of the base.
-        base_source: hub id and commit of the base, as ``ID@COMMIT``; empty for a folder.
-        max_pieces: maximum length of the base's input in word pieces.
-        dev: what a model in training is scored on; empty if the recipe has no looks.
-        replay: the base's own text, if the recipe replays it.
-    """
+    """A fine-tuning that is ready to run."""
 
     training: Training
-    before: PreTrainedModel
+    before: PreTrainedModel  #: the base as a masked language model
     tokenizer: PreTrainedTokenizerBase
-    data_sha256: str
+    data_sha256: str  #: of the training rows
     base_weights: str
-    base_source: str
-    max_pieces: int
-    dev: Sequence[Any] = ()
+    base_source: str  #: hub id and commit, as ``ID@COMMIT``; empty for a folder
+    max_pieces: int  #: of the base's input
+    dev: Sequence[Any] = ()  #: scored during training; empty if the recipe has no looks
     replay: Replay | None = None
 
     def development_score(self) -> float:
@@ -68,9 +56,7 @@ class Prepared:
         }
 
     def save(self, folder: Path, bits: int | None) -> None:
-        """Writes body, tokenizer and the task's head, if it has weights. With ``bits`` the body is stored as a
-        difference, and the model in memory takes the stored weights, so that the scores are those of the stored
-        model."""
+        """Writes body (with ``bits`` as a difference, whose weights the model then takes), tokenizer and head."""
         if head := self.task_head():
             save_file({name: value.contiguous().cpu() for name, value in head.items()}, folder / TASK_HEAD)
         if bits is None:
@@ -89,11 +75,7 @@ class Prepared:
 
 
 def take_stored_weights(ready: Prepared, folder: Path) -> None:
-    """Gives the model in training the weights that are stored in a folder: those of its body and of the task's head.
-
-    Raises:
-        ModelError: if weights are missing, or belong to another base.
-    """
+    """Gives the model in training the weights that are stored in a folder, those of the task's head included."""
     head, whole = folder / TASK_HEAD, folder / "model.safetensors"
     state = ready.training.model.state_dict()
     if whole.is_file():
@@ -120,18 +102,8 @@ def prepare(
 ) -> Prepared:
     """Reads the data and loads the base with the objective's head.
 
-    Args:
-        task: the objective.
-        entry: the base.
-        data: folder of the data set; for the control a text file.
-        lama: LAMA folder, for the control of a model made here: its sentences are part of the model's own text.
-        settings: fields of the recipe.
-        seed: seed of the task's head.
-
-    Raises:
-        ModelError, HeadError: if the base lacks weights, a tokenizer or a head, or takes shorter inputs than
-            ``max_pieces``.
-        FactsError: if the data are malformed, or a part for training or scoring is empty.
+    ``data``: the data set's folder; for the control a text file. ``lama``: its sentences are part of the own text of a
+    model made here. ModelError, HeadError: the base cannot be used; FactsError: the data cannot.
     """
     limit = settings["max_pieces"]
     found = locate(entry.location, entry.revision or None)
@@ -163,9 +135,7 @@ def prepare(
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:
-    """sha256 of ids and labels of training rows, in Python's notation of a list; row by row, because the whole list
-    takes gigabytes.
-    """
+    """sha256 of ids and labels as Python lists; row by row, because the whole list takes gigabytes."""
     digest, before = hashlib.sha256(b"["), ""
     for row in rows:
         digest.update(f"{before}{(row.ids, row.labels)!r}".encode())

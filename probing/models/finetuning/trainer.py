@@ -49,8 +49,7 @@ class Plan:
 
     @property
     def looks(self) -> dict[int, float]:
-        """Step -> epochs by then, for the steps at which the model is looked at: at the start, after each epoch and at
-        the end.
+        """Step -> epochs by then, of the looks at the model: at the start, after each epoch and at the end.
 
         A training that is shorter than an epoch is looked at after every quarter instead.
         """
@@ -80,18 +79,10 @@ def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> Plan:
 
 
 class PlannedSteps(Dataset):
-    """One item per step: a whole batch, made from the step's number, so that a resumed training sees the same batches.
+    """One item per step: a whole batch, made from the step's number, so that a resumed training sees the same ones.
 
-    Args:
-        rows: training rows.
-        recipe: settings of the training.
-        tokenizer: tokenizer of the model.
-        kind: kind of the rows' labels: ``tags``, ``span``, ``class`` or ``mlm``.
-        replay: the base's own text, if the recipe replays it.
-        until: the step after which the training ends, at the learning rates of the whole one; None: the last.
-
-    Raises:
-        ModelError: if there are no rows.
+    ``kind`` of labels: ``tags``, ``span``, ``class`` or ``mlm``. ``until``: the last step taken, at the learning rates
+    of the whole training.
     """
 
     def __init__(
@@ -178,19 +169,12 @@ class _Trainer(Trainer):
 
 @dataclass(frozen=True)
 class Finetuned:
-    """The result of a fine-tuning.
+    """The result of a fine-tuning."""
 
-    Attributes:
-        history: the losses, ``{"step", "loss"}`` each.
-        steps: number of steps that were taken.
-        looks: the scores on the development part, ``{"step", "score"}`` each; empty without looks.
-        kept_step: the step whose weights the model has.
-    """
-
-    history: list[dict]
+    history: list[dict]  #: losses, ``{"step", "loss"}``
     steps: int
-    looks: list[dict]
-    kept_step: int
+    looks: list[dict]  #: scores on the development part, ``{"step", "score"}``
+    kept_step: int  #: whose weights the model has
 
 
 #: Gets the model in training, the step and the epochs by then.
@@ -198,9 +182,7 @@ Look = Callable[[Model, int, float], None]
 
 
 class _Looks(TrainerCallback):
-    """Looks at the model at planned steps. A training that resumes from a checkpoint looks again at the steps after
-    it.
-    """
+    """Looks at the model at planned steps; a resumed training looks again at the steps after its checkpoint."""
 
     def __init__(self, look: Look, at: dict[int, float]):
         self.look, self.at = look, at
@@ -220,13 +202,7 @@ class _Looks(TrainerCallback):
 
 
 class KeptStates(TrainerCallback):
-    """Keeps states of a training as model folders, ``checkpoint-STEP``, at steps that are densest at the start.
-
-    Args:
-        folder: their folder.
-        number: how many, the last one among them.
-        tokenizer: is written next to each.
-    """
+    """Keeps ``number`` states as folders ``checkpoint-STEP``, densest at the start, the last one among them."""
 
     def __init__(self, folder: Path, number: int, tokenizer: PreTrainedTokenizerBase):
         self.folder, self.number, self.tokenizer = folder, number, tokenizer
@@ -273,22 +249,10 @@ def finetune(
     development_score: Callable[[], float] | None = None,
     kept: KeptStates | None = None,
 ) -> Finetuned:
-    """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same
-    weights.
+    """Trains ``model`` in place; after a kill, another call resumes and ends with the same weights.
 
-    Args:
-        model: with the task's head, float32.
-        data: the batch of every step, and the recipe.
-        folder: folder of the checkpoints.
-        device: ``auto`` or ``cpu``.
-        save_every: steps between checkpoints.
-        look: called at ``data.looks``; it must not change the weights.
-        development_score: scores the model on its development part; needed if the recipe has looks.
-        kept: keeps states of the training.
-
-    Raises:
-        ModelError: if the folder's checkpoints belong to another recipe, the loss is not a number, or accelerate is not
-            installed.
+    ``look`` is called at ``data.looks`` and must not change the weights; ``development_score`` is needed if the recipe
+    has looks. ModelError: checkpoints of another recipe, the loss is not a number, or accelerate is missing.
     """
     require_accelerate()
     recipe = data.recipe

@@ -22,23 +22,14 @@ TOKENS = 2048
 
 @dataclass(frozen=True)
 class Prompts:
-    """Tokenised prompts.
-
-    Attributes:
-        rows: token ids of each.
-        positions: position of the mask in each.
-    """
+    """Token ids of prompts, and the position of the mask in each."""
 
     rows: Sequence[Sequence[int]]
     positions: Sequence[int]
 
     @classmethod
     def of(cls, prompts: Sequence[str], encoder: Encoder) -> "Prompts":
-        """The prompts of facts, each with one mask, in the model's tokens.
-
-        Raises:
-            ModelError: if a prompt does not have one mask.
-        """
+        """The prompts of facts in the model's tokens; ModelError if one does not have one mask."""
         rows = tokenize(prompts, encoder)
         return cls(rows, mask_positions(rows, encoder))
 
@@ -69,9 +60,7 @@ def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fa
 
 
 def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]] = ()):
-    """At the last layer: the first token, of equal scores the lowest id, and its log-probability; ranks and the same of
-    targets.
-    """
+    """First token (of equals the lowest id) and log-probability at the last layer; ranks and the same of targets."""
     size = len(prompts.rows)
     said, first_logp = np.zeros(size, np.int64), np.zeros(size)
     rank, logp = np.zeros((len(targets), size), np.int64), np.zeros((len(targets), size))
@@ -90,13 +79,9 @@ def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence
 def ranks(
     encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None
 ) -> NDArray[np.int64]:
-    """(heads, prompts) rank of a token at the mask, from 1, in the order of ``heads``.
+    """(heads, prompts) rank of a token at the mask, from 1, in the order of ``heads``, by layer that each reads.
 
-    Args:
-        encoder: the model.
-        prompts: what it is asked.
-        targets: token id of each prompt.
-        heads: layer -> the head that reads it; None: the pre-trained head reads the last layer.
+    None: the pre-trained head reads the last layer.
     """
     heads = {encoder.depth: encoder.head} if heads is None else heads
     by_layer = np.zeros((len(heads), len(prompts.rows)), np.int64)
@@ -109,11 +94,7 @@ def ranks(
 def ranks_with_layers_back(
     encoder: Encoder, base: Encoder, prompts: Prompts, targets: Sequence[int], most: int
 ) -> NDArray[np.int64]:
-    """(most, prompts) rank of a token at the last layer when the last 1 to ``most`` layers are the base's.
-
-    Raises:
-        NotReplaceable: if the two models have different shapes.
-    """
+    """(most, prompts) rank of a token at the last layer when the last 1 to ``most`` layers are the base's."""
     by_number = np.zeros((most, len(prompts.rows)), np.int64)
     # Rows of equal length, as ``replaced_batch`` takes no padding.
     lengths: dict[int, list[int]] = {}

@@ -1,6 +1,4 @@
-"""Ranks of right answers at every layer, with the own and with a swapped subject, computed exactly as ``probe``
-computes them.
-"""
+"""Ranks of right answers at every layer, with own and swapped subject, exactly as ``probe`` computes them."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -27,10 +25,7 @@ _TRIAL = 128
 
 
 class Ranks(NamedTuple):
-    """Attributes:
-    own: (layers, facts) rank of the right answer, from 1.
-    swapped: (layers, facts) its rank with the swapped subject; 0 if there is none.
-    """
+    """(layers, facts) ranks of the right answer, from 1; with the swapped subject 0 if there is none."""
 
     own: NDArray[np.uint32]
     swapped: NDArray[np.uint32]
@@ -38,34 +33,22 @@ class Ranks(NamedTuple):
 
 @dataclass(frozen=True)
 class Questions:
-    """Facts that models of one vocabulary are asked again and again.
-
-    Attributes:
-        probe_set, template_set: of the facts.
-        facts: by relation, else as they were read, which is the order of ``probe``.
-        gold: (facts,) token id of each right answer.
-        rows: token ids of each prompt.
-        positions: position of the mask in each.
-        swapped: for each fact the numbers of the facts that have it as swapped subject.
-        left_out: reason -> number of facts that are not asked; those that a sample lacks are none of them.
-    """
+    """Facts that models of one vocabulary are asked again and again."""
 
     probe_set: str
     template_set: str
-    facts: Sequence[Fact]
-    gold: Sequence[int]
-    rows: Sequence[Sequence[int]]
-    positions: Sequence[int]
-    swapped: Sequence[Sequence[int]]
-    left_out: Mapping[str, int]
+    facts: Sequence[Fact]  #: by relation, else as they were read, which is the order of ``probe``
+    gold: Sequence[int]  #: (facts,) token id of each right answer
+    rows: Sequence[Sequence[int]]  #: token ids of each prompt
+    positions: Sequence[int]  #: of the mask
+    swapped: Sequence[Sequence[int]]  #: for each fact the numbers of the facts that have it as swapped subject
+    left_out: Mapping[str, int]  #: reason -> number of facts; those that a sample lacks do not count
 
     @classmethod
     def of(cls, found: FactSet, encoder: Encoder, size: int | None = None) -> "Questions":
-        """The facts that a model can be asked, or ``size`` of them: those with the smallest ids, which are hashes, so a
-        larger sample has all facts of a smaller one.
+        """The facts that a model can be asked, or ``size`` of them; FactsError if there are none.
 
-        Raises:
-            FactsError: if none can be asked.
+        A sample has the smallest ids, which are hashes, so a larger one has all facts of a smaller one.
         """
         kept, answers = askable(found, encoder)
         if not kept.facts:
@@ -89,7 +72,6 @@ class Questions:
 
     @property
     def relations(self) -> list[str]:
-        """Relation of each fact."""
         return [fact.relation for fact in self.facts]
 
     @property
@@ -101,17 +83,7 @@ class Questions:
 def ranks_by_layer(
     encoder: Encoder, questions: Questions, layers: Sequence[int], head: DecodingHead | None = None
 ) -> Ranks:
-    """The ranks of all right answers at some layers, each read by the same head.
-
-    Args:
-        encoder: the model.
-        questions: what it is asked.
-        layers: numbers from 0, the embeddings.
-        head: reads every layer; None: the encoder's pre-trained head.
-
-    Raises:
-        ModelError: if a logit is not finite.
-    """
+    """The ranks of all right answers at some layers, each read by one head, by default the pre-trained one."""
     head, size = head or encoder.head, len(questions.facts)
     own, swapped = (np.zeros((len(layers), size), np.uint32) for _ in range(2))
     buffer = LogitsBuffer()

@@ -35,30 +35,17 @@ _LOGGED = ("kept", "lost", "returned", "gained")
 
 @dataclass(frozen=True)
 class Asking:
-    """When a model in training is asked, and for what.
-
-    Attributes:
-        facts: those that it may be asked.
-        every: training steps from one asking to the next.
-        layers: ``all``, ``last``, or numbers of layers from 0, the embeddings.
-        seconds: how long one asking may take; decides the number of facts.
-        size: number of facts; None: as ``seconds`` allows.
-        k: a fact is known if the rank of its answer is at most k; for what is logged.
-    """
+    """When a model in training is asked, and for what."""
 
     facts: FactSet
-    every: int = 100
-    layers: str | Sequence[int] = "all"
-    seconds: float = 5.0
-    size: int | None = None
-    k: int = 1
+    every: int = 100  #: training steps from one asking to the next
+    layers: str | Sequence[int] = "all"  #: ``all``, ``last``, or numbers from 0, the embeddings
+    seconds: float = 5.0  #: that one asking may take; decides the number of facts
+    size: int | None = None  #: number of facts; None: as ``seconds`` allows
+    k: int = 1  #: the rank up to which a fact is logged as known
 
     def of(self, depth: int) -> list[int]:
-        """The layers that are asked, of a model with layers 0 to ``depth``.
-
-        Raises:
-            OptionError: for a layer that it does not have.
-        """
+        """The layers that are asked, of a model with layers 0 to ``depth``."""
         if isinstance(self.layers, str):
             if self.layers not in ("all", "last"):
                 raise OptionError(f"got layers={self.layers!r}; expected 'all', 'last' or numbers of layers")
@@ -72,36 +59,22 @@ class Asking:
 
 @dataclass(frozen=True)
 class Watched:
-    """A training that was asked while it ran.
+    """A training that was asked while it ran."""
 
-    Attributes:
-        encoder: the model at its end; its identity is that of the model at the beginning.
-        last_weights: identity of its weights at the end.
-        questions: what it was asked.
-        asked: the ranks at each state.
-        history: what the Trainer logged.
-        metric: name of the score by which the Trainer chooses the best state; None if it does not.
-        output: the Trainer's folder.
-    """
-
-    encoder: Encoder
-    last_weights: str
+    encoder: Encoder  #: the model at its end, with the identity of the model at the beginning
+    last_weights: str  #: identity of its weights at the end
     questions: Questions
     asked: AskedStates
-    history: Sequence[Mapping[str, Any]]
-    metric: str | None
-    output: Path
+    history: Sequence[Mapping[str, Any]]  #: what the Trainer logged
+    metric: str | None  #: by which the Trainer chooses the best state; None if it does not
+    output: Path  #: the Trainer's folder
 
 
 class AskingCallback(TrainerCallback):
     """Asks a model in training for facts, logs the outcomes and gives all ranks to ``finished``.
 
-    The training is not changed: the model's modes, gradients and all random states are the same after an asking as
-        before it.
-
-    Args:
-        asking: facts, steps and layers.
-        opens_base: opens the model whose head reads one that has none.
+    The training is not changed: modes, gradients and all random states are the same after an asking as before it.
+    ``opens_base`` opens the model whose head reads one that has none.
     """
 
     def __init__(self, asking: Asking, opens_base: Callable[[], Encoder] | None = None):
@@ -171,9 +144,7 @@ class AskingCallback(TrainerCallback):
 
     @contextmanager
     def _unnoticed(self, model: nn.Module) -> Iterator[None]:
-        """In this context the model is in eval mode; afterwards its modes and all random states are those from
-        before.
-        """
+        """In this context the model is in eval mode; afterwards its modes and all random states are restored."""
         start = time.perf_counter()
         modes = [(module, module.training) for module in model.modules()]
         plain, arrays = random.getstate(), np.random.get_state()
@@ -260,9 +231,7 @@ def logged(asked: AskedStates, k: int) -> dict[str, float]:
 
 
 def _parts(model: nn.Module) -> tuple[Any, Any]:
-    """The body of a model in training and its own masked-LM head, which are not copied; None if it has another task's
-    head.
-    """
+    """The body of a model in training and its own masked-LM head, not copied; None if it has another task's head."""
     body = model.base_model if isinstance(model, PreTrainedModel) else getattr(model, "body", None)
     if not isinstance(body, PreTrainedModel):
         raise ModelError(
@@ -277,11 +246,7 @@ def _parts(model: nn.Module) -> tuple[Any, Any]:
 
 
 def trained_encoder(model: nn.Module, base: Encoder) -> Encoder:
-    """A copy of a trained model as an encoder with its own masked-LM head, or its base's if it has none.
-
-    Raises:
-        ModelError: if it is no transformers model, or a weight is not finite.
-    """
+    """A copy of a trained model as an encoder with its own masked-LM head, or its base's if it has none."""
     whole = model if isinstance(model, PreTrainedModel) else _parts(model)[0]
     return encoder_of(whole, base.tokenizer, base=lambda: base, device=str(base.device))
 
@@ -297,8 +262,8 @@ def _stored(path: Path) -> dict[str, np.ndarray]:
 def _trainer_of(callback: TrainerCallback) -> Callable[[], Trainer | None]:
     """A weak reference to the Trainer that calls a callback.
 
-    A Trainer hands over its model, state and settings, but not itself, and only its ``log`` reports to what
-    ``report_to`` names. Types are compared, because asking a stranger's object for its class may run its code.
+    A Trainer does not hand over itself, and only its ``log`` reports to what ``report_to`` names. Types are compared,
+    because asking a stranger's object for its class may run its code.
     """
     for one in gc.get_objects():
         handler = getattr(one, "callback_handler", None) if issubclass(type(one), Trainer) else None

@@ -18,20 +18,10 @@ _TOKENS = 4096
 
 
 def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positions: int, seed: int = 0) -> DecodingHead:
-    """The base's head on top of the affine map that takes the fine-tuned last layer nearest to the base's, by least
-    squares.
+    """The base's head on top of the affine map that takes the tuned last layer nearest to the base's (least squares).
 
-    Both models read the same sentences with the same masked pieces. If the head of the fine-tuned model has changed and
-    its body has not, this is the base's own head.
-
-    Args:
-        tuned, base: the two models; both have the base's tokenizer.
-        sentences: text without any fact that is asked.
-        positions: masked pieces to fit to.
-        seed: of the masks.
-
-    Raises:
-        HeadError: if the text is too short, or the states are not finite.
+    Both read ``sentences``, without any fact that is asked, with the same ``positions`` masked pieces. If only the
+    tuned model's head has changed, this is the base's own head.
     """
     recipe = HeadRecipe(kind=LEAST_SQUARES, seed=seed, text_sha256="")
     text = mask_rows(base, sentences, recipe, positions, seed)

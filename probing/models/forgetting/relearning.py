@@ -1,8 +1,7 @@
 """Trains a fine-tuned model for a few steps on some of the facts that it lost, and asks it for others.
 
-The test of Deeb and Roger (2024, "Do unlearning methods remove information from language model weights?", arXiv
-2410.08827): if training on some lost facts brings back others, these were not removed. Guesses come back so, too: see
-``core.forgetting.memory``.
+Deeb and Roger (2024, "Do unlearning methods remove information from language model weights?", arXiv 2410.08827): if
+others come back, they were not removed. Guesses come back so, too: see ``core.forgetting.memory``.
 """
 
 import copy
@@ -22,18 +21,11 @@ from probing.models.forgetting.answer_ranks import Prompts
 
 @dataclass(frozen=True)
 class RelearnRecipe:
-    """How a model relearns.
-
-    Attributes:
-        rate: learning rate of AdamW, the same at every step.
-        batch: facts per step.
-        steps: steps after which the model is asked, ascending.
-        weight_decay: of AdamW.
-    """
+    """How a model relearns, with AdamW at one learning rate."""
 
     rate: float = 2e-4
-    batch: int = 32
-    steps: tuple[int, ...] = STEPS
+    batch: int = 32  #: facts per step
+    steps: tuple[int, ...] = STEPS  #: after which the model is asked, ascending
     weight_decay: float = 0.01
 
 
@@ -43,16 +35,6 @@ def relearned(
     """The model after each of the recipe's numbers of steps; it is trained further when the next is asked for.
 
     All weights of the body are trained, without dropout; the head is frozen. The given model does not change.
-
-    Args:
-        encoder: the model to begin with.
-        prompts: what it learns from.
-        targets: the right token at the mask of each.
-        recipe: the training.
-        seed: of the order of the facts.
-
-    Raises:
-        ModelError: if there is nothing to learn from, or the loss is not a number.
     """
     if not prompts.rows:
         raise ModelError(f"{encoder.name}: got no facts to relearn, expected at least one")

@@ -41,42 +41,25 @@ LEAST_LOST = 50
 
 @dataclass(frozen=True)
 class RecoveryRecipe:
-    """How lost facts are looked for.
+    """How lost facts are looked for."""
 
-    Attributes:
-        k: the rank up to which an answer counts as known.
-        seeds: of the parts and the order of relearning.
-        most_relearned: facts that a model relearns.
-        most_pairs: matched pairs, and wrong answers.
-        relearning: the training.
-    """
-
-    k: int = 1
-    seeds: tuple[int, ...] = (1, 2, 3)
-    most_relearned: int = 1000
-    most_pairs: int = 2000
+    k: int = 1  #: the rank up to which an answer counts as known
+    seeds: tuple[int, ...] = (1, 2, 3)  #: of the parts and the order of relearning
+    most_relearned: int = 1000  #: facts that a model relearns
+    most_pairs: int = 2000  #: matched pairs, and wrong answers
     relearning: RelearnRecipe = field(default_factory=RelearnRecipe)
 
 
 @dataclass(frozen=True)
 class RecoveryWork:
-    """The inputs.
-
-    Attributes:
-        base, tuned: the two models; the fine-tuned one is read by its pre-trained head, or its base's.
-        facts: those that both can be asked.
-        gold: (facts,) token id of each right answer.
-        fit: fits a head to the last layer of a model of this shape, without facts; called only if its answers are not
-            kept.
-        folder: where finished parts are kept; it belongs to this work alone.
-    """
+    """The inputs; the fine-tuned model is read by its pre-trained head, or its base's."""
 
     base: Encoder
     tuned: Encoder
-    facts: Sequence[Fact]
-    gold: Sequence[int]
-    fit: Callable[[Encoder], DecodingHead]
-    folder: Path
+    facts: Sequence[Fact]  #: those that both can be asked
+    gold: Sequence[int]  #: (facts,) token id of each right answer
+    fit: Callable[[Encoder], DecodingHead]  #: fits a head to the last layer of a model of this shape, without facts
+    folder: Path  #: of finished parts, of this work alone
     recipe: RecoveryRecipe = field(default_factory=RecoveryRecipe)
 
     @cached_property
@@ -91,11 +74,7 @@ class RecoveryWork:
 
 
 def asked_of(work: RecoveryWork) -> Answered:
-    """What both models answer.
-
-    Raises:
-        FactsError: if too few facts were lost.
-    """
+    """What both models answer; FactsError if too few facts were lost."""
 
     def made() -> dict[str, np.ndarray]:
         found = answered(work.base, work.tuned, work.prompts, work.facts, work.gold)
@@ -113,23 +92,14 @@ def asked_of(work: RecoveryWork) -> Answered:
 
 
 def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
-    """(layers, lost) whether the base's head reads a lost fact in the base at each layer below the last, the highest
-    first.
-    """
+    """(layers, lost) whether the base's head reads a lost fact in the base at the layers below the last, downwards."""
     only = {LOST: groups.of[LOST]}
     found = kept_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
     return np.asarray(found[LOST] <= work.recipe.k)
 
 
 def tried(work: RecoveryWork, asked: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
-    """All ways, from the cheapest; a part that is finished already is read.
-
-    Args:
-        work: the inputs.
-        asked: what both models answer.
-        groups: lost facts and yardsticks.
-        done: called after each of ``count_of_parts`` parts.
-    """
+    """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
     # A body with random layers is asked for all lost facts, and for these only.
     lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k
     random = encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
@@ -171,9 +141,8 @@ def count_of_parts(recipe: RecoveryRecipe) -> int:
 def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
     """Why putting back the base's upper layers shows nothing, in words; empty if it may show something.
 
-    It shows nothing if the base's layers do not fit, if no layer was changed, or if the upper half is all that
-    fine-tuning changed:
-    then it is the base itself that answers.
+    It shows nothing if the layers do not fit, if none was changed, or if the upper half is all that was changed: then
+    it is the base itself that answers.
     """
     try:
         check_replaceable(tuned, base)

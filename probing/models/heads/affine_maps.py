@@ -16,12 +16,7 @@ from probing.models.heads.recipe import PRETRAINED, HeadRecipe
 
 @dataclass(frozen=True)
 class AffineMap:
-    """h -> W h + b.
-
-    Attributes:
-        weight: (hidden of the target, hidden), in float64.
-        bias: (hidden of the target,).
-    """
+    """h -> W h + b, in float64: (hidden of the target, hidden) and (hidden of the target,)."""
 
     weight: torch.Tensor
     bias: torch.Tensor
@@ -29,25 +24,14 @@ class AffineMap:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over all positions from which the map is computed, in float64.
+    """Sums over all positions from which the map is computed, in float64."""
 
-    Attributes:
-        squares: (hidden + 1, hidden + 1), the sum of [h 1]^T [h 1].
-        products: (hidden + 1, hidden of the target), the sum of [h 1]^T z.
-    """
-
-    squares: torch.Tensor
-    products: torch.Tensor
+    squares: torch.Tensor  #: (hidden + 1, hidden + 1), of [h 1]^T [h 1]
+    products: torch.Tensor  #: (hidden + 1, hidden of the target), of [h 1]^T z
 
 
 def sums_of(states: LayerStates, target: LayerStates, device: torch.device) -> Sums:
-    """Reads both window by window, so that memory holds one window of each.
-
-    Args:
-        states: states of the layer.
-        target: target states of the map, at the same positions.
-        device: device of the computation; the CPU replaces a device without float64.
-    """
+    """Sums over both, read window by window to save memory, on the CPU if the device has no float64."""
     place = torch.device("cpu") if device.type == "mps" else device
     squares = products = torch.zeros((), dtype=torch.float64, device=place)
     for first in range(0, len(states), WINDOW):
@@ -59,11 +43,9 @@ def sums_of(states: LayerStates, target: LayerStates, device: torch.device) -> S
 
 
 def least_squares(sums: Sums, ridge: float) -> AffineMap:
-    """The map with the least |W h + b - z|^2, plus ``ridge`` times the mean diagonal of the squares times |W|^2 +
-    |b|^2.
+    """The map with the least |W h + b - z|^2 + ``ridge`` x the mean diagonal of the squares x (|W|^2 + |b|^2).
 
-    Raises:
-        HeadError: if the states are not finite, or too few for a map without ridge.
+    HeadError: the states are not finite, or too few for a map without ridge.
     """
     squares = sums.squares + ridge * sums.squares.diagonal().mean() * torch.eye(len(sums.squares)).to(sums.squares)
     try:
@@ -75,13 +57,7 @@ def least_squares(sums: Sums, ridge: float) -> AffineMap:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of an encoder's maps: the last layer that its head was trained on, which is the base's if the head is
-    the base's.
-
-    Attributes:
-        encoder: the encoder whose layers are mapped.
-        states: states of that last layer, among others, at the positions that heads learn from.
-    """
+    """The last layer that an encoder's head was trained on, to which its maps lead; the base's if the head is."""
 
     encoder: Encoder
     states: MaskedStates
@@ -90,12 +66,7 @@ class Target:
     def of(
         cls, encoder: Encoder, sentences: Sequence[str], text: MaskedText, recipe: HeadRecipe, cache: Path
     ) -> "Target":
-        """The target on a text; its states may not be computed yet.
-
-        Raises:
-            HeadError: if the base splits the text into different tokens.
-            ModelError: if the base does not exist.
-        """
+        """The target on a text, its states not yet computed; HeadError if the base splits the text otherwise."""
         source = encoder.head_owner()
         own = masked_text_of(source, sentences, recipe, recipe.positions, 0, cache)
         if any(not np.array_equal(part, getattr(own, name)) for name, part in vars(text).items()):
@@ -119,15 +90,11 @@ class Target:
         return 0 if one_pass else self.states.bytes // len(self.states.layers)
 
     def found_in(self, training: MaskedStates) -> "Target":
-        """The target, taken from the states that heads learn from if the encoder is its own target and all its layers
-        are among them.
-        """
+        """The target, from the states of ``training`` if they have all layers of an encoder that is its own target."""
         both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.depth
         return Target(self.encoder, training) if both else self
 
     def for_layer(self, layer: int) -> LayerStates | None:
-        """The target's states for a layer's head; None for the target layer itself, which the head reads without a
-        map.
-        """
+        """The target's states for a layer's head; None for the target layer itself, which needs no map."""
         source = self.states.encoder
         return None if source is self.encoder and layer == source.depth else self.states.layer(source.depth)

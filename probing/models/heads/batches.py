@@ -23,7 +23,6 @@ def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Ite
 
 
 def steps_per_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
-    """Number of steps of one epoch."""
     if recipe.pieces_per_block:
         return -(-len(text.cumulative) // recipe.blocks_per_step)
     return -(-len(text.labels) // recipe.batch)

@@ -19,24 +19,14 @@ ALIGNED = 64
 
 @dataclass(frozen=True)
 class Readout:
-    """Predictions of one head for a block of facts.
+    """Predictions of one head for a block of facts; ranks from 1."""
 
-    Attributes:
-        gold_rank: (facts,) rank of the right answer in the vocabulary, from 1.
-        answer_rank: (facts,) its rank among the relation's answers.
-        swapped_rank: (swapped,) rank, at the fact's prompt, of the answer of each fact that has this prompt as its
-            swapped subject; fact by fact.
-        gold_logp: (facts,) natural log-probability of the right answer.
-        top_ids: (facts, k) best tokens, by score, then id.
-        top_logp: (facts, k) their log-probabilities.
-    """
-
-    gold_rank: np.ndarray
-    answer_rank: np.ndarray
-    swapped_rank: np.ndarray
-    gold_logp: np.ndarray
-    top_ids: np.ndarray
-    top_logp: np.ndarray
+    gold_rank: np.ndarray  #: (facts,) of the right answer in the vocabulary
+    answer_rank: np.ndarray  #: (facts,) among the relation's answers
+    swapped_rank: np.ndarray  #: (swapped,) of the answer of each fact that has this prompt as its swapped subject
+    gold_logp: np.ndarray  #: (facts,) natural log-probability of the right answer
+    top_ids: np.ndarray  #: (facts, k) best tokens, by score, then id
+    top_logp: np.ndarray  #: (facts, k)
 
 
 class LogitsBuffer:
@@ -46,9 +36,7 @@ class LogitsBuffer:
         self._room = torch.empty(0)
 
     def rows(self, count: int, vocabulary: int, like: torch.Tensor) -> torch.Tensor:
-        """(count, vocabulary) uninitialised numbers of ``like``'s dtype and device; they overwrite those of the last
-        call.
-        """
+        """(count, vocabulary) uninitialised numbers like ``like``, in place of those of the last call."""
         width = -(-vocabulary // ALIGNED) * ALIGNED
         fits = self._room.dtype == like.dtype and self._room.device == like.device
         if not fits or self._room.numel() < count * width:
@@ -57,9 +45,7 @@ class LogitsBuffer:
 
 
 def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> torch.Tensor:
-    """(rows, hidden) -> (rows, vocabulary) logits in ``buffer``, without gradients: equal to ``head(states)``, but
-    faster.
-    """
+    """(rows, hidden) -> (rows, vocabulary) logits in ``buffer``: equal to ``head(states)``, but faster."""
     inner = head.transform(states)
     weight, bias = head.vocabulary.weight, head.vocabulary.bias
     logits = buffer.rows(len(inner), len(weight), inner)
@@ -73,15 +59,9 @@ def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> to
 def layer_logits(
     heads: Sequence[DecodingHead], states: torch.Tensor, check: Callable[[], None] | None = None
 ) -> torch.Tensor:
-    """Logits of one position at every layer, (layers, hidden) -> (layers, vocabulary), without gradients.
+    """Logits of one position at every layer, (layers, hidden) -> (layers, vocabulary); ``check`` is called before each.
 
-    Reading the vocabulary matrix from memory is nearly all the work for one row, so heads that share it are decoded by
-    one product.
-
-    Args:
-        heads: one per layer.
-        states: the layers' hidden states.
-        check: called before each head; an error that it raises stops the decoding.
+    Reading the vocabulary matrix is nearly all the work for one row, so heads that share it are decoded by one product.
     """
     inner = []
     for head, state in zip(heads, states, strict=True):
@@ -136,18 +116,8 @@ def read_out(
 ) -> Readout:
     """Decodes a block of facts at one layer; never holds more than ``ROWS`` rows of logits.
 
-    Args:
-        head: the layer's head.
-        states: (facts, hidden) hidden states at the mask.
-        gold: token id of each right answer.
-        swapped: for each fact the answers of the facts that have its prompt as their swapped subject, as token ids.
-        answers: for each fact the token ids of its relation's answers, its own among them.
-        top_k: number of best tokens to keep.
-        device: device of the computation.
-        buffer: buffer of the logits, to be reused from layer to layer; None makes one.
-
-    Raises:
-        ModelError: if a logit is NaN or infinite.
+    ``states``: (facts, hidden) at the mask; for each fact, ``swapped`` are the answers of those that have its prompt as
+    their swapped subject, ``answers`` those of its relation, as token ids. ModelError: a logit is NaN or infinite.
     """
     buffer = buffer or LogitsBuffer()
     parts: list[tuple[np.ndarray, ...]] = []
@@ -182,9 +152,7 @@ def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 
 def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(swapped,) ranks of the tokens in ``swapped`` in each row, row by row; a token that occurs several times is
-    ranked once.
-    """
+    """(swapped,) ranks of the tokens in ``swapped`` in each row; one that occurs several times is ranked once."""
     asking = np.repeat(np.arange(len(swapped)), [len(tokens) for tokens in swapped])
     tokens = np.array([token for some in swapped for token in some], dtype=np.int64)
     different, where = np.unique(asking * logits.shape[1] + tokens, return_inverse=True)
@@ -208,9 +176,7 @@ def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> to
 
 
 def _ranks_among(logits: torch.Tensor, own: torch.Tensor, answers: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(rows,) rank of each row's ``own`` score, (rows, 1), among those of its answers; facts of one relation share one
-    list object.
-    """
+    """(rows,) rank of ``own``, (rows, 1), among the answers; facts of one relation share one list object."""
     ranks = torch.empty(len(logits), dtype=torch.int32, device=logits.device)
     relations: dict[int, list[int]] = {}
     for row, ids in enumerate(answers):

@@ -27,43 +27,27 @@ LATER = ("configuration", "starts")
 
 @dataclass(frozen=True)
 class HeadIdentity:
-    """The model and layer of a head, and its training.
-
-    Attributes:
-        model: name of the model.
-        weights: identity of the encoder's weights (``Encoder.weights_id``).
-        layer: layer of its input states.
-        kind: one of ``STORED``.
-        recipe: canonical JSON of the training recipe.
-        validation: JSON list of ``[step, loss]``, step 0 being the start.
-        crc32: checksum of the weights, filled in when they are written.
-        configuration: ``Encoder.configuration`` of the encoder.
-        starts: for a head that may start with the closed-form map: JSON of the validation loss of the ``map`` and of
-            the ``lens``, the pre-trained head without it. The lower one was the start. ``positions`` is the number of
-            validation positions, from the first, on which both were measured; without it, all. Equal heads are equal
-            bytes, so the file keeps the word ``lens``.
-    """
+    """The model and layer of a head, and its training."""
 
     model: str
     weights: str
     layer: int
-    kind: str
-    recipe: str
-    validation: str
-    crc32: str = field(default="", compare=False)
+    kind: str  #: one of ``STORED``
+    recipe: str  #: canonical JSON
+    validation: str  #: JSON list of ``[step, loss]``, step 0 being the start
+    crc32: str = field(default="", compare=False)  #: of the weights, filled in when they are written
     configuration: str = ""
+    #: JSON of the validation loss of the closed-form ``map`` and of ``lens``, the head without it, if both were tried;
+    #: the lower one was the start. ``positions``: on how many first positions, if not all.
     starts: str = ""
 
 
 def head_path(folder: Path, layer: int) -> Path:
-    """Path of one layer's head."""
     return folder / f"layer-{layer:02d}.safetensors"
 
 
 def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
-    """Writes the duration of a head's training next to the head; not into its file, because equal heads must be equal
-    bytes.
-    """
+    """Writes a training's duration next to the head; not into its file, because equal heads are equal bytes."""
     atomic_text(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
 
 
@@ -95,11 +79,7 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
 
 
 def read_identity(path: Path) -> HeadIdentity:
-    """The identity inside a head file.
-
-    Raises:
-        HeadError: if the file is missing, unreadable or not a head.
-    """
+    """The identity inside a head file; HeadError if it is missing, unreadable or not a head."""
     if not path.is_file():
         raise HeadError(f"no head at {path}; train heads with: python -m probing train-heads --model MODEL --head KIND")
     try:
@@ -150,11 +130,7 @@ def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.T
 
 
 def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> DecodingHead:
-    """One layer's head, checked to belong to this encoder, layer and kind.
-
-    Raises:
-        HeadError: if it belongs to another encoder, layer or kind, or lacks a part.
-    """
+    """One layer's head; HeadError if it belongs to another encoder, layer or kind, or lacks a part."""
     path = head_path(folder, layer)
     identity = read_identity(path)
     wanted = {"weights": encoder.weights_id, "configuration": encoder.configuration, "layer": layer, "kind": kind}
@@ -199,9 +175,7 @@ def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
 def load_heads(
     folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None
 ) -> list[DecodingHead]:
-    """A head per layer, 0..L by default: trained ones from ``folder``, or the pre-trained head on every layer for
-    ``logit_lens``.
-    """
+    """A head per layer, 0..L by default: from ``folder``, or the pre-trained head on every layer (``logit_lens``)."""
     layers = range(encoder.layers) if layers is None else layers
     if kind not in HEADS:
         raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(HEADS)}")
@@ -226,11 +200,9 @@ def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: i
 
 
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
-    """Validation loss of the layers' heads at the start and at the best checkpoint; also of ``logit_lens`` and ``map``
-    if both were tried.
+    """Validation loss of the layers' heads at the start and at the best checkpoint, and of both starts, if tried.
 
-    ``steps`` is the number of all steps, ``positions`` that of the validation positions of ``logit_lens`` and ``map``
-    if not all were used.
+    ``positions`` is the number of positions of ``logit_lens`` and ``map``, if not all were used.
     """
     rows = []
     for layer in layers:
@@ -245,9 +217,7 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
 
 
 def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
-    """Folder in which ``train-heads`` stores heads: by weights, or also by configuration if those there have another
-    configuration.
-    """
+    """Folder of trained heads: by weights, and by configuration if those there have another one."""
     usual, apart = heads_of(encoder, cache)
     found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
     foreign = any(read_identity(path).configuration != encoder.configuration for path in found)
@@ -259,9 +229,8 @@ def heads_folder(
 ) -> Path | None:
     """Folder of this encoder's heads of a kind: next to a shipped model, else in the cache; None if a layer has none.
 
-    ``model`` is the registry name, hub id or folder that the encoder was opened from; None for an encoder from memory.
-
-    Heads of the same weights in another configuration are found last, and refused when they are loaded.
+    ``model`` is the name that the encoder was opened by, None from memory. Heads of the same weights in another
+    configuration are found last, and refused when they are loaded.
     """
     usual, apart = heads_of(encoder, cache)
     candidates = [root / f"{kind}-seed{seed}" for root in (apart, usual)]
@@ -282,12 +251,9 @@ def chosen_heads(
     seed: int = 0,
     layers: Sequence[int] | None = None,
 ) -> tuple[str, Path | None]:
-    """The kind of heads that reads an encoder, and their folder as ``heads_folder`` finds it.
+    """The kind of heads that reads an encoder, and their folder.
 
-    Args:
-        model, encoder, cache, seed, layers: as for ``heads_folder``.
-        kind: the kind that the user names; None: ``tied`` if they are trained, else ``logit_lens``, which every model
-            has.
+    By default ``tied`` if they are trained, else ``logit_lens``, which every model has.
     """
     if kind == LOGIT_LENS:
         return kind, None

@@ -1,9 +1,8 @@
 """Cross-entropy over the vocabulary with an explicit backward pass, the main cost of head training.
 
-Nearly all arithmetic of a head is three products with the vocabulary matrix. They are written to buffers that are made
-once: new arrays of this size cost as much in page faults as in use. The matrix is padded to a multiple of 64 rows,
-because products with BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``make bench
-PARTS=heads``).
+The three products with the vocabulary matrix are written to buffers that are made once: new arrays of this size cost as
+much in page faults as in use. The matrix is padded to a multiple of 64 rows, because products with BERT's 30,522 rows
+reach two thirds of the speed of those with 30,528 (see ``make bench PARTS=heads``).
 """
 
 import torch
@@ -18,16 +17,10 @@ class SoftmaxLoss:
     """Mean cross-entropy in nats of a head's vocabulary matrix, and its gradients.
 
     The head's matrix and bias become views of padded buffers; padding rows have weight 0 and bias minus infinity, so
-    their probability and gradients are 0.
+    their probability and gradients are 0. ``bfloat16`` is for the three products alone.
     """
 
     def __init__(self, head: DecodingHead, max_positions: int, precision: str = "float32"):
-        """Args:
-        head: the head; its matrix is trained if its parameter requires a gradient.
-        max_positions: maximum number of positions per call.
-        precision: ``float32``, or ``bfloat16`` for the three products; softmax, loss and weights keep the head's
-            precision.
-        """
         self.matrix = head.vocabulary
         self.size, width = self.matrix.weight.shape
         rows = -(-self.size // MULTIPLE) * MULTIPLE
@@ -51,8 +44,7 @@ class SoftmaxLoss:
 
     @torch.no_grad()
     def loss_and_gradients(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean cross-entropy and its gradient by the features; the gradients by matrix and bias are written to their
-        ``.grad``.
+        """Mean cross-entropy and its gradient by the features; those by matrix and bias are in ``.grad``.
 
         The matrix's gradient is a buffer that the next call overwrites.
         """
@@ -75,9 +67,7 @@ class SoftmaxLoss:
 
     @torch.no_grad()
     def gradient_to(self, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Gradient, by (positions, embedding) features, of the mean KL divergence of their distributions from the
-        target's.
-        """
+        """Gradient by the features of the mean KL divergence of their distributions from the target's."""
         nobody = torch.zeros(len(features), dtype=torch.long, device=features.device)
         _, powers, total = self._exponentials(target, nobody)
         wanted = powers / total
@@ -94,9 +84,7 @@ class SoftmaxLoss:
     def _exponentials(
         self, features: torch.Tensor, labels: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Losses (positions,), exponentials of the scores minus their maximum (positions, rows), and their sums
-        (positions, 1).
-        """
+        """Losses (positions,), exponentials of scores minus maximum (positions, rows), their sums (positions, 1)."""
         scores = self._scores[: len(labels)]
         if self._low:
             # The weights have changed since the last step.

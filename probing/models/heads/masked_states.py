@@ -33,15 +33,10 @@ WINDOW = 4096
 
 @dataclass(frozen=True)
 class StatesCache:
-    """The cache of hidden states.
-
-    Attributes:
-        folder: its folder, shared by models, kinds of heads and seeds.
-        budget: maximum number of bytes for the states of one process.
-    """
+    """The folder of hidden states, shared by models, kinds of heads and seeds."""
 
     folder: Path
-    budget: int = 20 * 10**9
+    budget: int = 20 * 10**9  #: bytes of the states of one process
 
 
 def states_bytes(layers: int, positions: int, hidden: int, dtype: torch.dtype = torch.float32) -> int:
@@ -50,11 +45,7 @@ def states_bytes(layers: int, positions: int, hidden: int, dtype: torch.dtype = 
 
 
 class LayerStates:
-    """The states of one layer, mapped from disk.
-
-    Attributes:
-        labels: (positions,) token ids that were masked.
-    """
+    """The states of one layer, mapped from disk; ``labels`` are (positions,) token ids that were masked."""
 
     def __init__(self, windows: Sequence[np.ndarray], labels: np.ndarray):
         self._windows, self.labels = windows, labels
@@ -75,13 +66,7 @@ class LayerStates:
 
 
 class MaskedStates:
-    """States of chosen layers at the masked positions of a text.
-
-    Attributes:
-        layers: the layers kept, ascending.
-        text: the masked text.
-        folder: folder of the windows.
-    """
+    """States of chosen layers, ascending, at the masked positions of a text."""
 
     def __init__(self, encoder: Encoder, text: MaskedText, layers: Sequence[int], dtype: torch.dtype, folder: Path):
         self.encoder, self.text, self.layers, self.dtype = encoder, text, tuple(layers), dtype
@@ -97,7 +82,6 @@ class MaskedStates:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all windows."""
         return states_bytes(len(self.layers), len(self.text.labels), self.encoder.hidden, self.dtype)
 
     def missing(self) -> list[int]:
@@ -105,18 +89,13 @@ class MaskedStates:
         return [number for number in range(len(self.windows)) if not self._has_its_size(number)]
 
     def missing_bytes(self) -> int:
-        """Bytes of the missing windows."""
         return sum(
             states_bytes(len(self.layers), len(self._positions(n)), self.encoder.hidden, self.dtype)
             for n in self.missing()
         )
 
     def compute(self) -> None:
-        """Computes the missing windows.
-
-        Raises:
-            HeadError: if the disk does not have enough space.
-        """
+        """Computes the missing windows; HeadError if the disk does not have enough space."""
         missing, needed = self.missing(), self.missing_bytes()
         check_room(self.folder, needed)
         if missing:
@@ -223,19 +202,8 @@ def plan(
 ) -> list[list[int]]:
     """Groups of layers whose states fit the budget together, one pass of the encoder per group.
 
-    The groups are the same for any wanted layers, so layers that are trained one by one, or by several processes, share
-    passes.
-
-    Args:
-        encoder: the encoder.
-        layers: the layers whose states are wanted.
-        positions: masked positions of training and validation together.
-        dtype: number format of the states.
-        budget: maximum number of bytes of all states.
-        beside: part of the budget that the states of the last layer need, which layers are mapped to.
-
-    Raises:
-        HeadError: if not even one layer fits.
+    The groups are the same for any wanted layers, so layers trained one by one share passes. ``beside``: bytes that the
+    states of the last layer need, which layers are mapped to. HeadError: not even one layer fits.
     """
     every = encoder.layers
     one = states_bytes(1, positions, encoder.hidden, dtype)

@@ -19,24 +19,15 @@ SENTENCES_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class MaskedText:
-    """Rows of token ids, some masked, and the labels at the masked positions.
+    """Rows of token ids, some masked, and the labels at the masked positions."""
 
-    Attributes:
-        ids: (pieces,) token ids of all rows, concatenated.
-        ends: (rows,) end of each row in ``ids``.
-        index: (positions,) index inside its row of every masked position, row by row.
-        cumulative: (rows,) number of masked positions up to and including each row.
-        labels: (positions,) token ids that were masked.
-    """
-
-    ids: np.ndarray
-    ends: np.ndarray
-    index: np.ndarray
-    cumulative: np.ndarray
-    labels: np.ndarray
+    ids: np.ndarray  #: (pieces,) of all rows, concatenated
+    ends: np.ndarray  #: (rows,) end of each row in ``ids``
+    index: np.ndarray  #: (positions,) inside its row, row by row
+    cumulative: np.ndarray  #: (rows,) masked positions up to and including each row
+    labels: np.ndarray  #: (positions,) token ids that were masked
 
     def row(self, number: int) -> list[int]:
-        """Token ids of a row."""
         return self.ids[self.ends[number - 1] if number else 0 : self.ends[number]].tolist()
 
     def positions_of(self, number: int) -> range:
@@ -47,13 +38,9 @@ class MaskedText:
 def masked_text(
     encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path
 ) -> MaskedText:
-    """Masks the text, or reads the masked text from ``path``.
+    """Masks the text as BERT does, or reads it from ``path``; HeadError if it has too few word pieces.
 
-    The seed fixes the order of the rows. ``masked_share`` of the word pieces of each row are chosen: 80 % of them
-    become the mask, 10 % another token, 10 % stay unchanged.
-
-    Raises:
-        HeadError: if the text has too few word pieces.
+    The seed fixes the order of the rows.
     """
     with contextlib.suppress(OSError, TypeError):  # A missing, damaged or foreign cache file is made again.
         return MaskedText(**read_sealed(path))
@@ -63,9 +50,7 @@ def masked_text(
 
 
 def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int) -> MaskedText:
-    """The masking itself; ``positions`` 0 takes every row, seed 0 is for the training text and 1 for the validation
-    text.
-    """
+    """The masking itself; ``positions`` 0 takes every row, seed 0 is for training, 1 for validation."""
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
@@ -121,9 +106,7 @@ def _sentences(
 def _blocks(
     encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator
 ) -> Iterator[list[int]]:
-    """The concatenated text in blocks of one length, each between the tokenizer's special tokens; an incomplete last
-    block is dropped.
-    """
+    """The text in blocks of one length, each between the special tokens; an incomplete last one is dropped."""
     ends = encoder.tokenizer("")["input_ids"]
     first, last = ends[:1], ends[1:]
     inside = recipe.pieces_per_block - len(ends)

@@ -60,70 +60,43 @@ CHOICES = {
 
 
 class HeadRecipe(Frozen):
-    """Everything that decides a head's weights.
+    """Everything that decides a head's weights."""
 
-    Attributes:
-        kind: one of ``STORED``.
-        text_sha256: checksum of the text, by ``text_sha256``.
-        positions: number of masked positions to learn from; 0 takes the whole text. Blocks are complete, so there may
-            be a few more.
-        validation_positions: number of masked positions of the validation text.
-        masked_share: share of a row's word pieces that are masked.
-        max_pieces: maximum length of a sentence in word pieces; ignored if the text is read in blocks.
-        epochs: passes over the positions.
-        batch: positions per step if the text is read in sentences.
-        learning_rate: peak learning rate.
-        warm_up: share of the steps in which the rate rises; it falls to 0 over the rest.
-        weight_decay: weight decay of AdamW.
-        seed: seed of the order and of a random start.
-        start: ``pre-trained``; ``least-squares``, the pre-trained head on top of the closed-form map; or ``random``.
-        pieces_per_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads
-            sentences.
-        blocks_per_step: number of blocks whose masked positions are one step.
-        precision: precision of the products with the vocabulary matrix; weights, optimiser and loss are float32.
-        states_dtype: number format of hidden states on disk.
-        steps: number of training steps; 0 follows ``epochs``.
-        validate_every: steps between validations; 0 validates after every epoch.
-        patience: validations in a row without a lower loss after which the training ends; 0 takes all steps.
-        tolerance: nats by which a loss must be below the lowest one to count as lower.
-        ridge: ridge penalty of the closed-form map, as a share of the mean diagonal of its sums.
-        version: version of the schedule, 1 or ``VERSION``; recipes without one have version 1.
-        start_positions: number of validation positions, from the first, on which the map is compared with the
-            pre-trained head before training; 0 takes all. A head in closed form is always compared on all of them.
-    """
-
-    kind: str
+    kind: str  #: one of ``STORED``
     text_sha256: str
+    #: masked positions to learn from, a few more as blocks are complete; 0 takes the whole text
     positions: int = 30_000
     validation_positions: int = 5_000
     masked_share: float = 0.15
-    max_pieces: int = 128
-    epochs: int = 3
-    batch: int = 256
-    learning_rate: float = 5e-4
-    warm_up: float = 0.1
+    max_pieces: int = 128  #: of a sentence; ignored if the text is read in blocks
+    epochs: int = 3  #: passes over the positions
+    batch: int = 256  #: positions per step if the text is read in sentences
+    learning_rate: float = 5e-4  #: at its peak
+    warm_up: float = 0.1  #: share of the steps in which the rate rises; it falls to 0 over the rest
     weight_decay: float = 0.01
-    seed: int = 0
-    start: str = "pre-trained"
+    seed: int = 0  #: of the order and of a random start
+    start: str = "pre-trained"  #: ``pre-trained``; ``least-squares``, after the closed-form map; or ``random``
+    #: of contiguous text, special tokens included; 0 reads sentences
     pieces_per_block: int = Field(
         default=0,
         validation_alias=AliasChoices("pieces_per_block", "pieces_a_block"),
         serialization_alias="pieces_a_block",
     )
+    #: blocks whose masked positions are one step
     blocks_per_step: int = Field(
         default=8,
         validation_alias=AliasChoices("blocks_per_step", "blocks_a_step"),
         serialization_alias="blocks_a_step",
     )
-    precision: str = "float32"
+    precision: str = "float32"  #: of the products with the vocabulary matrix; all else is float32
     states_dtype: str = "float32"
-    steps: int = 0
-    validate_every: int = 0
-    patience: int = 0
-    tolerance: float = 0.0
-    ridge: float = 1e-3
-    start_positions: int = 0
-    version: int = 1
+    steps: int = 0  #: 0 follows ``epochs``
+    validate_every: int = 0  #: steps; 0: every epoch
+    patience: int = 0  #: validations in a row without a lower loss that end the training; 0 takes all steps
+    tolerance: float = 0.0  #: nats by which a loss must be below the lowest one to count as lower
+    ridge: float = 1e-3  #: of the closed-form map, as a share of the mean diagonal of its sums
+    start_positions: int = 0  #: first validation positions on which map and pre-trained head are compared; 0: all
+    version: int = 1  #: of the schedule, 1 or ``VERSION``
 
     @property
     def mapped(self) -> bool:
@@ -136,7 +109,7 @@ class HeadRecipe(Frozen):
         return self.mapped or self.kind == TUNED_LENS
 
     def canonical(self) -> str:
-        """Canonical JSON, the form that is compared and stored, without settings that do not decide the weights.
+        """Canonical JSON without settings that do not decide the weights, as it is stored and compared.
 
         Renamed settings keep their first names there, so that the recipes of stored heads stay equal.
         """
@@ -181,9 +154,7 @@ class HeadRecipe(Frozen):
         return self.learning_rate * min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
 
     def has_stopped(self, losses: Sequence[float]) -> bool:
-        """Whether the last ``patience`` validation losses are not lower than the lowest before; the first loss is the
-        start's.
-        """
+        """Whether the last ``patience`` validation losses are not below the lowest before, the start's included."""
         lowest, waited = losses[0], 0
         for loss in losses[1:]:
             waited = 0 if loss < lowest - self.tolerance else waited + 1

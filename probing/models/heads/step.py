@@ -17,17 +17,9 @@ VALIDATED_AT_ONCE = 512
 
 
 class HeadStep:
-    """One head in training, with its optimiser; subclasses for other kinds of training override parameters and
-    gradient.
-    """
+    """One head in training, with its optimiser; kinds of training override parameters and gradient."""
 
     def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
-        """Args:
-        encoder: the encoder whose head is trained.
-        recipe: kind and settings.
-        steps: number of steps of the whole training.
-        max_positions: maximum number of positions per batch.
-        """
         self.recipe, self.steps, self.device = recipe, steps, encoder.device
         self.head = start_of(encoder, recipe)
         for parameter in self.owned().values():
@@ -48,9 +40,7 @@ class HeadStep:
         return self.head.transform(states)
 
     def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
-        """Gradient of the training loss by the features; those by vocabulary matrix and bias are written to their
-        ``.grad``.
-        """
+        """Gradient of the loss by the features; those by vocabulary matrix and bias are written to ``.grad``."""
         return self.vocabulary.loss_and_gradients(features, torch.from_numpy(wanted).to(self.device))[1]
 
     def begin_at(self, found: AffineMap) -> None:
@@ -74,12 +64,9 @@ class HeadStep:
     def validation_loss(
         self, states: LayerStates, end: int | None = None, known: tuple[int, float] = (0, 0.0)
     ) -> float:
-        """Mean cross-entropy in nats over the positions of the states.
+        """Mean cross-entropy in nats over the first ``end`` positions.
 
-        Args:
-            states: states of the validation text.
-            end: number of positions, from the first; None takes all.
-            known: number of first positions whose mean is known, and that mean; they are not decoded again.
+        ``known``: the number of first positions whose mean is known, and that mean; they are not decoded again.
         """
         end = len(states) if end is None else end
         counted, mean = known

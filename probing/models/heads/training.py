@@ -1,8 +1,8 @@
 """Trains a decoding head per layer from hidden states that are computed once and cached on disk.
 
-The encoder is frozen and in eval mode; only masked positions are decoded. Differences from Wallat et al. 2020: larger
-batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's). A head that
-starts with the closed-form map starts without it at a layer at which the logit lens has the lower validation loss.
+Only masked positions are decoded. Differences from Wallat et al. 2020: larger batches of cached states, the best
+checkpoint counted from step 0 on (their code probes the last epoch's). A head that starts with the closed-form map
+starts without it at a layer at which the logit lens has the lower validation loss.
 """
 
 import json
@@ -42,23 +42,13 @@ CHECKPOINT_SECONDS = 300.0
 
 @dataclass
 class Progress:
-    """State of a head's training.
-
-    Attributes:
-        step: number of steps so far.
-        curve: ``[step, validation loss]`` at the start and at every validation.
-        best: weights of the best point of the curve.
-        seconds: duration before this process resumed it.
-        starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the
-            closed-form map before it; ``positions`` is the number of validation positions, from the first, on which
-            both were measured, if these are not all.
-    """
+    """State of a head's training."""
 
     step: int
-    curve: list[list[float]]
-    best: dict[str, torch.Tensor] = field(repr=False)
-    starts: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
+    curve: list[list[float]]  #: ``[step, validation loss]`` at the start and at every validation
+    best: dict[str, torch.Tensor] = field(repr=False)  #: weights of the best point of the curve
+    starts: dict[str, float] = field(default_factory=dict)  #: as in ``HeadIdentity``
+    seconds: float = 0.0  #: before this process resumed it
 
 
 def train_head(
@@ -73,21 +63,8 @@ def train_head(
 ) -> Path:
     """Trains and saves one layer's head; the best checkpoint by validation loss, including the start, is kept.
 
-    After a kill, another call resumes from the last checkpoint and ends with the same bytes. A finished head of the
-    same recipe is not trained again.
-
-    Args:
-        encoder: frozen encoder.
-        layer: layer of the head.
-        recipe: kind and settings.
-        train, valid: states of the layer, among others.
-        folder: folder of the head.
-        dtype: number format of the stored weights.
-        target: target states of a map or a tuned lens, at the positions of ``train``; None if the target is the layer
-            itself, which the pre-trained head reads without a map.
-
-    Raises:
-        HeadError: if the folder has a head of another recipe.
+    A killed run resumes and ends with the same bytes; a finished head is not trained again. ``target``: states that a
+    map or a tuned lens leads to; None: the layer's own. HeadError: the folder has a head of another recipe.
     """
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
     if finished(path, recipe, encoder, dtype):
@@ -136,11 +113,9 @@ def train_head(
 
 
 def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
-    """The start of a training: the closed-form map if the recipe has one, unless the pre-trained head is better without
-    it.
+    """The closed-form map if the recipe has one, unless the pre-trained head is better without it.
 
-    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on the
-    others, too.
+    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on all.
     """
     if not step.recipe.mapped or target is None:
         return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
@@ -159,16 +134,11 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
 
 
 def checkpoint_path(folder: Path, layer: int) -> Path:
-    """Path of the checkpoint of a head in training."""
     return folder / f"layer-{layer:02d}.partial.sealed"
 
 
 def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
-    """Whether the head of this recipe exists in this number format.
-
-    Raises:
-        HeadError: if another head is in its place.
-    """
+    """Whether the head of this recipe exists in this number format; HeadError if another is in its place."""
     if not path.is_file():
         return False
     found = read_identity(path)
@@ -248,23 +218,9 @@ def train_heads(
 ) -> list[Path]:
     """Trains a head for every layer 0..L, or for the given layers.
 
-    If the states of all layers do not fit the budget, the encoder runs once per group of layers that does. A group's
-    states are deleted when all its heads are trained and no other process trains from them.
-
-    Args:
-        encoder: frozen encoder.
-        train: training sentences.
-        valid: validation sentences.
-        recipe: kind and settings.
-        folder: folder of the heads.
-        states: cache of hidden states, shared by kinds and seeds, and its budget.
-        dtype: number format of the stored weights.
-        layers: layers to train; None means all.
-
-    Raises:
-        HeadError: if the folder has a head of another recipe, the text is too short, the states of one layer exceed the
-            budget or the disk, or a base splits the text into different tokens.
-        ModelError: if the base whose last layer a head learns from does not exist.
+    If the states of all layers do not fit the budget, the encoder runs once per group that does; a group's states are
+    deleted when no process trains from them any more. HeadError: a head of another recipe, a text too short, one layer
+    over the budget, or a base that splits the text otherwise; ModelError: the base does not exist.
     """
     recipe.check()
     every = list(range(encoder.layers)) if recipe.seed == 0 else [encoder.depth]
@@ -326,9 +282,7 @@ def groups_of_layers(
     budget: int,
     beside: int = 0,
 ) -> list[list[int]]:
-    """The layers of each pass of the encoder: all at once if they fit the budget minus ``beside``, or are on disk
-    already.
-    """
+    """The layers of each pass: all at once if they fit the budget minus ``beside``, or are on disk already."""
     every = list(range(encoder.layers))
     if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
         return [every]

@@ -1,6 +1,4 @@
-"""A tuned lens (Belrose et al. 2023): an affine map before the frozen pre-trained head, trained to the last layer's
-distribution.
-"""
+"""A tuned lens: an affine map before the frozen head, trained to the last layer's output (Belrose et al. 2023)."""
 
 import numpy as np
 import torch
@@ -30,9 +28,7 @@ class TunedLensStep(HeadStep):
         return self.head.transform(self.map(states))
 
     def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
-        """Gradient of the mean KL divergence of the features' distribution from the head's distribution on the target's
-        states.
-        """
+        """Gradient of the mean KL divergence from the head's distribution on the target's states."""
         return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(wanted).to(self.device)))
 
     @torch.no_grad()

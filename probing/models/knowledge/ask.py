@@ -66,29 +66,17 @@ class LiveModel:
         return sum(weight.nbytes for weight in self.weights.values())
 
     def gaps(self, prompt: str) -> int:
-        """Number of masks of the prompt.
-
-        Raises:
-            NoMask, TooLong, PromptError: if the model cannot predict it at all.
-        """
+        """Number of masks of the prompt; NoMask, TooLong or PromptError if the model cannot predict it."""
         row = self._row(prompt)
         self._position(row, 0)
         return row.count(self.encoder.tokenizer.mask_token_id)
 
     def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
-        """The token id of a watched word at a mask of this prompt, the same that ``probe`` uses for an answer; else
-        that of the token that is written so in the vocabulary, as in ``##s`` or ``Ġparis``.
-
-        Raises:
-            UnknownWord: if it is several tokens there, or unknown.
-            NoMask, TooLong, PromptError: if the model cannot predict the prompt.
-        """
+        """The token id of a watched word at a mask, as ``probe`` has it, or of the token written so, or UnknownWord."""
         return self._followed(word, prompt, mask_index)[1]
 
     def _followed(self, word: str, prompt: str, mask_index: int) -> tuple[str, int, str]:
-        """The word, its token id, and a note if the word itself is not one token there but the vocabulary has a token
-        that looks so.
-        """
+        """The word, its token id, and a note if only a token of the vocabulary looks so."""
         refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
         text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
@@ -123,23 +111,11 @@ class LiveModel:
         read: Callable[[list[int], int], torch.Tensor] | None = None,
         check: Callable[[], None] | None = None,
     ) -> Answer:
-        """Every layer's best tokens at the mask.
+        """Every layer's best tokens at the mask, or at one of several (``mask_index``, from 0), and the watched words.
 
-        Args:
-            prompt: text with a gap, in a notation of ``with_masks`` or as the model's own mask token.
-            top: number of tokens per layer.
-            watch: words whose rank and probability are wanted; each must be one token.
-            mask_index: which of several masks to predict, from 0; the others stay masks.
-            read: another function from token ids and a position to (rows, vocabulary) log-probabilities; the answer
-                then has these rows instead of layers.
-            check: called before every layer and head; an error that it raises stops the computation.
-
-        Raises:
-            NoMask: if there is none.
-            SeveralMasks: if there are several and ``mask_index`` is None.
-            TooLong: if the prompt has more word pieces than the model takes.
-            UnknownWord: if a watched word is not one token.
-            PromptError: if ``top`` or ``mask_index`` is out of range.
+        ``read`` gives other (rows, vocabulary) log-probabilities, from token ids and position, in place of layers.
+        ``check`` is called before every layer and head; an error that it raises stops the computation. Errors: NoMask,
+        SeveralMasks, TooLong, UnknownWord, or PromptError if ``top`` or ``mask_index`` is out of range.
         """
         started = time.perf_counter()
         row = self._row(prompt)
@@ -156,20 +132,10 @@ class LiveModel:
         check: Callable[[], None] | None = None,
         pause: Callable[[], None] | None = None,
     ) -> tuple[str, tuple[Answer, ...]]:
-        """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
+        """The prompt with each mask filled by the last layer's best token, from the left, and every answer.
 
-        The token itself is inserted, not its text, so that the other word pieces stay unchanged; special tokens are
-        skipped.
-
-        Args:
-            prompt, top, watch, check: as in ``ask``.
-            pause: called before every gap, when the model is not in use; an error that it raises stops the computation.
-
-        Returns:
-            The filled prompt, and one answer per mask in order.
-
-        Raises:
-            As ``ask`` does.
+        The token is inserted, not its text, so that the other word pieces stay unchanged; special tokens are skipped.
+        ``pause`` is called before every gap, when the model is not in use. Errors as in ``ask``.
         """
         tokenizer = self.encoder.tokenizer
         text, row = self._common_mask(prompt), self._row(prompt)
@@ -192,16 +158,9 @@ class LiveModel:
         return text, tuple(answers)
 
     def every_token(self, text: str, top: int = 20, check: Callable[[], None] | None = None) -> EveryToken:
-        """Every layer's best tokens at every token of a text, which needs no gap.
+        """Every layer's best tokens at every token of a text, which needs no gap; ``check`` as in ``ask``.
 
-        Args:
-            text: the text.
-            top: number of tokens per layer and token.
-            check: called before every layer and head; an error that it raises stops the computation.
-
-        Raises:
-            TooLong: if the text has more word pieces than the model takes.
-            PromptError: if there is no text, or ``top`` is out of range.
+        TooLong, or PromptError: there is no text, or ``top`` is out of range.
         """
         started = time.perf_counter()
         if not text.strip():
@@ -345,9 +304,7 @@ def _check_top(top: int, vocabulary: int) -> None:
 
 @contextmanager
 def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]:
-    """Calls ``check`` before every norm of the body inside the ``with`` block; every layer of every architecture has a
-    norm.
-    """
+    """Calls ``check`` before every norm of the body: every layer of every architecture has one."""
     # DeBERTa's norm is another class than torch's.
     norms = [module for module in body.modules() if type(module).__name__.endswith("LayerNorm")] if check else []
     hooks = [norm.register_forward_pre_hook(lambda *_: check()) for norm in norms]  # type: ignore[misc]
@@ -399,11 +356,7 @@ def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:
 
 
 def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: str | None = None) -> LiveModel:
-    """Loads a model with a head per layer, ready for predictions.
-
-    Raises:
-        ModelError, HeadError: if model or heads do not exist or do not fit.
-    """
+    """Loads a model with a head per layer; ModelError or HeadError if they do not exist or do not fit."""
     encoder = open_encoder(model, base, device)
     folder = None if kind == LOGIT_LENS else heads_folder(model, encoder, kind, cache)
     return load_live(encoder, kind, folder)

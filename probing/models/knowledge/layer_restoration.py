@@ -14,21 +14,13 @@ from probing.models.knowledge.ask import LiveModel
 
 @dataclass(frozen=True)
 class ReplacedAnswer:
-    """Predictions for one sentence with n = 0..L layers replaced.
-
-    Attributes:
-        model: name of the fine-tuned model.
-        base: name of the model whose layers replace them.
-        reader: name of the model whose masked-LM head decodes the last layer.
-        where: which layers are replaced, the ``last`` or the ``first`` n.
-        answer: predictions; ``layers[n]`` is the last layer with n layers replaced.
-    """
+    """Predictions for one sentence with n = 0..L layers replaced."""
 
     model: str
-    base: str
-    reader: str
-    where: str
-    answer: Answer
+    base: str  #: name of the model whose layers replace them
+    reader: str  #: name of the model whose masked-LM head decodes the last layer
+    where: str  #: the ``last`` or the ``first`` n
+    answer: Answer  #: ``layers[n]`` is the last layer with n layers replaced
 
 
 def ask_replaced(
@@ -41,18 +33,9 @@ def ask_replaced(
     mask_index: int | None = None,
     check: Callable[[], None] | None = None,
 ) -> ReplacedAnswer:
-    """The last layer's predictions at the mask with n = 0..L layers replaced, always by the live model's own last head.
+    """Predictions at the mask with n = 0..L layers replaced, always by the live model's own last head.
 
-    Args:
-        live: the fine-tuned model and its heads.
-        base: the model whose layers replace those of ``live``.
-        prompt, top, watch, mask_index: as in ``LiveModel.ask``.
-        where: ``last`` or ``first`` n layers.
-        check: called before every n, when the model is not in use; an error that it raises stops the computation.
-
-    Raises:
-        NotReplaceable: if the two do not fit.
-        PromptError: as ``LiveModel.ask``.
+    ``check`` is called before every n, when the model is not in use. Errors as in ``LiveModel.ask``; NotReplaceable.
     """
 
     def read(row: list[int], at: int) -> torch.Tensor:

@@ -42,28 +42,16 @@ def shard_path(work: Path, config: RunConfig, number: int) -> Path:
 
 @dataclass(frozen=True)
 class ProbeWork:
-    """The inputs of a run.
-
-    Attributes:
-        encoder: frozen encoder.
-        heads: one head per layer.
-        facts: all of the run's facts; the model can be asked each of them.
-        answers: (facts,) token id of each right answer.
-        config: the run's configuration, with shard size and top k.
-        folder: folder of finished shards of all runs; a killed run resumes from it.
-        states_cache: folder of hidden states, or None to keep none.
-        layers: layers of the heads; None means 0..L.
-        progress: whether to show a progress bar.
-    """
+    """The inputs of a run, with one head per layer."""
 
     encoder: Encoder
     heads: Sequence[DecodingHead]
-    facts: Sequence[Fact]
-    answers: Sequence[int]
+    facts: Sequence[Fact]  #: that the model can be asked
+    answers: Sequence[int]  #: (facts,) token id of each right answer
     config: RunConfig
-    folder: Path
-    states_cache: Path | None = None
-    layers: Sequence[int] | None = None
+    folder: Path  #: of finished shards; a killed run resumes from it
+    states_cache: Path | None = None  #: None keeps no states
+    layers: Sequence[int] | None = None  #: of the heads; None: 0..L
     progress: bool = True
 
     @property
@@ -79,22 +67,10 @@ class ProbeWork:
 def probe_shards(
     work: ProbeWork, numbers: Iterable[int] | None = None, finished: Callable[[int, Path], None] | None = None
 ) -> list[Path]:
-    """Probes the facts of some shards at every layer; only shards that are missing or cannot be read are computed.
+    """Probes the facts of some shards (None: all) at every layer; complete shards are not computed again.
 
-    A shard's bytes depend on the run's configuration alone, not on the other shards of this call, nor on another
-    process that computes the same shard at the same time.
-
-    Args:
-        work: the inputs of the run.
-        numbers: numbers of the shards, in this order; None means all.
-        finished: called with number and path of each shard once it is complete on disk, in this order; in the thread
-            that writes.
-
-    Returns:
-        The shards' paths in the order of ``numbers``.
-
-    Raises:
-        ModelError: if there are no facts, not one head per layer, or no shard of a given number.
+    A shard's bytes depend on the run's configuration alone, not on other shards or processes. ``finished`` is called
+    with number and path of each complete shard, in order, in the thread that writes.
     """
     encoder, heads, facts, answers, config, wanted = (
         work.encoder,
@@ -159,14 +135,10 @@ def probe_shards(
 
 
 def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
-    """All shards of a run as one.
+    """All shards of a run as one; ModelError with the path of the first that is missing or cannot be read.
 
-    Returns:
-        gold_rank, answer_rank, other_rank, gold_logp: (layers, facts); top_ids, top_logp: (layers, facts, k).
-        ``other_rank`` is the rank with the swapped subject, 0 where there is none.
-
-    Raises:
-        ModelError: if a shard is missing or cannot be read; the message has the path of the first.
+    gold_rank, answer_rank, other_rank (0 where there is no swapped subject) and gold_logp: (layers, facts); top_ids and
+    top_logp: (layers, facts, k).
     """
     parts = []
     for number in shard_numbers(len(work.facts), work.config.shard):
@@ -186,14 +158,7 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
 
 
 def probe(work: ProbeWork) -> dict[str, np.ndarray]:
-    """Probes every fact at every layer.
-
-    Returns:
-        The result of ``gather_shards``.
-
-    Raises:
-        ModelError: if there are no facts, or not one head per layer.
-    """
+    """Probes every fact at every layer: the result of ``gather_shards``."""
     probe_shards(work)
     return gather_shards(work)
 
@@ -217,9 +182,7 @@ class _Done:
 
 
 def _swapped(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
-    """For each fact the numbers of the facts that have it as swapped subject, in order; a compact run keeps no swapped
-    ranks.
-    """
+    """For each fact the numbers of those that have it as swapped subject, in order; none in a compact run."""
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found

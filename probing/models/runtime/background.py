@@ -11,9 +11,7 @@ Made = TypeVar("Made")
 
 
 def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[Made]:
-    """``make`` of each item in order, the next one made in a thread while this one is used; errors are raised in order,
-    too.
-    """
+    """``make`` of each item in order, the next one in a thread while this one is used; errors in order, too."""
     with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
         waiting: deque[Future[Made]] = deque()
         for item in items:
@@ -27,8 +25,7 @@ def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[
 class BackgroundWriter:
     """Runs calls one after another in a thread; leaving the ``with`` block waits for all of them.
 
-    Memory is bounded: at most ``limit`` calls run or wait, else ``later`` blocks. The next ``later``, or leaving the
-        block, raises the
+    At most ``limit`` calls run or wait, else ``later`` blocks. The next ``later``, or leaving the block, raises the
     first error of a call; an error inside the block takes precedence.
     """
 

@@ -30,19 +30,13 @@ def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write_sealed(arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """Writes arrays with their checksum as safetensors, by an atomic write that other processes may repeat at the same
-    time.
-    """
+    """Writes arrays with their checksum as safetensors, atomically, also while another process does."""
     with atomic_file(path) as temporary:
         save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
 
 
 def read_sealed(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file that ``write_sealed`` wrote.
-
-    Raises:
-        OSError: if the file is missing, incomplete or without a checksum, or its bytes are not those that were written.
-    """
+    """The arrays of a file of ``write_sealed``; OSError if it is missing, incomplete or changed."""
     try:
         with safe_open(path, framework="numpy") as stream:
             expected = (stream.metadata() or {}).get(SUM)
@@ -69,11 +63,7 @@ def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dic
 
 
 def write_mapped(array: np.ndarray, path: Path) -> None:
-    """Writes one array that is read through a memory map, ``.npy``, and a file with its checksum next to it.
-
-    Raises:
-        CacheError: if the disk cannot be written to.
-    """
+    """Writes one array that is read through a memory map, ``.npy``, and a file with its checksum next to it."""
     try:
         with atomic_file(path) as temporary, temporary.open("wb") as stream:
             np.save(stream, array)
@@ -85,9 +75,7 @@ def write_mapped(array: np.ndarray, path: Path) -> None:
 
 
 def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
-    """The memory map of an array that ``write_mapped`` wrote; None if it is missing, of another shape or type, or
-    damaged.
-    """
+    """The memory map of an array of ``write_mapped``; None if missing, damaged, or of another shape or type."""
     try:
         mapped = np.load(path, mmap_mode="r")
         if (
@@ -104,9 +92,7 @@ def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | 
 
 
 def give_back(array: np.ndarray) -> None:
-    """Releases the pages of a memory map, which count as this process's memory; the next read takes them from the
-    system's cache.
-    """
+    """Releases the pages of a memory map, which count as this process's memory, to the system's cache."""
     if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         array.base.madvise(mmap.MADV_DONTNEED)
 

@@ -1,6 +1,4 @@
-"""BERT's masking (Devlin et al. 2019, section 3.1): 80 % of the chosen word pieces become the mask, 10 % another piece,
-10 % stay.
-"""
+"""BERT's masking: of the chosen pieces 80 % become the mask, 10 % another, 10 % stay (Devlin et al. 2019)."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -17,19 +15,10 @@ def mask_pieces(
     mask: int,
     kept: Literal["first", "last"] = "last",
 ) -> np.ndarray:
-    """The input of the model at the chosen pieces.
+    """The (chosen,) token ids of the input; ``dice`` are (chosen,) uniform numbers in [0, 1).
 
-    Args:
-        pieces: (chosen,) token ids.
-        dice: (chosen,) uniform numbers in [0, 1).
-        draw: returns a token id for every piece that becomes another one; its argument is (chosen,) bool, true for
-            these pieces.
-        mask: token id of the mask.
-        kept: which tenth above 0.8 stays: ``last`` from 0.9 on, ``first`` below 0.9. Both have the same distribution;
-            heads and perplexity use one, pre-training and fine-tuning the other, so that each keeps its bytes.
-
-    Returns:
-        (chosen,) token ids.
+    ``draw`` returns a token for every piece that becomes another one, which its (chosen,) bool argument marks.
+    ``kept``: which tenth above 0.8 stays; both are in use, so that each use keeps its bytes.
     """
     above = dice >= _MASKED
     other = above & ((dice < _TENTH) if kept == "last" else (dice >= _TENTH))

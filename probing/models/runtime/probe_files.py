@@ -1,6 +1,4 @@
-"""Where the files of trained probes are, for spans and for sentences alike: one folder per task, local ones before
-shipped ones.
-"""
+"""Files of trained probes, for spans and for sentences: one folder per task, local ones before shipped ones."""
 
 import json
 from pathlib import Path
@@ -13,10 +11,7 @@ FILE = "probes.safetensors"
 def found_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
     """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
 
-    Args:
-        local, shipped: folders with one folder per task.
-        weights_id: identity of the encoder's weights; files for other weights are left out, unreadable files are not.
-        field: where a file has that identity.
+    Files for other weights, by their ``field``, are left out, unreadable files are not.
     """
     found: dict[str, Path] = {}
     for folder in (local, shipped):
@@ -27,9 +22,7 @@ def found_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict
 
 
 def _weights_id_of(path: Path, field: str) -> str:
-    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are
-    read.
-    """
+    """Identity of the encoder of a file's probes; empty if it cannot be read: that raises when the probes are read."""
     try:
         with safe_open(path, framework="numpy") as stream:
             return str(json.loads((stream.metadata() or {})["probes"])[field])

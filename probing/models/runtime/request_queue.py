@@ -1,6 +1,4 @@
-"""The request queue of a device: one request at a time, first come, first served; a user's newer request cancels the
-older one.
-"""
+"""The queue of a device: first come, first served; a user's newer request cancels the older one."""
 
 import itertools
 import threading
@@ -23,17 +21,15 @@ _number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
 def register(run: Hashable) -> int:
     """The number of a run in order of arrival, assigned at its first call.
 
-    Call it before anything slow: a run that has to load a model may reach the device after a newer run, but is still
-        the older one.
+    Call it before anything slow, such as loading a model: a newer run may reach the device first, and is still the
+    newer.
     """
     with _lock:
         return _number.setdefault(run, next(_order))
 
 
 class Turn:
-    """A request's turn at a device: calling it is a check, which raises Superseded once a newer request of the user
-    exists.
-    """
+    """A request's turn at a device; calling it raises Superseded once a newer request of the user exists."""
 
     def __init__(self, check: Callable[[], None], pause: Callable[[], None]):
         self._check, self._pause = check, pause
@@ -46,9 +42,6 @@ class Turn:
         """Between two pieces of long work: checks, and lets another request compute if one waits.
 
         Call it at least once per second, and never inside a model's pass: the next request may use the same model.
-
-        Raises:
-            Superseded: as the check.
         """
         self._pause()
 
@@ -62,10 +55,9 @@ class _Place:
 class Turns:
     """The request queue of one device.
 
-    A user's work comes in runs (one rerun of a page is a run), and a run may make several requests, one after another.
-    As soon as a newer run of a user makes a request, the requests of that user's older runs are superseded: waiting
-    requests leave the queue, the running one stops at its next check, and further requests of an old run are refused.
-    Requests of other users keep their places.
+    A user's work comes in runs (one rerun of a page is a run), which may make several requests. As soon as a newer run
+    of a user makes one, the requests of that user's older runs are superseded: waiting ones leave the queue, the
+    running one stops at its next check, further ones are refused. Other users keep their places.
 
     Long work pauses between its pieces. New requests and paused work then take turns, so that a new request waits for
     one piece, and for one more per request before it, and long work never starves.
@@ -87,15 +79,8 @@ class Turns:
     def turn(self, visitor: str, run: Hashable) -> Iterator[Turn]:
         """Waits for the device and holds it inside the ``with`` block except for pauses.
 
-        Args:
-            visitor: id of the user.
-            run: an object that lives as long as the run that the request belongs to (its thread).
-
-        Yields:
-            The turn.
-
-        Raises:
-            Superseded: as soon as a newer run of the user has made a request.
+        ``run`` is an object that lives as long as the run that the request belongs to (its thread). Raises Superseded
+        as soon as a newer run of the user has made a request.
         """
         with self._changed:
             number, place = register(run), _Place()
@@ -139,9 +124,7 @@ class Turns:
                     self._waiting.remove(place)
 
     def _hand_on(self, to_paused: bool) -> None:
-        """Gives the device to the first place that waits, of those that have paused or of the others; if there is none
-        of these, of all.
-        """
+        """Gives the device to the first waiting place of those that have paused, or of the others; if none, of all."""
         chosen = next(
             (place for place in self._waiting if place.paused is to_paused), self._waiting[0] if self._waiting else None
         )

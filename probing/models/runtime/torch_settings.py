@@ -12,9 +12,7 @@ _KEPT, _GROWTH = 1 << 30, 1 << 26
 
 
 def set_threads(threads: int | None) -> int:
-    """Prepares a long computation: keeps freed memory, and sets torch's number of threads, None leaves it unchanged;
-    returns the number.
-    """
+    """Prepares a long computation: keeps freed memory, and sets torch's number of threads, which it returns."""
     keep_freed_memory()
     if threads is not None:
         torch.set_num_threads(threads)
@@ -22,7 +20,7 @@ def set_threads(threads: int | None) -> int:
 
 
 def keep_freed_memory() -> bool:
-    """Lets this process keep freed memory for its next arrays; returns whether it does, which needs Linux with glibc.
+    """Lets this process keep freed memory for its next arrays; whether it does: Linux with glibc alone.
 
     By default glibc returns each large array to the system at once, and the system clears the pages of the next one:
     more than half of the time of a training step of many probes.

@@ -36,30 +36,18 @@ VERDICT_COLUMNS = [
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Predictions of one task's probes.
-
-    Attributes:
-        probes: the probes.
-        p: (poolings, layers, classes), probabilities.
-        label: (poolings, layers), number of the predicted label.
-        margin: (poolings, layers), natural logarithm of its probability over that of the next label.
-    """
+    """Predictions of one task's probes."""
 
     probes: TaskProbes
-    p: np.ndarray
-    label: np.ndarray
-    margin: np.ndarray
+    p: np.ndarray  #: (poolings, layers, classes), probabilities
+    label: np.ndarray  #: (poolings, layers), number of the predicted label
+    margin: np.ndarray  #: (poolings, layers), log of its probability over that of the next label
 
     def rows(self, model: str) -> Iterator[dict[str, str | int | float | bool]]:
-        """One row per pooling and layer.
+        """One row per pooling and layer: ``number`` is the label's, ``p`` its probability.
 
-        Args:
-            model: name of the model.
-
-        Yields:
-            ``model, task, title, pooling, layer, label, number`` (of the label), ``p`` (its probability), ``margin,
-            accuracy, majority`` (of test sentences, in [0, 1]), ``classes`` (number of labels) and ``chance`` (whether
-            the probe is not significantly better than the majority label).
+        ``accuracy`` and ``majority`` are of test sentences, in [0, 1]; ``chance``: the probe is not significantly
+        better than the majority label.
         """
         probes, majority = self.probes, self.probes.majority / self.probes.tested
         for place, pooling in enumerate(POOLINGS):
@@ -83,11 +71,7 @@ class Verdicts:
 
 
 def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:
-    """Predictions of probes for one sentence's vectors, (poolings, layers, 1, hidden) from ``pooled_states``.
-
-    Raises:
-        ModelError: if the vectors come from an encoder of another size.
-    """
+    """Predictions for one sentence's vectors, (poolings, layers, 1, hidden); ModelError if of another size."""
     poolings, layers, outputs, hidden = probes.weights.shape
     if vectors.shape != (poolings, layers, 1, hidden):
         raise ModelError(
@@ -110,11 +94,7 @@ def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:
 
 
 def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
-    """Vectors of one sentence or pair, (poolings, layers, 1, hidden).
-
-    Raises:
-        PromptError: if the sentence is empty or too long for the model.
-    """
+    """Vectors of one sentence or pair, (poolings, layers, 1, hidden); PromptError if empty or too long."""
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
     refuse_half_characters(text + pair, "the sentence", PromptError)
@@ -128,17 +108,9 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
 
 
 def ask_sentence(encoder: Encoder, probes: Sequence[TaskProbes], text: str, pair: str = "") -> list[Verdicts]:
-    """Predictions of every task for a sentence, or for a pair; the encoder reads them once.
+    """Predictions of every task for a sentence, or of those on pairs for a pair; the encoder reads it once.
 
-    Args:
-        encoder: the encoder that the probes were trained on.
-        probes: probes of some tasks; tasks on pairs are left out without ``pair``, tasks on one sentence with it.
-        text: the sentence.
-        pair: the second sentence; empty if there is only one.
-
-    Raises:
-        ModelError: if probes were trained on another encoder.
-        PromptError: as ``sentence_vectors`` does.
+    ModelError: probes were trained on another encoder. PromptError as ``sentence_vectors``.
     """
     if strange := [one for one in probes if one.weights_id != encoder.weights_id]:
         raise ModelError(

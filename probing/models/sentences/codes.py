@@ -1,9 +1,8 @@
-"""Online code: code length of the training labels under probes that are trained on growing data (Voita and Titov 2020).
+"""Online code: code length of the labels under probes trained on growing data (Voita and Titov 2020).
 
 The first of ten blocks is sent with the uniform code. Each further block is as long as all before it together, and is
-sent with the probabilities of a probe that was trained on all before it. The code length is the sum. A probe that
-learns its labels from few sentences has a short code. The strength of regularisation is the same in all blocks; the
-sender chooses the one with the shortest code and transmits the choice.
+sent with the probabilities of a probe that was trained on all before it; the code length is the sum. The strength of
+regularisation is the same in all blocks; the sender chooses the one with the shortest code and transmits the choice.
 """
 
 import itertools
@@ -20,9 +19,7 @@ BLOCKS = 10
 
 
 def block_ends(sentences: int) -> list[int]:
-    """Ends of the blocks: a 512th, a 256th, ... a half, all of the sentences; fewer blocks if there are fewer than 512
-    sentences.
-    """
+    """Ends of the blocks: a 512th, a 256th, ... a half, all; fewer blocks if there are fewer sentences."""
     return sorted({math.ceil(sentences / 2**power) for power in range(BLOCKS)})
 
 
@@ -32,14 +29,7 @@ def uniform_bits(sentences: int, classes: int) -> float:
 
 
 def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Bits of the online code of the training labels, (poolings, layers).
-
-    Args:
-        train: (poolings, layers, sentences, hidden), in the order of transmission, in which every class should occur
-            early.
-        labels: (sentences,), label numbers.
-        classes: K.
-    """
+    """(poolings, layers) bits of the online code of training labels; in their order every class should occur early."""
     ends = block_ends(len(labels))
     bits = np.zeros((*train.shape[:2], len(CS)))
     for start, end in itertools.pairwise(ends):

@@ -24,43 +24,26 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class TaskProbes:
-    """The own probes of one model and task, ready for prediction.
-
-    Attributes:
-        task: name of the task.
-        title: name that readers see.
-        pairs: whether the task is on pairs of sentences.
-        labels: labels that they predict, in order of number.
-        protocol: one of ``PROTOCOLS``.
-        model: name of the encoder that they were trained on.
-        weights_id: identity of its weights.
-        data: sha256 of the task's data (``SentenceData.sha256``).
-        right: (poolings, layers), number of correct test sentences.
-        tested: number of test sentences.
-        majority: number of test sentences with the most frequent training label.
-        c: (poolings, layers), the strength of regularisation that the development part chose.
-        weights: (poolings, layers, outputs, hidden) float32, for unscaled vectors.
-        bias: (poolings, layers, outputs) float32.
-    """
+    """The own probes of one model and task, ready for prediction."""
 
     task: str
     title: str
     pairs: bool
-    labels: tuple[str, ...]
-    protocol: str
+    labels: tuple[str, ...]  #: in order of number
+    protocol: str  #: one of ``PROTOCOLS``
     model: str
-    weights_id: str
-    data: str
-    right: np.ndarray
+    weights_id: str  #: identity of the encoder's weights
+    data: str  #: ``SentenceData.sha256``
+    right: np.ndarray  #: (poolings, layers), number of correct test sentences
     tested: int
-    majority: int
-    c: np.ndarray
-    weights: np.ndarray
-    bias: np.ndarray
+    majority: int  #: test sentences with the most frequent training label
+    c: np.ndarray  #: (poolings, layers), the strength that the development part chose
+    weights: np.ndarray  #: (poolings, layers, outputs, hidden), for unscaled vectors
+    bias: np.ndarray  #: (poolings, layers, outputs)
 
 
 def folded(probes: Probes) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and bias for unscaled vectors, in their stored form: weights in 16 bits, each row divided by its largest.
+    """Weights and bias for unscaled vectors, in their stored form: 16 bits, each row divided by its largest.
 
     The bias is computed from the rounded weights, so that rounding affects only a vector's distance from the mean.
     """
@@ -76,13 +59,7 @@ def probes_folder(cache: Path, weights_id: str, task: str) -> Path:
 
 
 def found_probes(model: str, weights_id: str, cache: Path) -> dict[str, Path]:
-    """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
-
-    Args:
-        model: name of the encoder.
-        weights_id: identity of its weights; files for other weights are left out, unreadable files are not.
-        cache: the cache folder.
-    """
+    """Files of all probes of an encoder, by task, as ``found_files``."""
     return found_files(probes_folder(cache, weights_id, "any").parent, SHIPPED / model, weights_id, "identity")
 
 
@@ -114,15 +91,7 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
 
 
 def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
-    """The probes of a file.
-
-    Args:
-        path: the file.
-        weights_id: identity of the weights that they must have been trained on; empty: any.
-
-    Raises:
-        HeadError: if the file is missing, damaged, not a file of sentence probes, or belongs to another encoder.
-    """
+    """The probes of a file; HeadError if it cannot be read, or belongs to other weights (empty: any)."""
     try:
         with safe_open(path, framework="numpy") as stream:
             about = json.loads((stream.metadata() or {})["probes"])
@@ -165,9 +134,7 @@ def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
 
 
 def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights divided by each row's largest in float16, and the largest in float32, so that no weight is out of range
-    for 16 bits.
-    """
+    """Weights divided by each row's largest, in float16, and the largest, so that none is out of range."""
     size = np.abs(weights).max(-1, keepdims=True).astype(np.float32)
     shares = weights / np.where(size > 0, size, 1)
     return np.ascontiguousarray(shares.astype(np.float16)), np.ascontiguousarray(size[..., 0])

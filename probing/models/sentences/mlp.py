@@ -1,6 +1,4 @@
-"""Probes with one hidden layer, for labels that are not linearly decodable. All layers and poolings are trained at
-once.
-"""
+"""Probes with one hidden layer, for labels that are not linearly decodable; all are trained at once."""
 
 import math
 from dataclasses import dataclass
@@ -29,21 +27,14 @@ Weights = list[torch.Tensor]
 
 @dataclass(frozen=True)
 class Mlp:
-    """Trained probes of one hidden layer of GELU units.
+    """Trained probes of one hidden layer of GELU units; problems are all layers of all poolings."""
 
-    Attributes:
-        weights: two matrices and two biases; the first axis has all layers of all poolings: (problems, hidden, units),
-            (problems, 1, units), (problems, units, outputs), (problems, 1, outputs).
-        mean, scale: (poolings, layers, hidden), mean and scale of the training vectors.
-        dev_right: (poolings, layers), number of correct development sentences.
-        looks: (poolings, layers), number of the evaluation whose weights were kept.
-    """
-
+    #: (problems, hidden, units), (problems, 1, units), (problems, units, outputs), (problems, 1, outputs)
     weights: tuple[torch.Tensor, ...]
-    mean: np.ndarray
-    scale: np.ndarray
-    dev_right: np.ndarray
-    looks: np.ndarray
+    mean: np.ndarray  #: (poolings, layers, hidden), of the training vectors
+    scale: np.ndarray  #: (poolings, layers, hidden)
+    dev_right: np.ndarray  #: (poolings, layers), number of correct development sentences
+    looks: np.ndarray  #: (poolings, layers), number of the evaluation whose weights were kept
 
 
 def fit_mlp(
@@ -51,13 +42,8 @@ def fit_mlp(
 ) -> Mlp:
     """Trains a probe per layer and pooling, each until its loss on the development part no longer falls.
 
-    All probes start with the same weights and read the sentences in the same order, so none depends on the others.
-
-    Args:
-        train, dev: (poolings, layers, sentences, hidden), from ``pooled_states``.
-        labels, dev_labels: (sentences,), label numbers.
-        classes: K.
-        seed: seed of the initial weights and of the order.
+    Vectors are (poolings, layers, sentences, hidden). All start with the same weights and read the sentences in the
+    same order, so none depends on the others.
     """
     mean, scale = own_scale(train)
     flat = _Vectors(train, mean, scale)
@@ -109,9 +95,7 @@ def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
 
 
 class _Vectors:
-    """Vectors of all layers and poolings in one axis, standardised when they are read, because a copy would double the
-    memory.
-    """
+    """Vectors of all layers and poolings in one axis, standardised when read: a copy would double the memory."""
 
     def __init__(self, vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray):
         problems = vectors.shape[0] * vectors.shape[1]

@@ -1,6 +1,4 @@
-"""Linear probes of every layer and pooling: logistic regressions; the development part selects the strength of
-regularisation.
-"""
+"""Logistic regressions of every layer and pooling; the development part selects the regularisation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,25 +17,15 @@ SENTEVAL_CS = tuple(2.0**power for power in range(-2, 4))
 
 @dataclass(frozen=True)
 class Probes:
-    """The probes of one model and task.
+    """The probes of one model and task."""
 
-    Attributes:
-        weights: (poolings, layers, outputs, hidden) float32, for standardised vectors; one output for two classes, K
-            for K.
-        bias: (poolings, layers, outputs).
-        mean, scale: (poolings, layers, hidden), of the training vectors; 0 and 1 if the protocol does not standardise.
-            A constant feature has the scale ``inf``.
-        c: (poolings, layers), the strength that the development part selected; of equal ones the smaller.
-        dev_right: (poolings, layers), number of correct development sentences with it.
-        classes: K.
-    """
-
+    #: (poolings, layers, outputs, hidden), for standardised vectors; one output for two classes, K for K
     weights: np.ndarray
-    bias: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
-    c: np.ndarray
-    dev_right: np.ndarray
+    bias: np.ndarray  #: (poolings, layers, outputs)
+    mean: np.ndarray  #: (poolings, layers, hidden), of the training vectors; 0 if the protocol does not standardise
+    scale: np.ndarray  #: (poolings, layers, hidden); 1 if it does not; ``inf`` for a constant feature
+    c: np.ndarray  #: (poolings, layers), the strength that the development part selected; of equal ones the smaller
+    dev_right: np.ndarray  #: (poolings, layers), number of correct development sentences
     classes: int
 
 
@@ -50,14 +38,9 @@ def fit_probes(
     protocol: str,
     pause: Callable[[], None] | None = None,
 ) -> Probes:
-    """Trains a probe per layer and pooling.
+    """Trains a probe per layer and pooling on (poolings, layers, sentences, hidden).
 
-    Args:
-        train, dev: (poolings, layers, sentences, hidden), from ``pooled_states``.
-        train_labels, dev_labels: (sentences,), label numbers.
-        classes: K.
-        protocol: one of ``PROTOCOLS``; SentEval's uses unscaled vectors and its own strengths.
-        pause: as in ``solve``.
+    The protocol is one of ``PROTOCOLS``; SentEval's uses unscaled vectors and its own strengths.
     """
     raw = protocol == SENTEVAL
     cs = SENTEVAL_CS if raw else CS
@@ -90,12 +73,7 @@ def fit_probes(
 
 
 def answers(probes: Probes, vectors: np.ndarray) -> np.ndarray:
-    """Predictions of the probes: (poolings, layers, sentences) uint8 label numbers; of equal ones the first.
-
-    Args:
-        probes: probes of one model.
-        vectors: (poolings, layers, sentences, hidden), of that model, or of another with as many layers and features.
-    """
+    """(poolings, layers, sentences) label numbers, of equal ones the first; vectors may be another model's."""
     guessed = np.empty(vectors.shape[:3], np.uint8)
     for place in np.ndindex(*vectors.shape[:2]):
         here = standardised(vectors[place], probes.mean[place], probes.scale[place])

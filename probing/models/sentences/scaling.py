@@ -8,14 +8,9 @@ CONSTANT = 1e-4
 
 
 def own_scale(train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each feature over the sentences, computed in float64.
+    """(poolings, layers, hidden) mean and standard deviation over the sentences, computed in float64.
 
-    Args:
-        train: (poolings, layers, sentences, hidden) training vectors.
-
-    Returns:
-        mean and scale, each (poolings, layers, hidden) float32. A constant feature has the scale ``inf``, so that it is
-        always 0 after standardisation.
+    A constant feature has the scale ``inf``, so that it is always 0 after standardisation.
     """
     scales = np.empty((2, *train.shape[:2], train.shape[3]), np.float32)
     for place in np.ndindex(*train.shape[:2]):

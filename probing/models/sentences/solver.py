@@ -1,5 +1,4 @@
-"""Logistic regression with scikit-learn's objective for a path of regularisation strengths, in a metric of the form of
-Boehning's bound.
+"""scikit-learn's logistic regression for a path of strengths, in a metric of the form of Boehning's bound.
 
 The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is at most X'X / 4 for two
 classes and (1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric C h X'X + I: h is 1/4
@@ -40,21 +39,13 @@ HALVINGS = 25
 
 @dataclass(frozen=True)
 class Solution:
-    """Logistic regressions of one set of vectors.
+    """Logistic regressions of one set of vectors."""
 
-    Attributes:
-        weights: (cs, outputs, hidden) float32; one output for two classes, K for K.
-        bias: (cs, outputs) float32.
-        gradient: (cs,), the largest remaining gradient, divided by C and by the number of training sentences.
-        evaluations: (cs,), number of evaluations of the objective.
-        solved: (cs,), whether the criteria of ``GRADIENT`` and ``STEP`` hold.
-    """
-
-    weights: np.ndarray
-    bias: np.ndarray
-    gradient: np.ndarray
-    evaluations: np.ndarray
-    solved: np.ndarray
+    weights: np.ndarray  #: (cs, outputs, hidden); one output for two classes, K for K
+    bias: np.ndarray  #: (cs, outputs)
+    gradient: np.ndarray  #: (cs,), the largest remaining, divided by C and by the number of training sentences
+    evaluations: np.ndarray  #: (cs,), of the objective
+    solved: np.ndarray  #: (cs,), whether the criteria of ``GRADIENT`` and ``STEP`` hold
 
 
 def outputs_of(classes: int) -> int:
@@ -65,17 +56,10 @@ def outputs_of(classes: int) -> int:
 def solve(
     vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[float], pause: Callable[[], None] | None = None
 ) -> Solution:
-    """Logistic regressions on the same vectors for every C.
+    """Logistic regressions on (sentences, hidden) vectors, better with a mean of 0, for every C, ascending.
 
-    Args:
-        vectors: (sentences, hidden), float32 or float64, better with a mean of 0.
-        labels: (sentences,), label numbers; every class has a sentence.
-        classes: K, at least 2.
-        cs: inverse strengths of regularisation, ascending.
-        pause: called before every step; an error that it raises stops the computation.
-
-    Raises:
-        ValueError: if a class has no sentence, because its intercept would be infinite.
+    ``pause`` is called before every step; an error that it raises stops the computation. ValueError: a class has no
+    sentence, so its intercept would be infinite.
     """
     counts = np.bincount(labels, minlength=classes)
     if len(counts) != classes or classes < 2 or not counts.all():
@@ -144,9 +128,7 @@ class _Problem:
         return _Problem(self.vectors.double(), self.targets, self.product)
 
     def value(self, point: torch.Tensor, c: float) -> "_Value":
-        """The objective at (hidden + 1, outputs); products of vectors are in their own precision, the rest in
-        float64.
-        """
+        """The objective at (hidden + 1, outputs); products are in the vectors' precision, the rest in float64."""
         near = point.to(self.vectors.dtype)
         # (outputs, sentences), because sums over few classes are faster along the first axis.
         logits = torch.addmm(near[-1:].T, near[:-1].T, self.vectors.T)
@@ -187,9 +169,7 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _Value:
-    """The objective at a point, its gradient, and the mean curvature of the loss: p (1 - p), for K classes their sum by
-    K - 1.
-    """
+    """The objective at a point, its gradient, and the loss's mean p (1 - p), for K classes their sum by K - 1."""
 
     objective: float
     gradient: torch.Tensor

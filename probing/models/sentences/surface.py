@@ -17,14 +17,7 @@ def surface_answers(
     classes: int,
     pause: Callable[[], None] | None = None,
 ) -> np.ndarray:
-    """Predictions of a probe on surface features for the test sentences, (sentences,) uint8 label numbers.
-
-    Args:
-        train, dev, test: (sentences, features) float32, from ``surface_features``.
-        train_labels, dev_labels: (sentences,), label numbers.
-        classes: K.
-        pause: as in ``solve``.
-    """
+    """(sentences,) label numbers by a probe on surface features, (sentences, features), for the test sentences."""
     probes = fit_probes(train[None, None], train_labels, dev[None, None], dev_labels, classes, OURS, pause)
     return answers(probes, test[None, None])[0, 0]
 
@@ -35,13 +28,6 @@ def surface_right(
     classes: int,
     pause: Callable[[], None] | None = None,
 ) -> int:
-    """Number of test sentences that a probe on surface features gets right.
-
-    Args:
-        parts: features of training, development and test part.
-        labels: their label numbers.
-        classes: K.
-        pause: as in ``solve``.
-    """
+    """Number of test sentences that a probe on surface features gets right; ``parts``: training, development, test."""
     guessed = surface_answers(parts[0], labels[0], parts[1], labels[1], parts[2], classes, pause)
     return int((guessed == labels[2]).sum())

@@ -1,6 +1,4 @@
-"""Sentence vectors of every layer from one pass of the encoder: the first token's state and the mean over all
-tokens.
-"""
+"""Sentence vectors of every layer from one pass: the first token's state and the mean over all tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,15 +17,10 @@ ENOUGH_TOKENS = 1024
 
 @dataclass(frozen=True)
 class Row:
-    """The input of an encoder for a sentence or a pair.
-
-    Attributes:
-        ids: token ids, special tokens included.
-        types: token types of a pair, if the encoder has several; empty: all 0.
-    """
+    """The input of an encoder for a sentence or a pair, special tokens included."""
 
     ids: tuple[int, ...]
-    types: tuple[int, ...] = ()
+    types: tuple[int, ...] = ()  #: of a pair, if the encoder has several; empty: all 0
 
 
 def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | None]:
@@ -55,20 +48,10 @@ def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | N
 def pooled_states(
     rows: Sequence[Row], encoder: Encoder, passed: Callable[[int], None] | None = None, tokens: int = TOKENS_A_BATCH
 ) -> np.ndarray:
-    """Vectors of every layer and pooling; the encoder reads each row once.
+    """(poolings, layers, sentences, hidden) float32: first token, then mean, of layers 0..L.
 
-    Args:
-        rows: rows from ``sentence_rows`` that are not None.
-        encoder: a frozen encoder.
-        passed: called after each batch with its number of rows.
-        tokens: maximum number of padded tokens of a batch.
-
-    Returns:
-        (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, with special tokens and
-        without padding; layers count from 0, the output of the embeddings.
-
-    Raises:
-        ModelError: if a state is not finite.
+    The mean is with special tokens and without padding. ``passed`` is called after each batch with its number of rows.
+    ModelError: a state is not finite.
     """
     result = np.empty((len(POOLINGS), encoder.layers, len(rows), encoder.hidden), np.float32)
     for batch in batches_by_length([len(row.ids) for row in rows], tokens, ENOUGH_TOKENS):

@@ -1,7 +1,6 @@
 """A fine-tuned body stored as its difference from the base: 8 or 4 bits per weight, without unchanged tensors.
 
-So a family of fine-tuned models ships in a fraction of its size. Heads and predictions of such a model are computed
-from the stored weights, not from the float32 weights before rounding.
+Heads and predictions of such a model are computed from the stored weights, not from those before rounding.
 """
 
 import zlib
@@ -28,11 +27,9 @@ def is_difference(source: str | Path) -> bool:
 
 
 def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
-    """The parameters by name, each once. Word embeddings that are tied to the vocabulary matrix have their name in the
-    body.
+    """The parameters by name, each once; tied word embeddings have their name in the body.
 
-    torch gives a tied parameter the name that it finds first, which in XLM-R's masked language model is that of the
-    head.
+    torch gives a tied parameter the name that it finds first, which in XLM-R is that of the head.
     """
     prefix = getattr(model, "base_model_prefix", "")
     body = {f"{prefix}.{name}": weight for name, weight in getattr(model, prefix).named_parameters()} if prefix else {}
@@ -43,16 +40,10 @@ def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
 def save_difference(
     base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor], base_weights: str, folder: Path, bits: int = 8
 ) -> Path:
-    """Writes the changed parameters.
+    """Writes the changed parameters; those that only one of the two has are left out.
 
     A matrix is stored as integers from -127 to 127 (in 4 bits: -7 to 7) with a scale per row (its largest change / 127
     or 7), a vector in float16. Integers of 4 bits are packed two per byte and deflated, which saves another fifth.
-
-    Args:
-        base, tuned: parameters by name; those that only one of the two has are left out.
-        base_weights: identity of the base's weights, checked when the difference is applied.
-        folder: folder of ``difference.safetensors``.
-        bits: one of ``STEPS``.
     """
     tensors: dict[str, torch.Tensor] = {}
     for name in sorted(base.keys() & tuned.keys()):
@@ -74,13 +65,9 @@ def save_difference(
 
 
 def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) -> set[str]:
-    """Adds a stored difference to a model that holds the base's weights, in place.
+    """Adds a stored difference to a model with the base's weights, in place; the names of what it changes.
 
-    Returns:
-        Names of the parameters that the difference changes.
-
-    Raises:
-        ModelError: if the file is damaged, belongs to another base, or does not fit the model.
+    ModelError: the file is damaged, belongs to another base, or does not fit the model.
     """
     path = folder / FILE
     parameters = parameters_of(model)

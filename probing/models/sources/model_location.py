@@ -20,9 +20,7 @@ _LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
 
 @contextmanager
 def without_the_hub() -> Iterator[None]:
-    """Restricts loading inside the ``with`` block to models on this machine: nothing is downloaded, and the hub is not
-    contacted.
-    """
+    """Inside the ``with`` block only models on this machine load, and the hub is not contacted."""
     before = _LOCAL_ONLY.set(True)
     try:
         yield
@@ -32,19 +30,12 @@ def without_the_hub() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Located:
-    """The files of a model on this machine.
+    """The files of a model on this machine."""
 
-    Attributes:
-        title: as the user or the registry names the model.
-        folder: of its files.
-        hub_id: its full id on the hub; empty for a folder of the user's.
-        revision: commit on the hub, or ``LOCAL``.
-    """
-
-    title: str
+    title: str  #: as the user or the registry names the model
     folder: Path
-    hub_id: str = ""
-    revision: str = LOCAL
+    hub_id: str = ""  #: empty for a folder of the user's
+    revision: str = LOCAL  #: commit on the hub, or ``LOCAL``
     fetched: tuple[Path, ...] = ()
 
     @property
@@ -66,13 +57,7 @@ class Located:
 def locate(source: str | Path, revision: str | None) -> Located:
     """The files of a model; those of a hub id are downloaded, unless they are on this machine.
 
-    Args:
-        source: folder or hub id.
-        revision: branch, tag or commit of a hub id; None: its main branch.
-
-    Raises:
-        ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case
-            of ``core.checkpoint.cases``.
+    ModelError: no such folder or hub id, a failed download, a damaged file, or a case of ``core.checkpoint.cases``.
     """
     found = Located(str(source), Path(source))
     if not found.folder.is_dir():
@@ -86,11 +71,7 @@ def locate(source: str | Path, revision: str | None) -> Located:
 
 
 def check_configuration(source: str | Path, revision: str | None = None) -> None:
-    """Checks a model's folder, or the ``config.json`` of a hub id; nothing else is downloaded.
-
-    Raises:
-        ModelError: if there is no such folder or hub id, or it is a case of ``core.checkpoint.cases``.
-    """
+    """Checks a model's folder, or the ``config.json`` of a hub id, without more; ModelError as ``locate``."""
     here = Path(source).is_dir()
     folder = Path(source) if here else open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder
     check_files(source, ModelFiles(folder, complete=here))

@@ -40,12 +40,7 @@ _PASSING = {408, 429, 500, 502, 503, 504}
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """The result of a call of the hub's library, which is tried again if the hub is busy or limits the number of
-    requests.
-
-    Raises:
-        one of ``HUB_ERRORS``: the last one.
-    """
+    """The result of a call of the hub's library, tried again if the hub is busy; its last error is raised."""
     for number in range(1, TRIES):
         try:
             return call()
@@ -60,14 +55,7 @@ def patiently(call: Callable[[], T]) -> T:
 
 
 def in_words(error: BaseException, name: str, kind: str = "model", revision: str | None = None) -> str:
-    """The reason of an error of the hub's library, and what to do.
-
-    Args:
-        error: the error.
-        name: hub id of what was asked for.
-        kind: ``model`` or ``data set``.
-        revision: the requested one.
-    """
+    """The reason of an error of the hub's library, and what to do; ``kind`` is ``model`` or ``data set``."""
     for cause in _chain(error):
         if words := no_room(cause) or cannot_write(cause):
             return words

@@ -45,14 +45,7 @@ class _NoBar(tqdm):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A model at a commit.
-
-    Attributes:
-        hub_id: its id on the hub.
-        commit: 40 hex digits.
-        folder: of the files that are on this machine.
-        local_only: whether nothing may be downloaded.
-    """
+    """A model at a commit, with the folder of its files on this machine."""
 
     hub_id: str
     commit: str
@@ -60,15 +53,10 @@ class Snapshot:
     local_only: bool
 
     def bring(self) -> list[Path]:
-        """Downloads what is missing of tokenizer and weights, and compares the weights with the checksums of the hub.
+        """The weight files in order; what is missing is downloaded, and the weights compared with the hub's sums.
 
-        A file with another checksum is downloaded once more.
-
-        Returns:
-            The weight files, in order.
-
-        Raises:
-            ModelError: if a file cannot be downloaded or is damaged, or the model has no weights that can be read.
+        A file with another checksum is downloaded once more. ModelError: it cannot be downloaded or is damaged, or the
+        model has no weights that can be read.
         """
         small = partial(
             snapshot_download,
@@ -110,9 +98,7 @@ class Snapshot:
         return sum(sizes[name] for name in whole) or sum(size for name, size in sizes.items() if name.endswith(ending))
 
     def _listed(self) -> tuple[set[str], dict[str, str]]:
-        """Names of the files of the commit, and the sha256 of the large ones; those on this machine if the hub's list
-        is not here.
-        """
+        """The commit's files, and the sha256 of large ones; without the hub's list, those on this machine."""
         try:
             tree = get_cached_repo_tree(self.hub_id, revision=self.commit)
         except CachedRepoTreeNotFoundError:
@@ -167,17 +153,9 @@ class Snapshot:
 
 
 def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = False) -> Snapshot:
-    """A model at the commit of a revision; of its files only the configuration is downloaded.
+    """A model at the commit of a revision (None: the main branch); only the configuration is downloaded.
 
     If the hub cannot be reached, the commit that the hub's cache on this machine has for the revision is taken.
-
-    Args:
-        hub_id: OWNER/NAME.
-        revision: branch, tag or commit; None: the main branch.
-        local_only: whether nothing may be downloaded.
-
-    Raises:
-        ModelError: if the hub has no such model or revision, it cannot be read, or it has no configuration.
     """
     api = HfApi(library_name="bertnesia-explorer")
     resolved = _asked(

@@ -8,11 +8,7 @@ from probing.core.errors import ModelError
 
 
 def weight_files(folder: str | Path) -> list[Path]:
-    """The weight files of a folder, in order.
-
-    Raises:
-        ModelError: if there are none.
-    """
+    """The weight files of a folder, in order; ModelError if there are none."""
     files = sorted([*Path(folder).glob("*.safetensors"), *Path(folder).glob("pytorch_model*.bin")])
     if not files:
         raise ModelError(f"{folder} has no weight files; expected model.safetensors")

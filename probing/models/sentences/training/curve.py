@@ -1,6 +1,4 @@
-"""Accuracy by layer on a user's own sentences, computed at once: nothing is stored, and a page can show progress and
-cancel it.
-"""
+"""Accuracy by layer on a user's own sentences, computed at once: nothing is stored, and it can be cancelled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,28 +26,18 @@ _TOKENS = 512
 
 @dataclass(frozen=True)
 class Curve:
-    """Accuracy of own probes on a user's sentences.
+    """Accuracy of own probes on a user's sentences."""
 
-    Attributes:
-        right: (poolings, layers), number of correct test sentences.
-        low, high: (poolings, layers), Wilson's 95 % interval of the accuracy.
-        c, dev_right: (poolings, layers), the strength of regularisation that the development part selected, and the
-            number of its sentences that are correct with it.
-        n_train, n_dev, n_test: number of sentences of each part that the model can take.
-        majority, surface: number of correct test sentences of the majority label and of the surface baseline.
-        too_long: number of sentences that are too long for the model.
-    """
-
-    right: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    c: np.ndarray
-    dev_right: np.ndarray
-    n_train: int
+    right: np.ndarray  #: (poolings, layers), number of correct test sentences
+    low: np.ndarray  #: (poolings, layers), Wilson's 95 % interval of the accuracy
+    high: np.ndarray  #: (poolings, layers)
+    c: np.ndarray  #: (poolings, layers), the strength that the development part selected
+    dev_right: np.ndarray  #: (poolings, layers), number of its correct sentences
+    n_train: int  #: that the model can take
     n_dev: int
     n_test: int
-    majority: int
-    surface: int
+    majority: int  #: correct test sentences of the majority label
+    surface: int  #: of the surface baseline
     too_long: int
 
 
@@ -68,18 +56,10 @@ def quick_curve(
     progress: Callable[[float], None] | None = None,
     pause: Callable[[], None] | None = None,
 ) -> Curve:
-    """Trains probes on a user's sentences and returns their accuracy by pooling and layer.
+    """Trains probes on a user's sentences; ``progress`` gets the finished share.
 
-    Args:
-        data: sentences from ``read_upload`` or ``read_task``.
-        encoder: a frozen encoder.
-        progress: called with the finished share.
-        pause: called between short pieces of the work, when the model is not in use; an error that it raises stops the
-            computation.
-
-    Raises:
-        SentenceDataError: if there are too many sentences, or too few that the model can take.
-        ModelError: if a state is not finite.
+    ``pause`` is called between pieces of work, when the model is not in use. SentenceDataError: too many sentences, or
+    too few that the model can take.
     """
     check_size(data)
     rows = {part: sentence_rows(data.parts[part], encoder) for part in PARTS}

@@ -21,26 +21,16 @@ from probing.models.sentences.training.stored_states import SentenceStates
 
 @dataclass(frozen=True)
 class Split:
-    """The probed sentences of a task, and their labels.
+    """The probed sentences of a task, and their labels."""
 
-    Attributes:
-        places: train, dev, test -> numbers of the sentences among all, ascending.
-        gold: train, dev, test -> (sentences,) uint8, the labels' numbers.
-        classes: number of labels.
-        protocol: protocol of the fit, one of ``PROTOCOLS``.
-        seed: seed of the MLP's initial weights.
-    """
-
-    places: Mapping[str, np.ndarray]
-    gold: Mapping[str, np.ndarray]
+    places: Mapping[str, np.ndarray]  #: train, dev, test -> numbers of the sentences among all, ascending
+    gold: Mapping[str, np.ndarray]  #: train, dev, test -> (sentences,) label numbers
     classes: int
-    protocol: str
-    seed: int = 0
+    protocol: str  #: one of ``PROTOCOLS``
+    seed: int = 0  #: of the MLP's initial weights
 
     def portion(self, portion: int) -> np.ndarray:
-        """Positions in the training part of the first of each class, one in ``portion`` but at least one; so portions
-        are nested.
-        """
+        """Positions in the training part: of each class the first, one in ``portion`` but at least one, so nested."""
         gold = self.gold["train"]
         chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
         return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
@@ -57,31 +47,17 @@ class Split:
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions of the probes of one reading, for every pooling and layer.
+    """Predictions of the probes of one reading, for every pooling and layer."""
 
-    Attributes:
-        c: (poolings, layers) inverse strength of regularisation; None for MLPs.
-        dev_right: (poolings, layers) number of correct sentences of dev.
-        test: (poolings, layers, sentences) uint8 label numbers.
-        n_train: number of training sentences.
-    """
-
-    c: np.ndarray | None
-    dev_right: np.ndarray
-    test: np.ndarray
+    c: np.ndarray | None  #: (poolings, layers) inverse strength of regularisation; None for MLPs
+    dev_right: np.ndarray  #: (poolings, layers) number of correct sentences
+    test: np.ndarray  #: (poolings, layers, sentences) label numbers
     n_train: int
 
 
 @dataclass(frozen=True)
 class ModelAnswers:
-    """Predictions of one model's own probes.
-
-    Attributes:
-        states: states of the model.
-        split: the sentences.
-        folder: folder of the results; stored and new results have equal bytes.
-        poolings: the poolings, by their names in ``POOLINGS``.
-    """
+    """Predictions of one model's own probes; in ``folder``, stored and new results have equal bytes."""
 
     states: SentenceStates
     split: Split

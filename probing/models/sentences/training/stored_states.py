@@ -1,6 +1,4 @@
-"""Pooled states of all sentences of a task: encoded block by block, kept on disk in float16, read a few layers at a
-time.
-"""
+"""Pooled states of all sentences of a task: encoded in blocks, kept on disk in float16, read a few layers at a time."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -30,16 +28,13 @@ BYTES_AT_A_TIME = 1 << 28
 class SentenceStates:
     """Pooled states of the sentences that a model can take.
 
-    Attributes:
-        taken: (sentences,) bool, the sentences that the model can take.
-        blocks: float16 memory maps, each (poolings, layers, sentences, hidden), minus ``centre``.
-        centre: (poolings, layers, 1, hidden) float32, the mean over the first block. Without it float16 would round
-            features of a large mean to a few values, and a constant feature could be rounded to two values.
+    Without the centre float16 would round features of a large mean to a few values, and a constant feature could be
+    rounded to two values.
     """
 
-    taken: np.ndarray
-    blocks: Sequence[np.ndarray]
-    centre: np.ndarray
+    taken: np.ndarray  #: (sentences,) bool, those that the model can take
+    blocks: Sequence[np.ndarray]  #: float16 memory maps, each (poolings, layers, sentences, hidden), minus ``centre``
+    centre: np.ndarray  #: (poolings, layers, 1, hidden), the mean over the first block
 
     @property
     def layers(self) -> int:
@@ -52,9 +47,7 @@ class SentenceStates:
         return int(self.centre.shape[3])
 
     def read(self, sentences: np.ndarray, layers: slice = slice(None), poolings: Sequence[int] = (0, 1)) -> np.ndarray:
-        """(poolings, layers, sentences, hidden) float32 of some sentences, by their ascending numbers among all
-        sentences.
-        """
+        """(poolings, layers, sentences, hidden) of some sentences, by their ascending numbers among all."""
         numbers = np.cumsum(self.taken)[sentences] - 1
         chosen = range(self.layers)[layers]
         vectors = np.empty((len(poolings), len(chosen), len(numbers), self.hidden), np.float32)
@@ -80,17 +73,9 @@ class SentenceStates:
 def sentence_states(
     examples: Sequence[Example], encoder: Encoder, folder: Path, passed: Callable[[int, int], None] | None = None
 ) -> SentenceStates:
-    """Pooled states of sentences, from the disk if they are stored; stored and new states have equal bytes.
+    """Pooled states of sentences in a fixed order; stored and new states have equal bytes.
 
-    Args:
-        examples: the sentences in a fixed order.
-        encoder: a frozen encoder.
-        folder: folder of the states.
-        passed: called with the number of finished sentences and the number of all sentences.
-
-    Raises:
-        CacheError: if the disk cannot be written to.
-        ModelError: if a state is too large for float16.
+    ``passed`` gets the numbers of finished and of all sentences. ModelError: a state is too large for float16.
     """
     rows = sentence_rows(examples, encoder)
     taken = np.array([row is not None for row in rows], bool)
@@ -118,9 +103,7 @@ def sentence_states(
 
 
 def states_fingerprint(encoder: Encoder, data: str) -> str:
-    """Fingerprint of everything that decides the states of a task's sentences, with ``data`` as their checksum; a
-    folder's name.
-    """
+    """A folder's name: fingerprint of all that decides the states of sentences with the checksum ``data``."""
     decides = [
         VERSION,
         SENTENCES_A_FILE,
