@@ -14,17 +14,7 @@ Author = tuple[str, str]
 
 @dataclass(frozen=True)
 class Reference:
-    """One work to cite.
-
-    Attributes:
-        key: of the BibTeX entry.
-        kind: type of the BibTeX entry.
-        role: what this project uses the work for.
-        title: as published.
-        authors: in the published order.
-        year: of publication.
-        fields: further BibTeX fields, such as ``booktitle``, ``pages``, ``doi`` and ``url``.
-    """
+    """One work to cite, as a BibTeX entry; ``role`` is what this project uses it for."""
 
     key: str
     kind: str

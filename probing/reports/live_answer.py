@@ -60,11 +60,7 @@ def entropy_of(got: Answer) -> pd.DataFrame:
 
 def every_token_of(got: EveryToken, top: int = 1) -> pd.DataFrame:
     """Long form: ``position, piece, layer, place, token, probability``, one row per token of the sentence, layer and
-    place.
-
-    Args:
-        got: the predictions.
-        top: places per cell.
+    place up to ``top``.
     """
     layers, pieces, places = got.ids[:, :, :top].shape
     layer, position, place = np.meshgrid(np.arange(layers), np.arange(pieces), np.arange(places), indexing="ij")

@@ -26,16 +26,7 @@ _LEVELS = {"memory": "memory", "majority": "commonest label", "ceiling": "ceilin
 
 @dataclass(frozen=True)
 class EdgePanels:
-    """The panels of one choice.
-
-    Attributes:
-        read: reads a report; see ``reports.report.Read``.
-        models: the chosen models.
-        tasks: title by task, of the chosen ones, in the order of tables.
-        part: of the data.
-        unseen: whether only targets count whose span text does not occur in training.
-        published: whether the paper's numbers are shown, too.
-    """
+    """The panels of one choice; ``tasks`` has the titles of the chosen ones, in the order of tables."""
 
     read: Read
     models: tuple[str, ...]
@@ -145,12 +136,7 @@ class EdgePanels:
 
 
 def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
-    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``.
-
-    Args:
-        runs: from ``store.edges.queries.edge_runs``.
-        models: the stored models in the order of menus.
-    """
+    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``."""
     own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
     return ([model for model in models if model in own] or list(models))[:MAX_MODELS]
 
@@ -234,11 +220,7 @@ def task_levels(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def frequent_labels(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the most frequent labels, the most frequent first, with the label as ``row``.
-
-    Args:
-        table: of ``by_label``, trained encoders of one task.
-    """
+    """The rows of the most frequent labels of ``by_label``, the most frequent first, with the label as ``row``."""
     frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
     kept = list(frequent.index[:MAX_LABELS])
     drawn = table[table["label"].isin(kept)]

@@ -28,9 +28,7 @@ def expected_layer_of(curve: EdgeCurve) -> Number:
 def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
     """Why the expected layer is not resolved, as ``core.edges.numbers`` names it; None if it is.
 
-    Args:
-        curve: F1 by layer.
-        majority: F1 of the majority label on the same targets; None if it is not stored.
+    ``majority`` is F1 of the majority label on the same targets; None if it is not stored.
     """
     gain = gain_of(curve)
     if numbers.resolved(gain.value, gain.low):

@@ -23,17 +23,9 @@ def fact_pairs(db: Database) -> pd.DataFrame:
 
 
 def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k: int) -> pd.DataFrame:
-    """Facts kept by layer.
+    """The share of the base's known facts that fine-tuned models kept, by layer, with Wilson's interval.
 
-    Args:
-        db: the database.
-        models: fine-tuned models.
-        head, probe_set: which runs of them and of their bases.
-        k: the rank up to which a fact counts as known.
-
-    Returns:
-        model, base, layer, value (share of the base's known facts) with low and high (Wilson), change (value minus 1),
-        n (facts that the base knows there). A layer at which the base knows no fact has no row.
+    A layer at which the base knows no fact has no row.
     """
     wanted = fact_pairs(db)
     wanted = wanted[wanted["model"].isin(list(models)) & (wanted["head"] == head) & (wanted["probe_set"] == probe_set)]

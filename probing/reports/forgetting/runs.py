@@ -23,14 +23,8 @@ def stored_runs(
 ) -> pd.DataFrame:
     """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
-    Args:
-        db: the database.
-        models, probe_sets, ks: to keep; None keeps all.
-        planted: whether controls with planted facts are among them.
-
-    Returns:
-        The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own
-        text. Controls are last.
+    The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
+    controls are last. ``planted`` keeps controls with planted facts.
     """
     runs = named(queries.forgetting_runs(db))
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])

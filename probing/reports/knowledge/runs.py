@@ -14,12 +14,7 @@ from probing.store.database import Database
 
 @dataclass(frozen=True)
 class RunSelection:
-    """The chosen runs of facts; None keeps all.
-
-    Attributes:
-        models, heads, probe_sets: names to keep.
-        templates: name of the template set.
-    """
+    """The chosen runs of facts; None keeps all."""
 
     models: Sequence[str] | None = None
     heads: Sequence[str] | None = None

@@ -52,10 +52,8 @@ class Missing(Exception):
 class Subject:
     """The results that claims are judged on.
 
-    Attributes:
-        models: the paper's name of a model, or of its fine-tuning task -> ours; ``base`` is the pre-trained one.
-        choices: values of the reports' filters, one mapping for each way in which a comparison may be made; the first
-            that has all of its quantities is taken.
+    ``models``: the paper's name of a model, or of its fine-tuning task -> ours; ``base`` is the pre-trained one.
+    ``choices``: values of the reports' filters; the first that has all quantities of a comparison is taken.
     """
 
     models: Mapping[str, str]
@@ -72,16 +70,7 @@ class Judged:
 
 
 def judge(db: Database | None, claims: Sequence[Claim], subject: Subject | None) -> tuple[Judged, ...]:
-    """Every claim, in the order of the paper.
-
-    Args:
-        db: the database; None if there is none.
-        claims: of the paper.
-        subject: ours; None if nothing is stored.
-
-    Raises:
-        PublishedError: if a check names a report, column or filter that does not exist, or rows that are not one.
-    """
+    """Every claim, in the order of the paper; without a database or subject none can be tested."""
     quantities = Quantities(db, subject) if db is not None and subject is not None else None
     return tuple(_judged(claim, quantities) for claim in claims)
 
@@ -169,8 +158,7 @@ def share(part: Interval, whole: Interval) -> Interval:
 class Quantities:
     """The numbers of our reports that checks name; each report is computed once for a choice of its filters.
 
-    Attributes:
-        layers: the number of layers of ours, once a number of a layer was read.
+    ``layers`` is the number of layers of ours, once a number of a layer was read.
     """
 
     def __init__(self, db: Database, subject: Subject):
@@ -179,11 +167,7 @@ class Quantities:
         self._learned = verdicts_by_model(learned(db, tuple(subject.models.values())))
 
     def compared(self, check: Check, comparison: Comparison) -> tuple[dict[str, Interval], Interval, bool]:
-        """Both quantities by side, their difference, and whether that is paired.
-
-        Raises:
-            Missing: if a quantity is not stored.
-        """
+        """Both quantities by side, their difference, and whether that is paired; ``Missing`` if one is not stored."""
         missing = Missing("results")
         for choice in self._subject.choices:
             try:

@@ -23,11 +23,7 @@ def counts_of_runs(
 ) -> dict[str, Pairs]:
     """Run id of a fine-tuned model -> the counts of its wanted pairs that are stored or follow from predictions.
 
-    Args:
-        db: the database.
-        tuned: the runs, with the columns ``run_id, base``.
-        bases: run id -> run id of the base on the same test sentences; a run without one has only stored counts.
-        wanted: run id -> pairs.
+    A run that is not in ``bases`` (run id -> run id of the base on the same test sentences) has only stored counts.
     """
     base_of = {str(row.run_id): row.base for row in tuned.itertuples()}
     found: dict[str, Pairs] = {run: {} for run in wanted}

@@ -153,10 +153,6 @@ def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
 def data(published: PublishedEdges, ours: pd.DataFrame) -> pd.DataFrame:
     """Training data of the paper's probes and of ours: ``DATA_COLUMNS`` and the columns of ``ours``, one row per task
     of the paper.
-
-    Args:
-        published: the paper's numbers.
-        ours: ``task, source, targets, labels`` of the training parts, and others.
     """
     rows = [(task.name, task.data, task.targets, task.labels) for task in published.tasks]
     theirs = pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype(

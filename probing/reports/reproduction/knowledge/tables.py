@@ -40,9 +40,7 @@ def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
 def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
 
-    Returns:
-        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``.
-        ``read`` and ``left_out`` are stored by probe set, so they are empty for a part.
+    ``read`` and ``left_out`` are stored by probe set, so they are empty for a part.
     """
     rows = []
     base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
@@ -105,13 +103,10 @@ def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[t
 
 
 def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
-    """Table 2: forgotten T-REx relations, by model and rank.
+    """Table 2: forgotten T-REx relations, by model and rank; shares in [0, 1], counts without a divisor.
 
-    Only ``authors`` is counted like the published cells, so only this column is comparable with them.
-
-    Returns:
-        ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations,
-        model``; shares in [0, 1], ``authors`` over the published divisor, counts without one.
+    Only ``authors`` is counted like the published cells, over the published divisor, so only this column is comparable
+    with them.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered):
@@ -159,14 +154,9 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
 def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
 
-    Returns:
-        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro,
-        majority_micro, majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The
-        yardsticks are
-        per cent, too: the accuracy of a relation's most frequent answer; and the share of the ``inner_facts``, which
-            the last layer misses
-        with both the own and a swapped subject, that inner layers find with either of them. The paper has no such
-        control.
+    The yardsticks are per cent, too: the accuracy of a relation's most frequent answer; and the share of the
+    ``inner_facts``, which the last layer misses with both the own and a swapped subject, that inner layers find with
+    either of them. The paper has no such control.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered):

@@ -19,10 +19,8 @@ PUT_BACK = {"last": "last n layers put back", "first": "first n layers put back"
 class Plot(NamedTuple):
     """A figure of the paper with our numbers.
 
-    Attributes:
-        points: ``POINT_COLUMNS``; ``dashed`` lines are of CLS-pooling if both poolings are drawn.
-        levels: ``LEVEL_COLUMNS``: yardsticks of a panel.
-        stars: ``POINT_COLUMNS`` of single points: against the encoder's own mean-pooled probe.
+    ``dashed`` points are of CLS-pooling if both poolings are drawn; ``levels`` are yardsticks of a panel; ``stars``
+    compare with the encoder's own mean-pooled probe.
     """
 
     points: pd.DataFrame

@@ -146,12 +146,7 @@ def _no_model(family: SentenceFamily | None, objective: str) -> str:
 
 
 def settings(published: PublishedSentences, recipes: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
-    """Table 3: ``setting, published``, and one column per objective of ours with the values of its recipe.
-
-    Args:
-        published: the paper's.
-        recipes: objective -> field of its recipe -> value.
-    """
+    """Table 3: ``setting, published``, and one column per objective of ours with the values of its recipe."""
     fields = {
         "Learning rate": "learning_rate",
         "Warmup steps": "warm_up",
