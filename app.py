@@ -118,9 +118,6 @@ def answer_of(choice: live_models.Choice, question: Question) -> Answer:
     kind.
 
     A word that is not one token of the model is not followed.
-
-    Raises:
-        ProbingError: if the model or the sentence cannot be asked.
     """
     try:
         watch, _ = live_models.watchable(choice, question)

@@ -238,13 +238,7 @@ def facts_menu(
     """A button with a choice of a line or relation, and of a layer, and the link to its facts, for those who use no
     mouse.
 
-    Args:
-        label: of the choice.
-        names: value -> its words.
-        points: ``layer`` and the column of the values.
-        column: name of that column.
-        key: of the widgets.
-        draw: draws the link for a value and a layer.
+    ``names``: value -> its words; ``points`` has ``layer`` and the column of the values.
     """
     place = st.popover("Facts", icon=":material/list:", key=key, on_change="rerun")
     if place.open:

@@ -198,12 +198,7 @@ def base_of(runs: pd.DataFrame, model: str) -> str:
 
 
 def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
-    """Models whose grids are drawn: the base, its fine-tuned model, and those that the user added.
-
-    Args:
-        view: the page.
-        runs: those of the chosen head that asked the fact.
-    """
+    """Models whose grids are drawn: the base, its fine-tuned model, and those that the user added."""
     own, chosen, there = selection.of(FactsSelection), view.chosen.model, set(runs["model"])
     base = base_of(view.runs, chosen)
     if not base and base_of(runs, own.versus) != chosen:

@@ -41,12 +41,7 @@ def addresses() -> list[str]:
 def visit(server: str, address: str) -> None:
     """Opens a page as a browser does and waits until it is drawn.
 
-    Args:
-        server: such as ``ws://localhost:8501``.
-        address: of ``addresses``.
-
-    Raises:
-        OSError, websockets.exceptions.WebSocketException: if the server does not answer, refuses, or ends.
+    An ``OSError`` or ``WebSocketException`` means that the server does not answer, refuses, or ends.
     """
     from streamlit.proto.BackMsg_pb2 import BackMsg
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg

@@ -4,11 +4,7 @@ from time import monotonic
 
 
 class Visits:
-    """The pages opened so far, by anybody.
-
-    Attributes:
-        opened: their number.
-    """
+    """The pages opened so far, by anybody; ``opened`` counts them."""
 
     def __init__(self) -> None:
         self.opened = 0

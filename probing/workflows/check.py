@@ -42,15 +42,10 @@ Identity = Callable[[str], str]
 
 
 def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, list[str]]]:
-    """Verifies part by part and reports what is wrong; every stored file is read.
+    """Verifies part by part, reading every stored file: the part's title, and a sentence for each problem.
 
-    Args:
-        runs: folders of runs; none: the usual ones.
-        say: called with the title of each part before it is verified, which can take minutes with large models or many
-            runs.
-
-    Yields:
-        The part's title, and a sentence for each problem.
+    ``say`` gets the title before a part is verified, which can take minutes with large models or many runs. Without
+    ``runs``, the usual folders of runs are verified.
     """
     folders = [folder for folder in runs if folder.is_dir()] if runs else result_folders()
     # Heads and fine-tuned models ask for the same bases again and again.

@@ -57,14 +57,8 @@ class _Body(io.RawIOBase):
 
 
 def download(url: str, target: Path) -> None:
-    """Downloads a file.
-
-    Args:
-        url: its address: http, https or file.
-        target: where its bytes go; an existing file is overwritten.
-
-    Raises:
-        RegistryError: if it cannot be downloaded, with the address, the number of tries and the last reason.
+    """Downloads a file over an existing one; a ``RegistryError`` names the address, the number of tries and the last
+    reason.
     """
     version = ""
 
@@ -92,13 +86,7 @@ def download(url: str, target: Path) -> None:
 def download_member(url: str, name: str, target: Path) -> None:
     """Takes one file out of a ``.tar.gz`` while that is downloaded, so that an archive of many GB is never stored.
 
-    Args:
-        url: address of the archive.
-        name: of the file, without its folders in the archive.
-        target: where its bytes go.
-
-    Raises:
-        RegistryError: as ``download``; if it is no archive or has no such file.
+    ``name`` is without the file's folders in the archive.
     """
 
     def fetch() -> None:

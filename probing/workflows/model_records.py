@@ -83,15 +83,8 @@ def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
 def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict]:
     """Rows of ``weight_drift``: how far each layer's weights are from the base's; none if the base is not available.
 
-    Args:
-        encoder: the fine-tuned model.
-        entry: names its base.
-        family: how results call the base.
-        say: called with a line for the user.
-        chosen: whether the user named the base, so that failing to open it is an error.
-
-    Raises:
-        ModelError: if the base does not belong to the model, or is not the one that was fine-tuned.
+    ``chosen``: the user named the base, so failing to open it is an error. A base that the model was not fine-tuned
+    from always is.
     """
     from probing.models.encoders.catalogue import open_base
     from probing.models.encoders.model_checks import shape_of

@@ -19,12 +19,7 @@ TABS = {
 @declared("methods")
 @dataclass(frozen=True)
 class MethodsSelection:
-    """The page's own choices.
-
-    Attributes:
-        methods_search: the words that the shown entries of the glossary have; empty shows all.
-        methods_tab: the tab that is open.
-    """
+    """The page's own choices; without ``methods_search`` all entries of the glossary are shown."""
 
     methods_search: str = ""
     methods_tab: str = one_of(tuple(TABS))

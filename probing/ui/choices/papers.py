@@ -18,16 +18,8 @@ TABS = {"tables": "Tables", "figures": "Figures"}
 @declared("papers")
 @dataclass(frozen=True)
 class PapersSelection:
-    """The page's own choices, the same for every paper.
-
-    Attributes:
-        paper: the paper that is shown.
-        papers_subject: the base or encoder that is compared with it; ``""`` for the first.
-        papers_head: the heads that its facts are read with, for papers on facts; ``""`` for those that most of its
-            models have.
-        papers_tab: the tab that is open.
-        figure: number of the paper's figure that is drawn; ``""`` for the first.
-        panel: the panel of it; ``""`` for the first.
+    """The page's own choices, the same for every paper; ``""`` means the first, or the heads that most of its models
+    have.
     """
 
     paper: str = one_of(tuple(PAPERS))

@@ -76,12 +76,7 @@ _CORRELATIONS = (
 
 
 def draw(view: View, base: str, tuned: str) -> None:
-    """The tab.
-
-    Args:
-        view: the page.
-        base, tuned: the two models that the page compares; all models are shown, so they are not used.
-    """
+    """The tab; it shows all models, so the two that the page compares are not used."""
     st.header("What did each model keep?")
     head, probe_set = _facts(view)
     k = view.chosen.k

@@ -28,16 +28,10 @@ _RARE = {"versus_model": "Compared with", "head": "Read with (head)", "probe_set
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models.
+    """Two models, and the run of each on the same facts; None if they were not asked the same facts in the same way.
 
-    Attributes:
-        view: the page, with the run of the fine-tuned model as the one that links to facts open.
-        base, tuned: the model compared with, and the other.
-        probe_set: the facts that both were asked.
-        runs: the run of each, rows of ``runs``; None if they were not asked the same facts in the same way.
-        checks: what is alike in the two runs, and what is not.
-        recovery: the run that asked for the facts that were lost, a row of ``reports.forgetting.runs.stored_runs``; no
-            row if there is none for these models, facts and k.
+    ``view`` has the run of the fine-tuned model as the one that links to facts open. ``recovery`` is a row of
+    ``reports.forgetting.runs.stored_runs``, or none.
     """
 
     view: View

@@ -28,12 +28,7 @@ def stored(shown: "Shown") -> bool:
 
 
 def draw(shown: "Shown", table: pd.DataFrame) -> None:
-    """The choice of a cell, and the list of its sentences.
-
-    Args:
-        shown: the fine-tuned model.
-        table: its changes, of ``accuracy_changes.changes``.
-    """
+    """The choice of a cell, and the list of its sentences; the table is of ``accuracy_changes.changes``."""
     st.header("Sentences that turned right or wrong")
     task, pooling, layer, way = _chosen(shown, table)
     found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)

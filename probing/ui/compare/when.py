@@ -43,10 +43,7 @@ _MAP_HOW = (
 def draw(view: View, base: str, tuned: str) -> None:
     """The tab, for the training of the fine-tuned model if it was followed, else for another one, which the menu names.
 
-    Args:
-        view: the page.
-        base: the model compared with; a training has its own base, so it is not used.
-        tuned: the fine-tuned model.
+    A training has its own base, so ``base`` is not used.
     """
     st.header("When is it forgotten?")
     runs = view.read(series.runs)

@@ -40,13 +40,8 @@ _MENU = Path(__file__).with_name("menu.html").read_text(encoding="utf-8")
 class View:
     """The data and selection of a page.
 
-    Attributes:
-        page: name of the page.
-        chosen: the choice of runs and facts, with defaults filled in and without names that are not in the store.
-        database: the open database; None if there is none and the page does not need one.
-        runs: the primary runs, one per model, head and probe set.
-        models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are
-            known.
+    ``chosen`` has defaults filled in, without names that are not in the store; ``runs`` are the primary ones, one per
+    model, head and probe set; ``models`` are all stored ones, None if only ``runs`` are known.
     """
 
     page: str
@@ -127,12 +122,8 @@ class View:
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.
 
-        First come those that learned their task and whose single results are stored: what such a model lost was lost to
-        a task.
-
-        Args:
-            models: to sort.
-            whole: the models whose single results are stored; None takes those whose single facts are.
+        First come those that learned their task and whose single results (None: single facts) are stored: what such a
+        model lost was lost to a task.
         """
         if whole is None:
             whole = set(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
@@ -199,12 +190,6 @@ class View:
 def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
     """Draws title, navigation and sidebar; if results are needed and missing, shows the command that makes them and
     stops.
-
-    Args:
-        page: a key of ``selection.PAGE_FIELDS``.
-        title: title of the browser's tab.
-        question: the page's heading.
-        needs_results: False for pages that also work with an empty store.
     """
     VISITS.note()
     st.set_page_config(
@@ -243,11 +228,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
 
 
 def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
-    """Draws the product's name, and the pages.
+    """Draws the product's name, and the pages; a line on the demonstration model, as long as there are only such.
 
-    Args:
-        models: the stored models; a line says what the demonstration model is, as long as there are only such.
-        here: whether the page has the name, too; a phone has it on every page, because its sidebar is closed.
+    ``here``: the page has the name, too; a phone has it on every page, because its sidebar is closed.
     """
     name = Markdown("**BERTnesia Explorer**")
     # What is made of a demonstration model is called after it.

@@ -20,11 +20,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a page shows of stored results.
-
-    Attributes:
-        view: the page.
-    """
+    """What a page shows of stored results."""
 
     view: View
 
@@ -36,13 +32,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class ShownRuns(Reading):
-    """The stored runs that a page shows.
-
-    Attributes:
-        runs: the stored runs among which models and tasks are chosen.
-        tasks: title by task, of the chosen ones, in the order of tables.
-        models: the chosen models.
-    """
+    """The stored runs that a page shows; ``tasks`` has the titles of the chosen ones, in the order of tables."""
 
     runs: pd.DataFrame
     tasks: dict[str, str]
@@ -69,13 +59,8 @@ class ShownRuns(Reading):
 
 
 class Offer(NamedTuple):
-    """Models and tasks that can be chosen.
-
-    Attributes:
-        models: in the order of menus.
-        usual: the models that are shown if none is chosen.
-        tasks: title by task, in the order of tables.
-        most: maximum number of models.
+    """Models, in the order of menus, and titles of tasks that can be chosen; ``usual`` are shown if none is, ``most``
+    can be.
     """
 
     models: Sequence[str]
@@ -114,13 +99,8 @@ class Offer(NamedTuple):
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
     ) -> tuple[tuple[str, ...], dict]:
-        """The chosen models and tasks; names that are not offered, and models that are too many, are ignored with a
-        message.
-
-        Args:
-            view: the page.
-            models, tasks: what is chosen.
-            unknown: further names that are ignored.
+        """The chosen models and tasks; names that are not offered (or ``unknown``), and models that are too many, are
+        ignored with a message.
         """
         blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
         stored = [model for model in models if model in self.models]

@@ -36,11 +36,8 @@ assert tuple(MODES) == tuple(ZEROS)
 def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     """Draws the choice of the mode; returns the mode to show.
 
-    Args:
-        view: the page.
-        field: its field of the page's selection.
-        undefined: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown,
-            the choice is disabled and its help text states the reason.
+    ``undefined``: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown,
+    the choice is disabled and its help text states the reason.
     """
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
@@ -63,11 +60,9 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
 
 
 def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = True) -> dict[str, str]:
-    """The modes that are undefined for these points, each with the reason and what to do.
+    """The modes that are undefined for these points of a report, each with the reason and what to do.
 
-    Args:
-        points: ``above_majority`` and ``above_swapped`` of a report.
-        majority, swapped: whether this yardstick is defined for the metric.
+    ``majority, swapped``: whether the yardstick is defined for the metric.
     """
     why = {} if majority else {"majority": NO_MAJORITY}
     if majority and points["above_majority"].isna().all():
@@ -82,10 +77,6 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
 def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
     """States, for each of the user's own sets with fewer than ``SMALL_SET`` facts, what can be said at its size; before
     any curve.
-
-    Args:
-        points: ``n`` (facts), and ``probe_set`` if they are of several sets.
-        probe_set: the only set.
     """
     sizes = points.assign(probe_set=probe_set) if probe_set else points
     for name, n in sizes.groupby("probe_set", sort=False)["n"].max().items():

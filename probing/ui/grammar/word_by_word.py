@@ -66,15 +66,7 @@ _HOW = (
 
 @dataclass(frozen=True)
 class Traced:
-    """The stored answers that the tab shows.
-
-    Attributes:
-        view: the page.
-        runs: the runs of the chosen model that have traces of the part, one per task.
-        tasks: title by task, of these runs, in the order of tables.
-        model: the chosen model.
-        part: of the data.
-    """
+    """The stored answers that the tab shows: the chosen model's runs that have traces of the part, one per task."""
 
     view: View
     runs: pd.DataFrame

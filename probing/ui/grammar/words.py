@@ -18,11 +18,6 @@ def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table, with words from a fetched data set for sentences that have none in the store.
 
     Tasks are read one after the other until every sentence of the table is found.
-
-    Args:
-        view: the page.
-        part: of the data.
-        table: text_sha256 and text.
     """
     of_task = _lacking(view, part, table)
     wanted, found = set().union(*of_task.values()), dict[str, str]()

@@ -57,9 +57,6 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
 def _again(choice: Choice, question: Question) -> Answer:
     """The answer to the changed sentence: a gap that now starts it may need another token for a followed word, or have
     none.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
     """
     watch, _ = live_models.watchable(choice, question)
     return live_models.ask(choice, replace(question, watch=watch))

@@ -95,11 +95,8 @@ def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
 def changed_spans(event: Any, words: int, spans: Sequence[Span]) -> list[Span] | None:
     """The spans after an event of the component; None if the event is invalid, as any browser can send anything.
 
-    Args:
-        event: ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words",
-            "swap"}``.
-        words: number of words of the sentence.
-        spans: the chosen spans.
+    An event is ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words",
+    "swap"}``.
     """
     if not isinstance(event, Mapping) or event.get("words") != words:
         return None

@@ -25,14 +25,9 @@ _ASKED = "own_model.asked"
 
 @dataclass(frozen=True)
 class Named:
-    """A model that is named.
+    """A model that is named: as in commands (``text``) and in results; ``model`` is None if it cannot be checked here.
 
-    Attributes:
-        text: as in commands.
-        name: in results.
-        model: None if it cannot be checked here.
-        base: the recorded one, as in commands; empty if there is none.
-        fine: whether nothing is known that keeps it from being probed.
+    ``base`` is the recorded one; ``fine``: nothing is known that keeps the model from being probed.
     """
 
     text: str
@@ -161,9 +156,6 @@ def _named(text: str, public: bool, field: str) -> Named | None:
 def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
     """Folder of the configuration, whether the weights are here, and how much is to be downloaded; no folder if nothing
     is known yet.
-
-    Raises:
-        ModelError: if the hub has no such model, or cannot be reached.
     """
     if not hub_id:
         return Path(location), True, 0

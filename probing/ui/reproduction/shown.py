@@ -12,13 +12,7 @@ from probing.ui.widgets.export import Stamp
 
 @dataclass(frozen=True)
 class Shown:
-    """A paper on the page.
-
-    Attributes:
-        view: the page.
-        paper: the paper.
-        found: ours compared with it.
-    """
+    """A paper on the page."""
 
     view: View
     paper: Paper

@@ -24,15 +24,9 @@ _ENCODERS = ("BERT", "RoBERTa", "ALBERT")
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table of ``Reproduction.tables``.
 
-    Attributes:
-        name: in ``Reproduction.tables``, and of its file.
-        title: its heading.
-        columns: the columns that are shown -> headings or formats; the file has all.
-        caption: below it, at most two lines.
-        worded: the table for the page.
-        height: as of ``st.dataframe``.
+    ``columns`` are shown, the file has all; ``caption`` has at most two lines; ``worded`` gives the table for the page.
     """
 
     name: str

@@ -58,12 +58,7 @@ LEARNING_HOW = (
 
 @dataclass(frozen=True)
 class Shown(ShownRuns):
-    """The stored probes that the tab shows.
-
-    Attributes:
-        about: one row per task of the protocol, see ``sentence_tasks``.
-        protocol: how the sentences were divided.
-    """
+    """The stored probes that the tab shows, one row per task of the protocol."""
 
     about: pd.DataFrame
     protocol: str

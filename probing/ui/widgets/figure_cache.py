@@ -20,13 +20,7 @@ from probing.figures import theme
 
 @dataclass(frozen=True)
 class LazyFigure:
-    """A figure that is not drawn yet.
-
-    Attributes:
-        draw: a function of ``probing.figures``.
-        arguments: its positional arguments.
-        options: its keyword arguments.
-    """
+    """A figure that is not drawn yet: a function of ``probing.figures`` with its arguments."""
 
     draw: Callable[..., go.Figure]
     arguments: tuple[Any, ...]

@@ -42,14 +42,10 @@ NO_GUESS = "the taught base's answer is right, or no answer of the relation"
 
 @dataclass(frozen=True)
 class Planted:
-    """The control.
+    """The control: a base that was taught arbitrary answers, and the same fine-tuning, done again from it.
 
-    Attributes:
-        base: the base that was taught arbitrary answers.
-        tuned: the same fine-tuning, done again from it.
-        kept: the facts that both are asked; a planted or guessed one has its new answer.
-        gold: (facts,) token ids of the answers.
-        exposure: (facts,) ``planted`` or ``guessed``; empty for all others.
+    Both are asked ``kept``, where a planted or guessed fact has its new answer. ``gold`` (facts,) has the answers'
+    token ids; ``exposure`` (facts,) is ``planted``, ``guessed`` or empty.
     """
 
     base: Encoder
@@ -69,22 +65,12 @@ def planted(
     threads: int,
     say: Say,
 ) -> Planted:
-    """Teaches the base arbitrary answers and fine-tunes it again; a killed call goes on, a finished one is read.
+    """Teaches the base ``number`` arbitrary answers and fine-tunes it again; a killed call goes on, a finished one is
+    read.
 
     Of as many other facts that the base does not know, the taught base's own first answers count as right from then on.
-    They are wrong and were not taught, so they are guesses.
-
-    Args:
-        entry, base: the fine-tuned model and its base.
-        kept: the facts that both can be asked; ``gold`` their answers.
-        number: how many answers are planted.
-        folder: keeps both new models, until the caller removes it.
-        threads: of the computation.
-        say: called with each line for the user.
-
-    Raises:
-        ModelError: if the model was not made by ``finetune``, or the base cannot be taught so many answers.
-        FactsError: if the data of the fine-tuning are not at hand, or the base knows too many of the facts.
+    They are wrong and were not taught, so they are guesses. ``folder`` keeps both new models, until the caller removes
+    it. Refused if the model was not made by ``finetune``, or the base cannot be taught so many answers.
     """
     recipe, note, data, ready = _recorded(entry)
     prompts = Prompts.of([fact.prompt for fact in kept.facts], base)

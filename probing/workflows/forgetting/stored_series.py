@@ -23,13 +23,8 @@ COUNTED, FACT_BY_FACT = (
 class Training:
     """The training that a series is of.
 
-    Attributes:
-        name: of the model, in results.
-        base: name of the model before it.
-        base_weights: identity of its weights.
-        objective, variant, seed: as in runs of the trained model.
-        protection: what it did against forgetting.
-        state_weights: identity of the weights of each state, as canonical JSON; empty if they were not kept.
+    ``protection`` is what it did against forgetting; ``state_weights`` has the identity of the weights of each state,
+    as canonical JSON; empty if they were not kept.
     """
 
     name: str
@@ -50,15 +45,8 @@ def series_config(
     asked: tuple[Sequence[int], Sequence[int]],
     threads: int,
 ) -> SeriesRunConfig:
-    """The configuration of a series.
-
-    Args:
-        training: what was trained.
-        last: the model at its end.
-        weights: identity of its weights there.
-        questions: what every state was asked.
-        asked: steps of the states, and the layers.
-        threads: of the computation.
+    """The configuration of a series; ``weights`` is the identity of ``last``, ``asked`` the states' steps and the
+    layers.
     """
     head = OWN_HEAD if last.opens_base is None else HEAD_OF_THE_BASE
     steps, layers = asked

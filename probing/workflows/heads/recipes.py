@@ -28,14 +28,7 @@ START_POSITIONS = 1024
 
 @dataclass(frozen=True)
 class Wish:
-    """Which heads are wanted.
-
-    Attributes:
-        kind: one of ``STORED``.
-        seed: of the order.
-        text_sha256: of the text they learn from.
-        asked: settings of the recipe that the user named, by field of ``HeadRecipe``.
-    """
+    """Which heads are wanted; ``asked`` has the settings of ``HeadRecipe`` that the user named."""
 
     kind: str
     seed: int
@@ -55,17 +48,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
     """The recipe that heads are trained by.
 
     Existing heads, finished or not, that fit the requested settings decide the rest: they stay valid if the usual
-    recipe changes.
-
-    Args:
-        wish: which heads.
-        encoder: whose heads they are.
-        train: the training sentences.
-        places: folder of the heads, then folders of heads that they should be like.
-        say: called with a line if the recipe is not the usual one.
-
-    Raises:
-        HeadError: for a setting that no head can be trained with.
+    recipe changes. ``places`` are the folder of the heads, then folders of heads that they should be like.
     """
     usual = wish.with_(settings(wish))
     for place in places:

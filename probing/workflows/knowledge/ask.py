@@ -11,16 +11,7 @@ from probing.workflows.requests.knowledge import AskRequest
 
 
 def ask(request: AskRequest, say: Say = print) -> Answer:
-    """Every layer's predictions.
-
-    Args:
-        request: sentence and model.
-        say: called with a line for the user if the logit lens replaces heads that are not trained.
-
-    Raises:
-        PromptError: if the prompt cannot be used.
-        ProbingError: if model or heads are missing or not usable.
-    """
+    """Every layer's predictions; ``say`` gets a line if the logit lens replaces heads that are not trained."""
     return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
 
 

@@ -27,11 +27,7 @@ def resolution(dpi: int) -> bytes:
 def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:
     """Draws the button.
 
-    Args:
-        label: its text.
-        within: key of the container that has the figure and nothing else with a camera; letters, digits, ``-`` and
-            ``_``.
-        key: of the widget.
-        dpi: dots per inch that a PNG file states; 0 for other formats.
+    ``within`` is the key of the container that has the figure and nothing else with a camera: letters, digits, ``-``
+    and ``_``. ``dpi`` is what a PNG file states; 0 for other formats.
     """
     _COMPONENT(key=key, data={"label": label, "within": within, "chunk": list(resolution(dpi)) if dpi else None})
