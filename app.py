@@ -87,9 +87,7 @@ def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]
 
 
 def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
-    """The same of a typed sentence, asked now of those of the wanted models that are on this machine; None if none can
-    be asked.
-    """
+    """The same of a typed sentence, asked of the wanted models on this machine; None if none can be asked."""
     offered = {
         name: one
         for name, one in live_models.choices().items()

@@ -233,9 +233,7 @@ def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> t
 def choose_gap(
     view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]
 ) -> tuple[list[Choice], Question]:
-    """Draws the choice of the gap that is read; returns the models that have it, and the question, whose gap is None to
-    fill all.
-    """
+    """Draws the choice of a gap; returns the models that have it, and the question, with gap None to fill all."""
     masks, mask = max(gaps.values()), selection.of(AskSelection).mask
     fillable = masks <= live_models.MAX_FILLED
     mask = min(mask, masks) or int(not fillable)
@@ -263,9 +261,7 @@ def choose_gap(
 
 
 def filled_gap(view: View, asked: Mapping[Choice, Question]) -> dict[str, Answer]:
-    """Draws the sentence that every model fills from left to right, and the choice of the gap whose answers are
-    returned.
-    """
+    """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
     given = models.of_each(asked, live_models.fill)
     for name, (text, _) in given.items():
         st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
@@ -296,9 +292,7 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
 
 
 def guesses(one: Answer, stored: Stored | None) -> Markdown:
-    """The yardsticks of the sentence: chance, the commonest answer of a stored relation, and the word pieces that the
-    model reads.
-    """
+    """The sentence's yardsticks: chance, a stored relation's commonest answer, and the pieces that the model reads."""
     said = [filled("By chance a word has {share:.2g} %.", share=100 / one.vocabulary)]
     if stored is not None and may_be_shown(stored.n):
         words = "The commonest answer of such sentences is {most}, right for {share:.0f} % of {n:,} facts."

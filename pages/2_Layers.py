@@ -116,9 +116,7 @@ LOST_HOW = (
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the lines that are shown by default: base, control, the two models with the clearest findings, and
-    added models.
-    """
+    """The view with the lines shown by default: base, control, two clear findings, and added models."""
     if selection.current().models:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
@@ -136,9 +134,7 @@ def metric_of(view: View) -> str:
 
 
 def apart(view: View) -> bool:
-    """Whether a probe set of the user's own is shown next to others; the wide bands of its few facts would cover
-    them.
-    """
+    """Whether a set of the user's own is shown with others, which its few facts' wide bands would cover."""
     sets = view.chosen.probe_sets
     return len(sets) > 1 and any(name not in PROBE_SETS for name in sets)
 
@@ -356,9 +352,7 @@ def run_words(view: View, mode: str = "value") -> str:
 
 
 def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
-    """What an inner layer knows better than the last one, by model and by relation, and the curves of some
-    relations.
-    """
+    """What an inner layer knows better than the last one, by model and by relation, with curves of some."""
     st.header("Forgotten inside one model (the paper's sense)")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
@@ -471,9 +465,7 @@ def draw_models(view: View) -> None:
 
 
 def draw_relations(view: View, points: pd.DataFrame) -> None:
-    """Every relation of the chosen run: from which layer on it is known, where best, and how sure that is; a row opens
-    its facts.
-    """
+    """Every relation of the chosen run: known from which layer, where best, how surely; a row opens its facts."""
     chosen, run = view.chosen, run_of(view)
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
@@ -582,9 +574,7 @@ def telling(points: pd.DataFrame) -> list[str]:
 
 
 def heads_tab(view: View, mode: str) -> None:
-    """One model and probe set through every stored kind of head: curves, validation loss and cost, and what fine-tuning
-    cost under each.
-    """
+    """A model and probe set by every stored kind of head: curves, loss and cost, and what fine-tuning lost."""
     chosen, runs = view.chosen, view.runs
     kinds = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
     kinds = kinds.sort_values("head", key=lambda heads: heads.map(head_order))

@@ -175,9 +175,7 @@ def of_fates(row: pd.Series) -> pd.DataFrame:
 
 
 def opened(pair: Pair, part: str) -> None:
-    """Opens the facts of a part of the flow: on the page of facts, or on this one if single answers of the model are
-    not stored.
-    """
+    """Opens the facts of a part of the flow: on Facts, or here if the model's single answers are not stored."""
     if part in (*WAYS, NOT_RECOVERED):
         if pair.by_fact:
             facts_link.go(pair.view, way_back=part, part_k=pair.view.chosen.k)

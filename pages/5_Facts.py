@@ -281,9 +281,7 @@ def one_fact(view: View, fact_id: str) -> None:
 
 
 def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What became of a fact in every model that was fine-tuned from the same base, the chosen one first; see
-    ``fates``.
-    """
+    """What became of a fact in every model fine-tuned from the same base, the chosen one first; see ``fates``."""
     base = base_of(runs, view.chosen.model) or view.chosen.model
     ranks = {model: [int(rank) for rank in rows.sort_values("layer")["gold_rank"]] for model, rows in by_model.items()}
     order = [view.chosen.model, *view.colours, *ranks]
@@ -331,9 +329,7 @@ def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> lis
 
 
 def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataFrame, shown: list[str]) -> None:
-    """Draws the rank of the right word by layer in the models of the grids; of a model alone, with every kind of
-    head.
-    """
+    """Draws the right word's rank by layer in the models of the grids; of one model alone, by every head."""
     table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, shown), predictions)
     table = table[table["model"].isin(shown)]
     first, *tuned = shown

@@ -1,6 +1,4 @@
-"""How to cite this software and the papers behind it: the source of the BibTeX on *Methods and data*. See also
-``CITATION.cff``.
-"""
+"""How to cite this software and the papers behind it, as BibTeX. See also ``CITATION.cff``."""
 
 from dataclasses import dataclass
 

@@ -16,7 +16,7 @@ from probing.store.run_queries import same_tokens
 
 @dataclass(frozen=True)
 class Check:
-    """One condition of a fair comparison, with the values of both runs in words; ``same`` of the control: there is one."""
+    """One condition of a fair comparison, and both runs' values in words; ``same`` of the control: there is one."""
 
     name: str
     same: bool
@@ -47,9 +47,7 @@ def stored_comparability(db: Database, first: str, second: str) -> tuple[Check, 
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataFrame:
-    """Fields that differ between the two configurations, including those of the head's recipe: name, first, second (as
-    text).
-    """
+    """Fields that differ between two configurations, also in the heads' recipes: name, first, second (as text)."""
     own, other = _flat(_config(first)), _flat(_config(second))
     rows = [
         (name, own.get(name, ""), other.get(name, ""))

@@ -21,7 +21,7 @@ class Lost(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The share of known facts that a protection kept, minus blind guesses, and its score; the same without protection."""
+    """The share of known facts that a protection kept, minus blind guesses, and its score; the same without it."""
 
     recipe: str
     share: float
@@ -32,9 +32,7 @@ class Kept(NamedTuple):
 
 
 def beyond_guessing(db: Database, run_id: str, average: str = "macro") -> float:
-    """The last layer's share of right answers minus that of the relation's commonest answer; NaN if it has too few
-    facts for one.
-    """
+    """The last layer's share of right answers minus that of the relation's commonest answer; NaN for too few facts."""
     rows = precision(db, (run_id,), (1,), average, last_only=True)
     return float(rows["above_majority"].iloc[0]) if len(rows) else float("nan")
 
@@ -68,9 +66,7 @@ def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
 
 
 def best_recipe(db: Database) -> Kept | None:
-    """The protection that keeps most facts and that no other recipe of its task beats in both; None if none is stored
-    with a plain one.
-    """
+    """The protection that keeps most facts and that no other recipe of its task beats in both; None without plain ones."""
     points = prevention(db)
     points = points[~points["control"] & points["score"].notna() & points["kept"].notna()]
     found = []

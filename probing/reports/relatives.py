@@ -54,7 +54,7 @@ class Relatives:
 
 @dataclass(frozen=True)
 class StoredRuns:
-    """The runs behind reports (``whole_runs``), with the relatives of their models; a row gets ``columns`` of its run."""
+    """The runs behind reports (``whole_runs``), and their models' relatives; a row gets ``columns`` of its run."""
 
     runs: pd.DataFrame
     relatives: Relatives
@@ -77,9 +77,7 @@ def named(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def relatives(runs: pd.DataFrame) -> Relatives:
-    """The relatives among runs with the columns model, base, objective, variant and tuned_seed, as ``named`` gives
-    them.
-    """
+    """The relatives among runs with the columns that ``named`` gives."""
     known = runs[[*NAMES, "variant", "tuned_seed"]].drop_duplicates("model")
     known = known.sort_values(["tuned_seed", "model"], na_position="last")
     stands: dict[str, str] = {}

@@ -19,7 +19,7 @@ Read = Callable[..., Any]
 
 
 class Panel(NamedTuple):
-    """What a figure draws; ``options`` are further arguments of it, ``table`` is offered if it is more than ``rows``."""
+    """What a figure draws, with further arguments of it; ``table`` is offered if it is more than ``rows``."""
 
     rows: pd.DataFrame
     options: dict[str, Any]
@@ -30,17 +30,10 @@ class Panel(NamedTuple):
 class Filter:
     """A choice that the reports of a kind have: an option of their command, and an argument of their method.
 
-    Attributes:
-        name: the argument, and the option of the command.
-        help: the line of the option.
-        of: type of a value; ``bool`` is a switch.
-        known: the allowed values; empty if they depend on what is stored.
-        every: a word that keeps all of ``known``, as None does.
-        usual: what is taken if nothing is given; None keeps everything.
-        single: whether it takes one value instead of several.
-        once: whether the command takes it once.
-        switches: value -> line of a switch of the command that chooses it, instead of an option.
-        only: the reports that have it; empty for all.
+    ``of`` is the type of a value, ``bool`` a switch; ``known`` has the allowed values, empty if they depend on what is
+    stored, ``every`` a word that keeps all of them, as None does; ``usual`` is taken if nothing is given, None keeps
+    everything; ``single``: one value instead of several, ``once``: the command takes it once; ``switches``: value ->
+    line of a switch of the command that chooses it, instead of an option; ``only`` these reports have it, or all.
     """
 
     name: str
@@ -75,20 +68,10 @@ class Filter:
 class Report:
     """A table of stored results in all its forms.
 
-    Attributes:
-        kind, name: the two words that name it.
-        caption: what it has, for the help of the command.
-        table: its frame for the choice.
-        keys: columns of JSON, which programs rely on; none stands for all.
-        further: whether JSON has the other columns, too, after ``keys``.
-        shown: columns of text and LaTeX; none stands for all.
-        latex: columns of LaTeX if they are others than ``shown``.
-        csv: columns of CSV; none stands for all.
-        rows: the rows of JSON, if it leaves some out.
-        note: a line below the rows of the text.
-        empty: the line instead of rows.
-        needs: filters that need exactly one value.
-        figure: the panel that pages and notebooks draw of it; empty if there is none.
+    ``keys`` are columns of JSON, which programs rely on, ``further`` adds the others; ``shown`` are columns of text and
+    LaTeX, ``latex`` those of LaTeX if others; without any, all. ``rows`` are those of JSON, if it leaves some out,
+    ``note`` is a line below the text, ``empty`` one instead of rows. ``needs`` names filters that need exactly one
+    value, ``figure`` the panel that pages and notebooks draw of it.
     """
 
     kind: str

@@ -1,6 +1,4 @@
-"""Did the fine-tuned models learn their task? Their task scores with intervals and baselines, and the verdict on each
-model.
-"""
+"""Did the fine-tuned models learn their task? Task scores with intervals and baselines, and the verdicts."""
 
 from dataclasses import asdict
 
@@ -69,9 +67,7 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
 
 
 def without_weights(db: Database) -> frozenset[str]:
-    """The models of which only results are kept: listed as such in the registry, or known from series of trainings
-    alone.
-    """
+    """The models of which only results are kept: so listed in the registry, or known from series alone."""
     return read_registry().results_only | (followed_only(db) - set(stored_scores(db)["model"]))
 
 

@@ -22,9 +22,7 @@ LONGEST = 300.0
 
 
 def load() -> None:
-    """Imports the modules of all pages; Streamlit imports a page's when somebody opens it, which holds up the first
-    page.
-    """
+    """Imports the modules of all pages, as Streamlit only does when somebody opens one, who then has to wait."""
     for module in pkgutil.walk_packages(ui.__path__, f"{ui.__name__}."):
         if not module.name.endswith(".__main__"):
             import_module(module.name)
@@ -60,9 +58,7 @@ def visit(server: str, address: str) -> None:
 
 
 def prepare() -> None:
-    """Loads the pages' modules, and visits every page once the server answers, one at a time, while nobody else opens
-    one.
-    """
+    """Loads the pages' modules, and visits every page once the server answers, while nobody else opens one."""
     load()
     server = _started()
     if server is None:
@@ -84,9 +80,7 @@ def prepare() -> None:
 
 
 def _started() -> str | None:
-    """The server's address, once it runs; None if it does not start or answers by TLS only, whose certificate names
-    another host.
-    """
+    """The server's address, once it runs; None if it does not start or answers by TLS only, for another host."""
     from streamlit import config, runtime
 
     for _ in range(int(LONGEST * 10)):

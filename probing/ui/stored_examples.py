@@ -22,9 +22,7 @@ _WANTED = ("late", "lost")
 
 
 def base_runs(view: View) -> pd.DataFrame:
-    """The runs to take examples from: those of one model, preferably a base, with the first chosen head; T-REx
-    first.
-    """
+    """The runs to take examples from: of one model, preferably a base, with the first chosen head; T-REx first."""
     runs = view.runs[view.runs["model"].isin(view.chosen.models)]
     chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
     runs = chosen if len(chosen) else runs
@@ -123,9 +121,7 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
 
 
 def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
-    """Runs of models that were fine-tuned from a run's, by the same head on the same facts, without controls; index
-    run_id.
-    """
+    """Runs, by id, of models fine-tuned from a run's, by the same head on the same facts, without controls."""
     runs = view.runs.set_index("run_id")
     own = runs.loc[run_id]
     tuned = runs[

@@ -57,9 +57,7 @@ class _Body(io.RawIOBase):
 
 
 def download(url: str, target: Path) -> None:
-    """Downloads a file over an existing one; a ``RegistryError`` names the address, the number of tries and the last
-    reason.
-    """
+    """Downloads over an existing file; a ``RegistryError`` names the address, the number of tries and the last reason."""
     version = ""
 
     def fetch(stream: IO[bytes]) -> None:
@@ -139,9 +137,7 @@ def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, st
 
 
 def _tried(fetch: Callable[[], None], url: str) -> None:
-    """Calls until it succeeds; raises a ``RegistryError`` after the last try, or at once if no other try can
-    succeed.
-    """
+    """Calls until it succeeds; a ``RegistryError`` after the last try, or at once if no other try can help."""
     for number in range(1, TRIES + 1):
         try:
             return fetch()

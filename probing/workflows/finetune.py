@@ -88,9 +88,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
 def _with_best_rate(
     request: FinetuneRequest, task: Task, entry: ModelEntry, place: _Place, say: Say
 ) -> tuple[FinetuneRequest, list[dict[str, float]]]:
-    """The request with its best rate, and the development score of each after a third of the steps; equal scores: the
-    lower rate.
-    """
+    """The request with its best rate, and each rate's development score after a third of the steps; ties: the lower."""
     if not request.rates:
         return request, []
     note = place.work.with_name(f"{place.work.name}-rates") / "scores.json"
@@ -143,9 +141,7 @@ def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
 
 
 def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
-    """Raises a ``ModelError`` if a finished model was made in another way than requested; None values are not
-    compared.
-    """
+    """Raises a ``ModelError`` if a finished model was made in another way than requested; None is not compared."""
     asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
     asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
     if Path(entry.location).is_dir():

@@ -16,9 +16,7 @@ TEXTS = ("sentences_sha256", "blocks_sha256")
 
 
 def stored(db: Database) -> StoredRuns:
-    """One run per model; its rows get the checksums of its text, because values on different texts are not
-    comparable.
-    """
+    """One run per model; rows get the checksums of its text, as values on different texts are not comparable."""
     runs = named(queries.change_runs(db))
     configs = [stored_configuration(config) for config in runs["config"]]
     runs = runs.assign(**{name: [str(one.get(name, "")) for one in configs] for name in TEXTS})

@@ -1,6 +1,4 @@
-"""F1 by layer with bootstrap draws over seeds and sentences, so that every number computed from a curve has an
-interval.
-"""
+"""F1 by layer with bootstrap draws over seeds and sentences, for intervals of all that is computed from a curve."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence

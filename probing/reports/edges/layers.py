@@ -47,9 +47,7 @@ def _points(curve: EdgeCurve) -> list[tuple]:
 
 
 def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
-    """The mixing weights of the probes on all layers, mean over seeds; normed is weight times the layer's norm, as
-    share.
-    """
+    """The mixing weights of the probes on all layers, mean over seeds; normed: times the layer's norm, as share."""
     runs = newest_runs(db, kind)
     mix = queries.mix(db, list(runs["run_id"]))
     rows: list[tuple] = []
@@ -104,9 +102,7 @@ def selectivity(
 
 
 def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
-    """(Model, encoder, task, layer) -> F1, mean over seeds, on targets whose span text occurs in training, and their
-    number.
-    """
+    """(Model, encoder, task, layer) -> F1, mean over seeds, and number of targets whose span text occurs in training."""
     runs = newest_runs(db, kind, labels)
     table = queries.score_counts(db, list(runs["run_id"]), part, seen=True)
     table = table.merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")

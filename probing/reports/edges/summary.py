@@ -137,9 +137,7 @@ def _at(curve: EdgeCurve, place: int) -> Number:
 
 
 def _top(db: Database, part: str, unseen: bool) -> dict[tuple[str, str, str, int], float]:
-    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds whose predictions are
-    stored.
-    """
+    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds with stored predictions."""
     runs = newest_runs(db)
     scored = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(
         runs[["run_id", "model", "encoder", "task"]], on="run_id"

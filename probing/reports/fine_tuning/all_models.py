@@ -1,6 +1,4 @@
-"""All fine-tuned models side by side: what each kept, lost and gained, beside other seeds, shuffled labels, its task
-and its weights.
-"""
+"""All fine-tuned models side by side: facts kept, lost and gained, beside other seeds, shuffled labels and the task."""
 
 from collections.abc import Sequence
 

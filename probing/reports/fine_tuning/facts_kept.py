@@ -15,9 +15,7 @@ COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
 
 
 def fact_pairs(db: Database) -> pd.DataFrame:
-    """Runs of fine-tuned models paired with their base's, with answers stored fact by fact: the columns of
-    ``reports.runs.pairs``.
-    """
+    """Runs of fine-tuned models paired with their base's, both stored fact by fact; see ``reports.runs.pairs``."""
     runs = all_runs(db)
     return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
 

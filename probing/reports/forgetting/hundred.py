@@ -1,6 +1,4 @@
-"""Of 100 facts that the base knew: how many a fine-tuned model keeps, by which way the others come back, and how many
-do not.
-"""
+"""Of 100 facts that the base knew: how many are kept, by which way the others come back, and how many do not."""
 
 import pandas as pd
 

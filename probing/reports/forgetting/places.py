@@ -67,7 +67,5 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 def facts(
     db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None
 ) -> pd.DataFrame:
-    """The lost facts of one run that come back by these ways and are of these relations; None keeps all. Columns:
-    ``FACTS``.
-    """
+    """The lost facts (``FACTS``) of one run by these ways back and relations; None keeps all."""
     return queries.facts(db, run_id, ways, relations)[list(FACTS)]

@@ -42,8 +42,6 @@ def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of what outcomes count: relearning split by answer after the usual steps, other ways of the fine-tuned
-    model as it is.
-    """
+    """What outcomes count: relearning split by answer after the usual steps, other ways of the model as it is."""
     counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
     return rows.loc[[one in counted for one in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]

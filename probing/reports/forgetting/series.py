@@ -61,9 +61,7 @@ def steps(
 
 
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
-    """Losses and scores at every step that was logged: model, base, objective, protection, probe_set, step, loss,
-    score, metric.
-    """
+    """Losses and scores at every step that was logged, by training."""
     series = _chosen(runs(db), models, probe_sets)
     rows = _with_names(queries.series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
@@ -186,9 +184,7 @@ def _with_names(rows: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
-    """The counts of series at their last state and the last layer that was asked, see ``series_counts``; one row per
-    series.
-    """
+    """Counts (``series_counts``) of series at their last state and the last layer that was asked; one row each."""
     last = _at_layers(queries.series_counts(db, run_ids, k), None)
     return last[last["step"] == last.groupby("run_id")["step"].transform("max")]
 

@@ -133,9 +133,7 @@ def relation_forgetting(
 
 
 def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.DataFrame:
-    """One row per model of ``forgotten``: ``model, relations``, and for each k the share ``P@k`` and the number ``n
-    P@k`` of forgotten relations.
-    """
+    """One row per model: ``model, relations``, and for each k ``P@k``, the share of forgotten ones, and ``n P@k``."""
     of_definition = table[table["definition"] == definition]
     rows = []
     for model in sorted(of_definition["model"].unique(), key=list(order).index):

@@ -1,6 +1,4 @@
-"""Total knowledge compared with the last layer, the share that only inner layers hold, and the union over re-trained
-heads.
-"""
+"""Total knowledge, the share that only inner layers hold, and the union over re-trained heads of the last layer."""
 
 from collections.abc import Sequence
 
@@ -75,9 +73,7 @@ def total(
 
 
 def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``total`` for ``figures.knowledge.total_bars``: by probe set, bases first; ``runs`` are in the order
-    of the figure.
-    """
+    """The rows of ``total`` for ``figures.knowledge.total_bars``: by probe set, bases first, else as in ``runs``."""
     places = {run_id: place for place, run_id in enumerate(runs["run_id"])}
     sets = {name: place for place, name in enumerate(dict.fromkeys(runs["probe_set"]))}
     tuned = runs.set_index("run_id")["base"].fillna("") != ""
@@ -108,9 +104,7 @@ def _baselines(
     exposures: Sequence[str] | None,
     answer_in_subject: bool | None,
 ) -> pd.DataFrame:
-    """Guessing at the last layer, and its interval over answers: run_id, k, average and the columns of
-    ``_BASELINES``.
-    """
+    """Guessing at the last layer (``_BASELINES``) by run, k and average, with its interval over answers."""
     found = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
     table = pd.concat(found, ignore_index=True) if found else precision(db, [])
     named = {name.removeprefix("last_"): name for name in _ANSWERS}

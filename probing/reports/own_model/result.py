@@ -255,9 +255,7 @@ def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
 
 
 def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
-    """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's
-    first.
-    """
+    """The model's run, and its base's by the first kind of heads that both have; else the model's first."""
     order = sorted(model_runs.to_dict("records"), key=lambda row: head_order(row["head"]))
     for row in order:
         base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)

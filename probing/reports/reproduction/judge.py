@@ -105,9 +105,7 @@ def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quan
 
 
 def in_words(of: Rows, depth: int, layers: int = 0) -> str:
-    """What tells a comparison from the others; layers are those of ours that were read, or the paper's if ours has no
-    known number.
-    """
+    """What tells a comparison from the others; layers are ours, or the paper's if ours has no known number."""
 
     def said(column: str, value: object) -> str:
         if column not in _LAYERS:
@@ -141,9 +139,7 @@ def apart(first: Interval, second: Interval) -> Interval:
 
 
 def share(part: Interval, whole: Interval) -> Interval:
-    """Part divided by whole, of independent quantities, by MOVER (Donner and Zou 2012); without an interval if the
-    whole may be 0.
-    """
+    """Part by whole, if independent, by MOVER (Donner and Zou 2012); no interval if the whole may be 0."""
     if whole.value <= 0 or whole.low <= 0:
         return Interval(part.value / whole.value if whole.value else math.nan, math.nan, math.nan)
     product = part.value * whole.value

@@ -1,6 +1,4 @@
-"""A paper whose results are reproduced: its published numbers, our subjects and their numbers, its tables, and verdicts
-on its claims.
-"""
+"""A paper whose results are reproduced: its published numbers, our subjects, their numbers and tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

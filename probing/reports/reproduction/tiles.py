@@ -19,9 +19,7 @@ _LEARNED = " (not shown to have learned its task)"
 
 
 def tiles(judged: Sequence[Judged]) -> pd.DataFrame:
-    """``TILE``, one row per claim in the order of the paper; the verdict is ``holds``, ``does not hold`` or
-    ``OPEN``.
-    """
+    """``TILE``, one row per claim in the order of the paper."""
     rows = [
         (
             _title(one.claim),

@@ -20,9 +20,7 @@ def best_probes(table: pd.DataFrame, of: Sequence[str] = ("model", "task")) -> p
 
 
 def best_read(table: pd.DataFrame) -> pd.DataFrame:
-    """The best probe of each model and task with ``beyond``, its accuracy above the higher baseline, and ``read``,
-    whether its interval is.
-    """
+    """The best probe of each model and task; ``beyond``: above the higher baseline, ``read``: with its interval."""
     best = best_probes(table.dropna(subset=["accuracy"]))
     higher = best[["majority", "surface"]].max(axis=1)
     return best.assign(beyond=best["accuracy"] - higher, read=best["low"] > higher)

@@ -1,6 +1,4 @@
-"""Two probes on the same test sentences: the counts that a run stores, else from the stored predictions of both
-models.
-"""
+"""Two probes on the same test sentences: the counts that a run stores, else from stored predictions."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -46,9 +44,7 @@ def counts_of_runs(
 def right_sentences(
     db: Database, run_ids: Sequence[str], readings: Collection[str]
 ) -> dict[tuple[str, Cell], np.ndarray]:
-    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence; of
-    stored predictions.
-    """
+    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence."""
     rows = queries.right_sentences(db, run_ids, [*readings]).to_dict("records") if run_ids else []
     return {(row["run_id"], cell_of(row)): np.array(row["right"], dtype=np.float64) for row in rows}
 

@@ -1,6 +1,4 @@
-"""The panels of sentence probes, for pages and notebooks: the tasks in order, and the models that are shown by
-default.
-"""
+"""The panels of sentence probes: the tasks in order, and the models that are shown by default."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,16 +37,12 @@ class SentencePanels:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The best probe of the first model for each task, the one farthest above its baselines first; see
-        ``best_read``.
-        """
+        """The best probe of the first model for each task, the one farthest above its baselines first."""
         every = self.accuracies
         return best_read(every[every["model"] == self.models[0]]).sort_values("beyond", ascending=False, kind="stable")
 
     def panels(self) -> Panel:
-        """Accuracy by layer, one panel per task; first those that the first model's probes read best beyond the
-        baselines.
-        """
+        """Accuracy by layer, a panel per task; first those that the first model's probes read best."""
         ordered = [*self.best["task"], *(task for task in self.tasks if task not in set(self.best["task"]))]
         return Panel(in_panel_order(self.accuracies, self.models, ordered), {"titles": self.tasks, "best": self.best})
 
@@ -96,9 +90,7 @@ def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
 
 
 def compared_models(runs: pd.DataFrame, models: Sequence[str], also: str = "") -> list[str]:
-    """The fine-tuned models that are compared with their base, controls last; ``also`` is kept although a sibling
-    stands for it.
-    """
+    """The fine-tuned models compared with their base, controls last; ``also`` is kept beside its sibling."""
     runs = named(runs)
     stands = relatives(runs).stands
     tuned = runs[runs["base"].isin(runs["model"])]

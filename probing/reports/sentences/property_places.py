@@ -101,9 +101,7 @@ _TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "majority"), "float64") | {
 
 @dataclass(frozen=True)
 class _Probes:
-    """Counts of single probes of a fine-tuned model's run; ``base_run`` is on the same test sentences, empty without
-    one.
-    """
+    """Counts of single probes of a fine-tuned model; ``base_run``, on the same test sentences, is empty without one."""
 
     right: Mapping[Cell, int]
     dev_right: Mapping[Cell, int]

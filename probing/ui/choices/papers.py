@@ -18,9 +18,7 @@ TABS = {"tables": "Tables", "figures": "Figures"}
 @declared("papers")
 @dataclass(frozen=True)
 class PapersSelection:
-    """The page's own choices, the same for every paper; ``""`` means the first, or the heads that most of its models
-    have.
-    """
+    """The page's own choices, the same for every paper; ``""`` means the first, or the heads of most models."""
 
     paper: str = one_of(tuple(PAPERS))
     papers_subject: str = ""

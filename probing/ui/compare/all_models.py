@@ -123,9 +123,7 @@ def draw(view: View, base: str, tuned: str) -> None:
 
 
 def _facts(view: View) -> tuple[str, str]:
-    """The head and the probe set of the page, if fine-tuned models have both, else the first that they have; empty if
-    there are none.
-    """
+    """The head and the probe set of the page, if fine-tuned models have both, else their first; empty without any."""
     there = pairs(view.runs) if len(view.runs) else pd.DataFrame(columns=["head", "probe_set"])
     if there.empty:
         return "", ""

@@ -69,9 +69,7 @@ class Pair:
 
 
 def choose(view: View) -> Pair | None:
-    """Draws the choice of the two models and of their facts; without a fine-tuned model, shows the command that makes
-    one.
-    """
+    """Draws the choice of two models and their facts; without a fine-tuned one, the command that makes it."""
     bases, recoveries = _bases(view), view.read(stored_runs)
     tuned = [model for model in view.all_colours if bases.get(model)]
     if not tuned:

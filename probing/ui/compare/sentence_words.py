@@ -39,9 +39,7 @@ def fetch_command(task: str, source: str) -> str:
 
 
 def _fetched(task: str, protocol: str) -> dict[str, str]:
-    """Name -> words of the test sentences of a task whose data sets were fetched; none if they were not, or cannot be
-    read.
-    """
+    """Name -> words of the test sentences of a task; none if its data sets were not fetched, or cannot be read."""
     if task not in SENTENCE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"

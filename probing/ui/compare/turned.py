@@ -47,9 +47,7 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
 
 
 def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
-    """The cell of the link, the map or the menus, else the one that changed most (ties: the first token's); and the
-    way.
-    """
+    """The cell of the link, the map or the menus, else that of the largest change (ties: first token); and the way."""
     own, page = selection.of(CompareSelection), shown.view.page
     ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
     ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")

@@ -91,9 +91,7 @@ def draw(view: View, base: str, tuned: str) -> None:
 
 
 def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
-    """The chosen training with its set of facts; a control comes last, because its line is in the figures of the
-    others.
-    """
+    """The chosen training with its set of facts; a control comes last, as the others' figures have its line."""
     order = followed.assign(
         _other=followed["model"] != tuned,
         _control=followed["objective"] == CONTROL,

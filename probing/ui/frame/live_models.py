@@ -134,9 +134,7 @@ def _in_hub_cache(entry: ModelEntry) -> bool:
 
 
 def lacks_head(choice: Choice) -> bool:
-    """Whether a model was saved without a masked-LM head and has no recorded base, as with models fine-tuned
-    elsewhere.
-    """
+    """Whether a model has no masked-LM head and no recorded base, as with models fine-tuned elsewhere."""
     if described(choice) or base_of(choice):
         return False
     files = ModelFiles(Path(choice.location))
@@ -162,9 +160,7 @@ def missing_shipped(model: str) -> bool:
 
 
 def base_of(choice: Choice) -> str:
-    """Name of the model that this one was fine-tuned from, according to the user, the registry or its folder; ``""`` if
-    unknown.
-    """
+    """The model that this one was fine-tuned from, by the user, the registry or its folder; ``""`` if unknown."""
     if choice.base:
         return choice.base
     entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
@@ -331,9 +327,7 @@ def gaps(choice: Choice, question: Question) -> int:
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The question's words that are one token of the model at its gap, and those that are not; if it names no gap, at
-    every gap.
-    """
+    """The words that are one token of the model at the question's gap, or at every gap; and those that are not."""
     with _newest_only():
         return _watchable(choice, replace(question, top=1))
 

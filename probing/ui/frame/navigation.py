@@ -84,9 +84,7 @@ def address(page: str, **changes: Any) -> str:
 
 
 def open_later(page: str, *, afresh: bool = False, **changes: Any) -> None:
-    """Opens another page with some fields changed at the next run; for callbacks, in which Streamlit cannot change the
-    page.
-    """
+    """Opens another page with fields changed at the next run; in callbacks, Streamlit cannot change the page."""
     st.session_state[_PENDING] = (page, changes, afresh)
 
 

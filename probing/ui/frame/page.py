@@ -97,16 +97,12 @@ class View:
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the
-        registry.
-        """
+        """Fine-tuned model -> whether it learned its task; models never probed are of the registry."""
         return verdicts_by_model(self.learned)
 
     @cached_property
     def clearest(self) -> front.Lost | None:
-        """The fine-tuned model with the clearest finding, which every page shows first; None if no single facts of one
-        are stored.
-        """
+        """The fine-tuned model with the clearest finding, shown first; None if no single facts of one are stored."""
         return next(iter(self.clear_ones), None)
 
     @cached_property
@@ -134,9 +130,7 @@ class View:
         return self.names.get(model, model)
 
     def label(self, model: str) -> str:
-        """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its
-        task.
-        """
+        """A model's name in plain text, with a mark for whether a fine-tuned one learned its task."""
         return marked(self.name(model), self.verdicts.get(model))
 
     def labelled(self, words: str) -> str:
@@ -162,10 +156,7 @@ class View:
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
     ) -> pd.DataFrame:
-        """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject".
-
-        Baselines from too few facts are empty; see ``shown_baselines``.
-        """
+        """The result of a report of ``probing.reports`` with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
         counted: Callable[..., pd.DataFrame] = page_reads.counted
@@ -188,9 +179,7 @@ class View:
 
 
 def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
-    """Draws title, navigation and sidebar; if results are needed and missing, shows the command that makes them and
-    stops.
-    """
+    """Draws title, navigation and sidebar; without needed results, shows the command that makes them and stops."""
     VISITS.note()
     st.set_page_config(
         page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"

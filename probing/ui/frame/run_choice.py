@@ -59,9 +59,7 @@ class ShownRuns(Reading):
 
 
 class Offer(NamedTuple):
-    """Models, in the order of menus, and titles of tasks that can be chosen; ``usual`` are shown if none is, ``most``
-    can be.
-    """
+    """Models in menus' order, and titles of tasks; ``usual`` are shown if none is chosen, ``most`` can be."""
 
     models: Sequence[str]
     usual: Sequence[str]
@@ -99,9 +97,7 @@ class Offer(NamedTuple):
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
     ) -> tuple[tuple[str, ...], dict]:
-        """The chosen models and tasks; names that are not offered (or ``unknown``), and models that are too many, are
-        ignored with a message.
-        """
+        """The chosen models and tasks; a message names what is not offered, ``unknown`` or too much."""
         blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
         stored = [model for model in models if model in self.models]
         if too_many := stored[self.most :]:

@@ -75,9 +75,7 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
 
 
 def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
-    """States, for each of the user's own sets with fewer than ``SMALL_SET`` facts, what can be said at its size; before
-    any curve.
-    """
+    """States, for each of the user's own sets below ``SMALL_SET`` facts, what can be said at its size."""
     sizes = points.assign(probe_set=probe_set) if probe_set else points
     for name, n in sizes.groupby("probe_set", sort=False)["n"].max().items():
         if name not in PROBE_SETS and 0 < n < SMALL_SET:

@@ -1,6 +1,4 @@
-"""One sentence word by word: each of its spans through the layers (Figure 3 of Tenney et al. 2019), and how to find a
-sentence.
-"""
+"""One sentence word by word: its spans through the layers (Figure 3 of Tenney et al. 2019), and how to find it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -359,9 +357,7 @@ def _span(start: int, end: int, words: list[str] | None) -> str:
 
 
 def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the figure: one per target, right label and layer; a target without a right label has one per
-    layer.
-    """
+    """The rows of the figure: one per target, right label (or none) and layer."""
     found = []
     for row in rows.to_dict("records"):
         total = row["p_sum"] or 1
@@ -393,8 +389,6 @@ def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_revised(panels: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most so many panels, in their order: those whose most probable label changes most often; ties go to the
-    first.
-    """
+    """At most so many panels, in their order: those whose most probable label changes most often; ties: the first."""
     each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
     return panels[panels["panel"].isin(each["panel"].head(most))]

@@ -59,9 +59,7 @@ def _lacking(view: View, part: str, table: pd.DataFrame) -> dict[str, set[str]]:
 
 
 def _fetched(task: str) -> dict[str, str]:
-    """sha256 -> text of the sentences of a task whose data sets were fetched; none if they were not, or cannot be
-    read.
-    """
+    """sha256 -> text of the sentences of a task; none if its data sets were not fetched, or cannot be read."""
     if task not in EDGE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"

@@ -125,9 +125,7 @@ def _weights(*choices: Choice | None) -> tuple[str, ...]:
 
 @st.cache_resource(show_spinner=False)
 def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
-    """Copies of the loaded models that return attention. They share all weights with these models and are dropped with
-    them.
-    """
+    """Copies of the loaded models that return attention; they share all weights, and are dropped with them."""
     return WeakKeyDictionary()
 
 

@@ -67,17 +67,13 @@ def choose(spans: Sequence[Span]) -> None:
 
 
 def replaced(spans: Sequence[Span], number: int, span: Span | None) -> list[Span]:
-    """The spans with the one at that index replaced, or removed if ``span`` is None; a second span may then become the
-    first.
-    """
+    """The spans with one replaced, or removed if ``span`` is None; a second may then become the first."""
     given: list[Span | None] = [*spans[:number], span, *spans[number + 1 :]]
     return [one for one in given if one is not None]
 
 
 def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
-    """The span from the first to the last of the chosen words; if a word inside it was removed, the longest remaining
-    part.
-    """
+    """The span from the first to the last chosen word; if one inside was removed, the longest part left."""
     words = sorted(set(chosen))
     if not words:
         return None

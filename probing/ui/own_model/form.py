@@ -67,9 +67,7 @@ def _start(
     *,
     busy: bool,
 ) -> None:
-    """Draws the options, the button with the expected time, and the commands that it runs; for ``standing`` and
-    ``busy`` see ``draw``.
-    """
+    """Draws the options, the button with the expected time, and the commands that it runs, as in ``draw``."""
     if not given.facts.facts:
         st.info("None of these facts can be asked.", icon=":material/info:")
         standing()

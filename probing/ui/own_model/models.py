@@ -62,9 +62,7 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
 
 
 def _with_base(model: Named, base: Named | None) -> Named:
-    """The model, which is not fine if it needs a base or this one cannot be its own; says why, or which tokens the two
-    do not share.
-    """
+    """The model, not fine if it needs a base or this one cannot be its own; says why, or how tokens differ."""
     if not model.model or (base and not base.model):
         return model
     lent = base.model if base else None
@@ -154,9 +152,7 @@ def _named(text: str, public: bool, field: str) -> Named | None:
 
 
 def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
-    """Folder of the configuration, whether the weights are here, and how much is to be downloaded; no folder if nothing
-    is known yet.
-    """
+    """Folder of the configuration (None: unknown), whether the weights are here, and how much is to be downloaded."""
     if not hub_id:
         return Path(location), True, 0
     from probing.models.sources.hub_lookup import look_up

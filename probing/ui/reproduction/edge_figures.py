@@ -1,6 +1,4 @@
-"""The figures on edge probing with our numbers and the published ones, and F1 of every layer, which the paper does not
-draw.
-"""
+"""The figures on edge probing with our numbers and the published ones, and F1 of every layer."""
 
 import pandas as pd
 

@@ -38,9 +38,7 @@ def titles(shown: Shown) -> dict[str, str]:
 
 
 def panels(shown: Shown, number: str) -> dict[str, str]:
-    """A figure's probe sets, the paper's own first and of these the largest; none for relations, and for lines of a
-    single model.
-    """
+    """A figure's probe sets, the paper's own first, then by size; none for relations, and lines of one model."""
     figure = shown.numbers.figure(int(number))
     if shown.about is None or figure.kind == "relations" or (figure.kind == "layers" and len(figure.models) == 1):
         return {}

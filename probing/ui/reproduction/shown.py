@@ -34,9 +34,7 @@ class Shown:
         return self.ours.about if self.ours else None
 
     def stamp(self, what: str, rows: pd.DataFrame | None = None, panel: str = "") -> Stamp:
-        """The origin of a table or figure; ``rows`` are its runs, if they are not all, ``panel`` the only one of
-        several that is shown.
-        """
+        """The origin of a table or figure: its runs (``rows``) if not all, and the one ``panel`` that is shown."""
         # Rows that were not probed have no run.
         ids = (
             tuple(rows["run_id"].dropna().drop_duplicates())

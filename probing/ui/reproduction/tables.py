@@ -37,9 +37,7 @@ class Table:
     height: int | str = "content"
 
     def draw(self, shown: Shown) -> None:
-        """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what
-        is missing.
-        """
+        """Draws it; a table of ours without stored results is left out, as the top of the page states that."""
         if self.name not in shown.found.tables:
             return
         st.header(escape(self.title))

@@ -1,6 +1,4 @@
-"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer, and what needs no
-model.
-"""
+"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer."""
 
 from dataclasses import dataclass
 from functools import cached_property

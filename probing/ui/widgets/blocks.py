@@ -95,9 +95,7 @@ def files(
     alt: str = "",
     call: str = "",
 ) -> None:
-    """Shows the line below a picture and its quiet row; see ``figure``. Without a figure, None, there is nothing to
-    save.
-    """
+    """Shows the line below a picture and its quiet row, see ``figure``; without one (None), nothing to save."""
     if drawn is not None:
         collect(name, drawn)
     if caption:
@@ -107,9 +105,7 @@ def files(
 
 @st.fragment
 def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> None:
-    """How to read a figure, its data, its files and its link; what one holds is drawn once it is opened, without the
-    rest of the page.
-    """
+    """How to read a figure, its data, its files and its link, each drawn once it is opened, by itself."""
     offered: dict[str, tuple[str, Callable[[], object]]] = {
         "How to read": ("help", partial(_how, told)),
         "Data": ("table", partial(_numbers, told)),
@@ -284,7 +280,5 @@ def say_ignored(names: list[str], of: str = "these results") -> None:
 
 
 def dark() -> bool:
-    """Whether the browser has reported a dark theme; for the few figures whose colours cannot follow the theme by
-    themselves.
-    """
+    """Whether the browser reported a dark theme; for the few figures whose colours cannot follow it."""
     return st.context.theme.type == "dark"

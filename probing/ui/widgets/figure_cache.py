@@ -52,9 +52,7 @@ class Drawn(BaseFigure):
 
 
 def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> LazyFigure:
-    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` only if the figure is not
-    cached.
-    """
+    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` unless it is cached."""
     return LazyFigure(draw, arguments, options)
 
 

@@ -105,9 +105,7 @@ def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:
 
 
 def telling(table: pd.DataFrame) -> list[str]:
-    """The columns worth showing: without run ids next to model names, and without columns that only repeat the
-    selection.
-    """
+    """The columns worth showing: without run ids next to names, and those that repeat the selection."""
     named = "model" in table.columns
     return [
         str(name)

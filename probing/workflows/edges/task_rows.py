@@ -157,9 +157,7 @@ def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
 
 
 def k_hot(labels: Sequence[Sequence[str]], names: Sequence[str], task: EdgeTask) -> np.ndarray:
-    """(targets, labels) numbers of gold labels: 0 or 1, except for the label of all that training lacks, which counts
-    all of them.
-    """
+    """(targets, labels) numbers of gold labels: 0 or 1, but the label of all that training lacks counts all of them."""
     number_of = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(labels), len(names)), np.int64)
     for row, given in enumerate(labels):

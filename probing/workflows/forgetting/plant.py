@@ -97,9 +97,7 @@ def planted(
 
 
 def _taught(base: Encoder, prompts: Prompts, lessons: Mapping[int, int], known: Mapping[int, int]) -> Encoder:
-    """The base when most lessons, number of a prompt -> first answer, are learned; one of two is of what it knows
-    already.
-    """
+    """The base when most lessons, number of a prompt -> first answer, are learned, every second of what it knows."""
     body, random, wanted = copy.deepcopy(base.body), np.random.default_rng(1), {**known, **lessons}
     # A head may be tied to the word embeddings, and is not trained.
     words: Any = body.get_input_embeddings()
@@ -125,9 +123,7 @@ def _first(model: Encoder, prompts: Prompts, answers: Mapping[int, int]) -> floa
 
 
 def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
-    """Recipe and record of a fine-tuned model, the folder of its data, and its base with these; raises as
-    ``planted``.
-    """
+    """Recipe and record of a fine-tuned model, the folder of its data, and its base with these."""
     place = Path(entry.location)
     note, origin = finetuning_note(place), base_entry(entry)
     needs = "planted facts need a model that `probing finetune` made, to make it again"
@@ -196,9 +192,7 @@ def _changed(
 def _made_again(
     recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say
 ) -> None:
-    """Fine-tunes the base of a folder by a recorded recipe. Looks change no weights, and which state they kept is
-    recorded.
-    """
+    """Fine-tunes the base of a folder by a recorded recipe and its recorded choice of a state; looks change no weights."""
     ready = prepare(TASKS[recipe.objective], find_entry(str(base)), data, None, recipe.model_dump(), recipe.seed)
     again = recipe.model_copy(update={"base_weights": ready.base_weights, "looks": 0, "patience": 0})
     step, training = note.get("kept_step", note["steps"]), ready.training

@@ -1,6 +1,4 @@
-"""Fine-tunes a base in several recipes against forgetting, and stores what each scores on its task and keeps of the
-facts.
-"""
+"""Fine-tunes a base by several recipes against forgetting, and stores scores on the task and facts kept."""
 
 import shutil
 from dataclasses import dataclass, replace
@@ -37,9 +35,7 @@ from probing.workflows.requests.forgetting_series import PreventRequest, parts_o
 
 @dataclass(frozen=True)
 class _Compared:
-    """What all recipes share: the base with its ranks before, the objective, the questions, and the folder of the
-    results.
-    """
+    """What all recipes share: the base and its ranks before, the objective, the questions, and the folder of results."""
 
     request: PreventRequest
     entry: ModelEntry

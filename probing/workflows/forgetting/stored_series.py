@@ -45,9 +45,7 @@ def series_config(
     asked: tuple[Sequence[int], Sequence[int]],
     threads: int,
 ) -> SeriesRunConfig:
-    """The configuration of a series; ``weights`` is the identity of ``last``, ``asked`` the states' steps and the
-    layers.
-    """
+    """The configuration of a series; ``weights`` is the identity of ``last``, ``asked`` has steps and layers."""
     head = OWN_HEAD if last.opens_base is None else HEAD_OF_THE_BASE
     steps, layers = asked
     made = provenance_of(last, training.base, training.objective, head, 0, threads)

@@ -1,6 +1,4 @@
-"""The recipe that heads are trained by: requested settings, else those of the heads in their folder, else the usual
-ones.
-"""
+"""The recipe that heads are trained by: as requested, else as the heads in their folder, else the usual."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -68,9 +66,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
 
 
 def settings(wish: Wish) -> dict[str, Any]:
-    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` a hundred steps from
-    it.
-    """
+    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` 100 steps from it."""
     start = wish.asked.get("start", FROM_LEAST_SQUARES)
     usual = {"start": start} if wish.kind == LEAST_SQUARES else {"start": start, "version": VERSION}
     if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:

@@ -16,9 +16,7 @@ def ask(request: AskRequest, say: Say = print) -> Answer:
 
 
 def _opened(request: AskRequest, say: Say) -> LiveModel:
-    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens, which
-    every model has.
-    """
+    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens."""
     encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
     kind, folder = chosen_heads(request.model, encoder, request.head, cache_folder())
     if request.head is None and kind == LOGIT_LENS:

@@ -1,6 +1,4 @@
-"""What is stored about the training of heads, with the runs made with them: validation losses, steps and seconds of
-every layer.
-"""
+"""What is stored about the training of heads, with their runs: validation losses, steps and seconds by layer."""
 
 import json
 from collections.abc import Mapping, Sequence

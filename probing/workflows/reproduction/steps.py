@@ -28,9 +28,7 @@ def in_words(member: FamilyMember) -> str:
 
 
 def fetch(plan: Plan, data_sets: Iterable[str], say: Say) -> None:
-    """Fetches the models that are not made here, the data of the others' fine-tuning, and further data sets; an
-    existing model is skipped.
-    """
+    """Fetches models that are not made here, the data of the others' fine-tuning, and data sets, unless here."""
     for name in (*plan.bases, *(member.model for member in plan.members if member.how != "finetune")):
         entry = plan.registry.model(name)
         kept = cache_folder() / "models" / entry.name

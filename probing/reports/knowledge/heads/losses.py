@@ -1,6 +1,4 @@
-"""Losses of fine-tuned models against their bases at the last layer, by kind of head: P@k, and P@k minus the swapped
-subject.
-"""
+"""Losses of fine-tuned models at the last layer, by kind of head: P@k, and P@k minus the swapped subject."""
 
 from collections.abc import Sequence
 

@@ -69,9 +69,7 @@ def _published_curve(model: str, task: str, per_cent: tuple[float, ...]) -> Edge
 
 
 def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
-    """Encoders with cumulative probes of the paper's tasks: pre-trained ones (without ``base``) first, then those with
-    most tasks.
-    """
+    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, then those with most tasks."""
     runs = _runs(db)
     rows = [
         (
@@ -91,9 +89,7 @@ def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
 
 
 def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
-    """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run
-    stands for.
-    """
+    """The runs behind an encoder's numbers, the newest of each seed, with the task of the paper that each stands for."""
     runs = _runs(db)
     own_runs = runs[runs["model"] == model]
     names = {stored: task for task, stored in published.stored_tasks(set(own_runs["task"])).items()}

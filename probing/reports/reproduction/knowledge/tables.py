@@ -18,9 +18,7 @@ NOT_PROBED = "not probed"
 
 
 def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
-    """The probe set that is compared with one of the paper: the one from the same source if it was probed, else its
-    stand-in.
-    """
+    """The probe set compared with one of the paper: that of the same source if it was probed, else its stand-in."""
     probed = set(runs["probe_set"]) if len(runs) else set()
     return published.ours if published.ours in probed or not published.stand_in else published.stand_in
 
@@ -90,9 +88,7 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
 
 
 def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
-    """(objective, the paper's name or "") of every row: the paper's models, the control, and further models that have
-    these heads.
-    """
+    """(objective, the paper's name or "") of every row: the paper's models, the control, and others with these heads."""
     rows = [(model.objective, model.name) for model in published.models]
     known, probed = (
         {objective for objective, _ in rows},

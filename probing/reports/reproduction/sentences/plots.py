@@ -29,9 +29,7 @@ class Plot(NamedTuple):
 
 
 def plot(ours: SentenceNumbers, kind: str) -> Plot:
-    """The points of a figure of this kind, of the base and its models; a figure of pre-trained encoders shows all
-    stored ones.
-    """
+    """The points of a figure of the base and its models; one of pre-trained encoders shows all stored ones."""
     nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
     if kind == "accuracy":
         return _accuracy(ours, nothing[1])

@@ -1,6 +1,4 @@
-"""Tables 1 to 5 of the paper next to ours, cell by cell. ``why`` gives the reason for an empty cell and the command
-that fills it.
-"""
+"""Tables 1 to 5 of the paper next to ours. ``why``: the reason for an empty cell and the command that fills it."""
 
 from collections.abc import Mapping
 

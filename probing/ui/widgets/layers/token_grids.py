@@ -73,9 +73,7 @@ def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[
 
 
 def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
-    """One grid: the layers from the last to the first with their words from the best on, and the curve of every shown
-    word.
-    """
+    """One grid: layers from the last to the first with their words, the best first, and the shown words' curves."""
     layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
     shown = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
     curves: dict[str, dict[int, float]] = {}

@@ -16,9 +16,7 @@ _COMPONENT = st.components.v2.component(
 
 
 def resolution(dpi: int) -> bytes:
-    """The chunk of a PNG file, pHYs, that says how many dots an inch has, so that a document shows the image at its
-    size.
-    """
+    """The PNG chunk pHYs, the dots of an inch, so that a document shows the image at its size."""
     dots = round(dpi / 0.0254)
     content = b"pHYs" + struct.pack(">IIB", dots, dots, 1)
     return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
