@@ -32,7 +32,6 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 
 TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
-#: Options behind the button of the bar -> their labels.
 OPTIONS = {
     "live_models": "Compare with",
     "live_head": "Read with (head)",

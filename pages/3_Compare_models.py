@@ -93,7 +93,6 @@ COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
 COUNTS_HOW = (
     "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
 )
-#: Columns of differences -> their headings.
 _POINTS = {"difference": "difference, points", "low": "low", "high": "high"}
 ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
 EXIT = (

@@ -27,7 +27,6 @@ from probing.ui.reproduction.tables import TABLES
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, with_minus
 
-#: Paper -> what draws its figures.
 FIGURES: Mapping[str, ModuleType] = {
     "bertnesia": knowledge_figures,
     "edge-probing": edge_figures,

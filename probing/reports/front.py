@@ -66,7 +66,7 @@ def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
 
 
 def best_recipe(db: Database) -> Kept | None:
-    """The protection that keeps most facts and that no other recipe of its task beats in both; None without plain ones."""
+    """The protection that keeps most facts and no other recipe of its task beats in both; None without plain ones."""
     points = prevention(db)
     points = points[~points["control"] & points["score"].notna() & points["kept"].notna()]
     found = []

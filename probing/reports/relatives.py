@@ -12,7 +12,6 @@ import pandas as pd
 
 from probing.core.tasks.objectives import CONTROL
 
-#: Columns that describe the model of a row.
 NAMES = ("model", "base", "objective")
 
 

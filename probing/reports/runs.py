@@ -8,7 +8,6 @@ from probing.core.head_kinds import canonical_heads
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 
-#: Columns that identify a run in every report.
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
 PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
 

@@ -27,9 +27,7 @@ _SCORE = (
     "verdict",
 )
 _PUBLISHED = ("closed", "published", "published_metric", "published_source")
-#: Columns of ``scores``.
 COLUMNS = (*_NAMES, *_SCORE, *_PUBLISHED)
-#: Further columns of ``learned``.
 SHORT = ("short_metric", "short_value", "short_baseline", "short_baseline_name")
 
 

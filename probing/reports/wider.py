@@ -4,7 +4,7 @@ import pandas as pd
 
 
 def wider(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the outer ends of both intervals as every low and high; where ``_answers`` is empty the ends stay."""
+    """The table with the outer ends of both intervals as low and high; where ``_answers`` are empty, ends stay."""
     ends = {}
     for name in (name for name in table if str(name).endswith(("low_answers", "high_answers"))):
         end = str(name).removesuffix("_answers")

@@ -57,7 +57,7 @@ class _Body(io.RawIOBase):
 
 
 def download(url: str, target: Path) -> None:
-    """Downloads over an existing file; a ``RegistryError`` names the address, the number of tries and the last reason."""
+    """Downloads over an existing file; a ``RegistryError`` names address, number of tries and the last reason."""
     version = ""
 
     def fetch(stream: IO[bytes]) -> None:

@@ -65,6 +65,6 @@ def values(
 
 
 def no_change(table: pd.DataFrame) -> pd.Series:
-    """The value of each row if nothing had changed: the base's; for comparisons with the base 0, or 1 for similarities."""
+    """The value of each row without any change: the base's; of comparisons with the base 0, or 1 for similarities."""
     beside = table["measure"].isin(SAME_IS_ONE).astype("float64").where(table["measure"].isin(_OF_CHANGE))
     return table["base_value"].fillna(beside)

@@ -103,7 +103,7 @@ def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.
 
 
 def _bases(rows: pd.DataFrame) -> dict[str, _Blocks]:
-    """Base -> sums and numbers of masked tokens by block: of it unchanged, or of a model with all base layers put back."""
+    """Base -> sums and numbers of masked tokens by block: of it, or of a model with all base layers put back."""
     own = rows[(rows["replaced"] == "none") & (rows["base"] == "")]
     blocks = {str(row["model"]): _blocks(row) for row in own.to_dict("records")}
     back = rows[rows["embeddings"].astype(bool)].sort_values("n")

@@ -102,7 +102,7 @@ def selectivity(
 
 
 def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
-    """(Model, encoder, task, layer) -> F1, mean over seeds, and number of targets whose span text occurs in training."""
+    """(Model, encoder, task, layer) -> mean F1 over seeds, and number of targets whose span text occurs in training."""
     runs = newest_runs(db, kind, labels)
     table = queries.score_counts(db, list(runs["run_id"]), part, seen=True)
     table = table.merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")

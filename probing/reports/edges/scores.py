@@ -29,7 +29,6 @@ NUMBERS = (
     "f1_top",
     "selectivity_seen",
 )
-#: How the training of a probe ended.
 ENDS = ("steps", "stopped")
 _PROBE = ["run_id", "part", "layer"]
 

@@ -10,7 +10,6 @@ from probing.core.edges.tasks import SPANS_ARE
 from probing.core.edges.traces import SpanTrace
 from probing.reports.edges.yardsticks import TaskYardsticks
 
-#: Number of labels per panel of the figure.
 PANEL_LABELS = 3
 #: Task -> words for labels that are numbers.
 _IN_WORDS = {task: {"1": "the same", "0": "not the same"} for task in ("coreference", "coreference-gum")}

@@ -33,7 +33,6 @@ FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
 PROBE = "probe:"
 #: The line of a panel that has only one.
 ONLY = ""
-#: Measure -> panel and line.
 MEASURED = {
     "entropy-first": (ENTROPY, ONLY),
     "emd-first": (DISTANCE, ONLY),

@@ -10,7 +10,6 @@ from probing.reports.relatives import named
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
-#: What names a run in tables.
 KEYS = ("model", "base", "probe_set", "k")
 
 

@@ -27,7 +27,6 @@ from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.store.knowledge.one_fact import fact_ranks
 
 TREX = "trex"
-#: What is listed, in this order.
 PARTS = ("lost", "gained", "kept", "never")
 _COLUMNS = (
     "part",

@@ -8,7 +8,6 @@ from probing.core.claims import Check, Claim
 from probing.core.facts.fact import PROBE_SETS
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Judged, deciding
 
-#: What a tile says of a claim.
 TILE = ("claim", "paper", "here", "verdict", "reason")
 #: The verdict of a claim that neither holds nor fails.
 OPEN = "undecided"

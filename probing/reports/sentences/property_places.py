@@ -17,7 +17,6 @@ from probing.reports.sentences.runs import base_runs, cell_of, in_order, only, s
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: Accuracies of the fine-tuned model.
 _TUNED = ("frozen", "own", "mlp", "mean", "best")
 COLUMNS = (
     "model",
@@ -37,7 +36,6 @@ COLUMNS = (
     "majority",
     "n_test",
 )
-#: Reasons why a cell has no fate.
 NO_PREDICTIONS, NOT_TRAINED, BELOW = (
     "no predictions stored",
     "a probe was not trained",

@@ -15,9 +15,7 @@ from probing.reports.whole_runs import whole_runs
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: Columns that identify a probe of a run.
 CELL = ("pooling", "layer", "reading", "portion")
-#: Columns of ``sentence_pairs``.
 COUNTS = ("both", "only_this", "only_other", "neither")
 
 

@@ -23,7 +23,6 @@ EXAMPLES = {
     "A robin is not a [MASK].": "bird",
     "[MASK] is the capital of [MASK].": "paris, france",
 }
-#: Example sentences of the tab of whole sentences.
 SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
     "The keys to the cabinet are on the table in the hall .",

@@ -8,7 +8,6 @@ from probing.figures.yardsticks import MODES
 from probing.reports.fine_tuning.by_layer import LOSSES
 from probing.ui.frame.selection import FILTERS, declared, one_of
 
-#: Tabs below the picture, by their names in links -> labels.
 TABS = {
     "relations": "Relations",
     "layers": "Layer by layer",

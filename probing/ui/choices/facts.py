@@ -11,7 +11,6 @@ ORDERS = ("telling", "layers known", "fact", "first layer", "last layer", "best 
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 PARTS = ("", *transitions.PARTS, *transitions.FATES)
-#: Parts of the page by their names in links -> labels of their tabs.
 TABS = {"stored": "One fact", "own": "Your own facts"}
 
 

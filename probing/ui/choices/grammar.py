@@ -6,7 +6,6 @@ from probing.core.edges.target import OWN
 from probing.core.sentences.example import POOLINGS, PROTOCOLS
 from probing.ui.frame.selection import declared, noted, one_of
 
-#: Tabs below the picture, by their names in links -> labels.
 TABS = {
     "scores": "Scores",
     "order": "Order",
@@ -14,9 +13,7 @@ TABS = {
     "whole": "Whole sentences",
     "own": "Your own file",
 }
-#: Parts of a task's data that have scores.
 PARTS = ("dev", "test")
-#: What is drawn layer by layer below the scores.
 LAYERWISE = ("cumulative", "at", "selectivity", "compression")
 #: The parts whose single sentences are stored, the preferred one first.
 TRACE_PARTS = (OWN, "dev", "test")

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
-#: Numbers of the example sentences.
 EXAMPLES = (1, 2, 3)
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
-#: Parts of the page by their names in links -> titles of their tabs.
 TABS = {
     "glossary": "Glossary",
     "metrics": "Metrics",

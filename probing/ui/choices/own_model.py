@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from probing.store.space.inventory import WHAT
 from probing.ui.frame.selection import declared, one_of
 
-#: Parts of the page by their names in links -> labels of their tabs.
 TABS = {"facts": "Facts", "curve": "Curve", "ways": "Ways back", "new": "A run of your own", "space": "Space"}
 
 

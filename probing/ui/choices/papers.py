@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
-#: The papers by their names in links -> their titles in the menu.
 PAPERS = {
     "bertnesia": "BERTnesia (Wallat et al. 2020)",
     "edge-probing": "Edge probing (Tenney et al. 2019)",
     "interplay": "Fine-tuning and probing (Mosbach et al. 2020)",
     "forgetting": "Unlearning (Deeb and Roger 2024)",
 }
-#: Parts of a paper by their names in links -> titles of their tabs.
 TABS = {"tables": "Tables", "figures": "Figures"}
 
 

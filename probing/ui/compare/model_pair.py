@@ -22,7 +22,6 @@ from probing.ui.widgets.task_marks import mark_key
 
 #: Choices of the page's own that are forgotten when other models or facts are chosen.
 NO_LIST = {"lost_way": "", "lost_relation": "", "lost_fact": ""}
-#: Fields behind the button of the bar -> their labels.
 _RARE = {"versus_model": "Compared with", "head": "Read with (head)", "probe_set": "Facts (probe set)"}
 
 

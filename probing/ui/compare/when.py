@@ -19,7 +19,6 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 
 FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
-#: Most facts in the menu of single facts.
 _MOST = 200
 _CAPTION = "Never lost and known again: together the facts that are still known."
 _CONTROLLED = f"{_CAPTION} Dashed: the control, trained on the base's own text."

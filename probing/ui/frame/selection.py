@@ -68,7 +68,6 @@ class RunChoice(RunNames):
     live_model: str = ""
 
 
-#: Groups of shared fields that pages use.
 FILTERS = ("exposures", "in_subject")
 ONE_RUN = ("model", "head", "probe_set")
 

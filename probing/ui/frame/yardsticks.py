@@ -13,7 +13,6 @@ from probing.ui.frame.page import View
 from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: Mode of a figure -> its label.
 MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
 NO_MAJORITY = (
     "The commonest answer is a single word, so it can be subtracted only from first places: choose rank 1, or right"

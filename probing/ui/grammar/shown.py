@@ -19,7 +19,6 @@ from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.task_marks import mark_key
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
-#: Options behind the button "Filters" -> label.
 _OPTIONS = {
     "edge_tasks": "Tasks",
     "edge_part": "Part of the data",

@@ -28,7 +28,6 @@ PART_NAMES = {OWN: "our own", "dev": "dev", "test": "test"}
 _KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}
 _ORDERS = {"ambiguous": "most that depend on context", "revised": "most changes first", "sentence": "as in the data"}
 assert tuple(PART_NAMES) == TRACE_PARTS and tuple(_KINDS) == KINDS and tuple(_ORDERS) == ORDERS
-#: Filter of the list -> its label.
 _FILTERS = {
     "trace_task": "Task",
     "trace_label": "Right label",

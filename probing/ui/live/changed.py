@@ -55,7 +55,7 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
 
 
 def _again(choice: Choice, question: Question) -> Answer:
-    """The answer to the changed sentence, whose gap, now at its start, may need another token for a word, or have none."""
+    """The answer to the changed sentence; a gap that now starts it may need another token for a word, or have none."""
     watch, _ = live_models.watchable(choice, question)
     return live_models.ask(choice, replace(question, watch=watch))
 

@@ -17,7 +17,6 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import code, filled
 
-#: Further models of one run.
 MAX_OTHERS = 6
 #: Session key: hub ids that the user has asked to look up.
 _ASKED = "own_model.asked"

@@ -114,7 +114,6 @@ _POINTS = {
     "seed_low": "seeds from",
     "seed_high": "seeds to",
 }
-#: Paper -> its tables.
 TABLES: Mapping[str, tuple[Table, ...]] = {
     "bertnesia": (
         Table(

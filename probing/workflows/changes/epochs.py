@@ -54,7 +54,7 @@ class EpochPerplexity:
 
 
 def epoch_perplexity(text: Path | None, ready: Prepared, kept: Path, say: Say) -> EpochPerplexity | None:
-    """The perplexity to measure; None, with a line on the reason, if no text is given and WikiText-2's is not fetched."""
+    """The perplexity to measure; None, with a line on why, if no text is given and WikiText-2's is not fetched."""
     if text is not None:
         return EpochPerplexity(text_lines(text), ready, kept)
     try:

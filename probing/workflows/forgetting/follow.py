@@ -37,7 +37,7 @@ _TRAINER_STATE = "trainer_state.json"
 
 @dataclass(frozen=True)
 class States:
-    """The states of a training on disk, by ascending step; ``note`` is the record of ``finetune``, empty without one."""
+    """The states of a training on disk, by ascending step; ``note`` is the record of ``finetune``, or empty."""
 
     folders: Mapping[int, Path]
     note: Mapping[str, Any]

@@ -192,7 +192,7 @@ def _changed(
 def _made_again(
     recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say
 ) -> None:
-    """Fine-tunes the base of a folder by a recorded recipe and its recorded choice of a state; looks change no weights."""
+    """Fine-tunes a folder's base by a recorded recipe up to the recorded state; looks change no weights."""
     ready = prepare(TASKS[recipe.objective], find_entry(str(base)), data, None, recipe.model_dump(), recipe.seed)
     again = recipe.model_copy(update={"base_weights": ready.base_weights, "looks": 0, "patience": 0})
     step, training = note.get("kept_step", note["steps"]), ready.training

@@ -35,7 +35,7 @@ from probing.workflows.requests.forgetting_series import PreventRequest, parts_o
 
 @dataclass(frozen=True)
 class _Compared:
-    """What all recipes share: the base and its ranks before, the objective, the questions, and the folder of results."""
+    """What all recipes share: the base and its ranks before, the objective, the questions, and results' folder."""
 
     request: PreventRequest
     entry: ModelEntry

@@ -9,7 +9,6 @@ from probing.workflows.reproduction.interplay import INTERPLAY
 from probing.workflows.reproduction.plan import planned
 from probing.workflows.requests.reproduction import ReproduceRequest
 
-#: Paper -> how it is reproduced.
 PROCEDURES = {procedure.paper.name: procedure for procedure in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
 
 

@@ -29,7 +29,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class SentenceAnswer:
-    """Attention of the model and of its base, if it has one, and predictions of their probes by model, the base first."""
+    """Attention of a model and of its base, if it has one; by model, the base first, what its probes predict."""
 
     attention: SentenceAttention
     verdicts: dict[str, tuple[Verdicts, ...]]

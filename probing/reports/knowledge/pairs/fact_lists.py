@@ -39,7 +39,7 @@ def listed_facts(
     ks: Sequence[int] = (1,),
     parts: Sequence[str] = PARTS,
 ) -> pd.DataFrame:
-    """The facts that both runs of each pair were asked, by outcome at the last layer, as ``transitions`` counts them."""
+    """The facts that both runs of each pair were asked, by outcome at the last layer, as counted by ``transitions``."""
     tables = [
         paired_facts(db, pair.base_run_id, pair.run_id, k, parts).assign(**pair._asdict(), k=int(k))
         for pair in pair_identities(db, found).itertuples(index=False)

@@ -89,7 +89,7 @@ def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
 
 
 def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
-    """The runs behind an encoder's numbers, the newest of each seed, with the task of the paper that each stands for."""
+    """The runs behind an encoder's numbers, the newest of each seed, with the paper's task that each stands for."""
     runs = _runs(db)
     own_runs = runs[runs["model"] == model]
     names = {stored: task for task, stored in published.stored_tasks(set(own_runs["task"])).items()}

@@ -11,7 +11,6 @@ from probing.reports.edges.curves import Number
 from probing.reports.edges.places import expected_layer_of
 from probing.reports.reproduction.edges.encoder_numbers import EncoderNumbers
 
-#: Titles of the tasks.
 CALLED = {
     "pos": "part of speech",
     "constituents": "constituents",

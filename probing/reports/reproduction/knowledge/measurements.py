@@ -73,7 +73,7 @@ def subject_of(family: Family, head: str) -> Subject:
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
-    """The family's runs: with LAMA's own templates for probe sets that the base was asked with them, else the default."""
+    """The family's runs: with LAMA's own templates where the base was asked with them, else the default."""
     ours, theirs = (
         choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES)
     )

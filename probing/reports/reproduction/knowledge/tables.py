@@ -88,7 +88,7 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
 
 
 def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
-    """(objective, the paper's name or "") of every row: the paper's models, the control, and others with these heads."""
+    """(objective, the paper's name or "") of every row: the paper's models, control, and others with these heads."""
     rows = [(model.objective, model.name) for model in published.models]
     known, probed = (
         {objective for objective, _ in rows},

@@ -64,7 +64,7 @@ class SentenceNumbers:
 def numbers_of(
     db: Database, family: SentenceFamily, others: Mapping[str, SentenceFamily], published: PublishedSentences
 ) -> SentenceNumbers:
-    """The numbers of a base and its fine-tuned models, and the accuracies of the paper's other encoders (``others``)."""
+    """The numbers of a base and its fine-tuned models, and accuracies of the paper's other encoders (``others``)."""
     stands = [others[base] for base in published.stored_encoders(others).values() if base != family.base]
     scored = [_accuracies(db, one, published) for one in (family, *stands)]
     there = [one for one in scored if len(one)]
