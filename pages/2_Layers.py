@@ -116,7 +116,7 @@ LOST_HOW = (
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the lines shown by default: base, control, two clear findings, and added models."""
+    """The view with the usual lines: base, control, the two models with the clearest findings, and added ones."""
     if selection.current().models:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")

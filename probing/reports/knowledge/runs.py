@@ -35,7 +35,7 @@ class RunSelection:
         ]
 
     def refuse_unknown(self, db: Database, bases: Sequence[str] | None = None) -> None:
-        """Raises a ``StoreError`` for an unknown template set, or a name none of its runs has, with the sets that do."""
+        """Raises a ``StoreError`` for an unknown template set, or a name no run of it has, with the sets that do."""
         if (there := stored_templates(db)) and self.templates not in there:
             raise StoreError(f"no run with {spelled('templates', self.templates)}; there are {', '.join(there)}")
         every = choose(db, templates=self.templates)

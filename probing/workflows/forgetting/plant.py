@@ -97,7 +97,7 @@ def planted(
 
 
 def _taught(base: Encoder, prompts: Prompts, lessons: Mapping[int, int], known: Mapping[int, int]) -> Encoder:
-    """The base when most lessons, number of a prompt -> first answer, are learned, every second of what it knows."""
+    """The base when most lessons, number of a prompt -> first answer, are learned; every second is of what it knows."""
     body, random, wanted = copy.deepcopy(base.body), np.random.default_rng(1), {**known, **lessons}
     # A head may be tied to the word embeddings, and is not trained.
     words: Any = body.get_input_embeddings()
