@@ -58,7 +58,6 @@ def asked() -> None:
 
 
 def pills(prompts: Sequence[str], own: HomeSelection) -> None:
-    """Draws the stored examples."""
     numbers = list(range(1, len(prompts) + 1))
     st.session_state[PILLS] = None if own.sentence else min(own.example, len(prompts))
     st.pills(
@@ -127,7 +126,6 @@ def answer_of(choice: live_models.Choice, question: Question) -> Answer:
 
 
 def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> None:
-    """The grids with their quiet row."""
     token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
     blocks.files(
         token_grids.as_figure(grids[0]),

@@ -86,7 +86,6 @@ def ask_line(view: View, label: Markdown, shown: str) -> None:
 
 
 def choose_head(view: View) -> None:
-    """Draws the choice of the heads."""
     heads = list(live_models.HEADS)
     selection.bound(
         st.segmented_control,
@@ -406,7 +405,6 @@ def opened_cell(got: EveryToken) -> tuple[int, int] | None:
 
 
 def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
-    """The best tokens of the opened cell."""
     every = every_token_of(got, TOP_OF_CELL)
     cell = every[(every["layer"] == layer) & (every["position"] == position)]
     st.markdown(filled("**{piece}**, layer {layer}", piece=got.pieces[position], layer=layer))

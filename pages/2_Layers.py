@@ -128,7 +128,6 @@ def with_usual_lines(view: View) -> View:
 
 
 def metric_of(view: View) -> str:
-    """The metric of the curves, with its rank."""
     metric = selection.of(LayersSelection).metric
     return f"p_at_{view.chosen.k}" if metric == "p_at_k" else metric
 
@@ -343,7 +342,6 @@ def draw_map(view: View, mode: str) -> pd.DataFrame:
 
 
 def run_words(view: View, mode: str = "value") -> str:
-    """What is shown of the chosen run, for stamps."""
     chosen, minus = view.chosen, f" minus {MODES[mode]}" if MODES[mode] else ""
     return (
         f"P@{chosen.k}{minus}, {view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)},"

@@ -164,7 +164,6 @@ def scores(shown: Shown) -> None:
 
 
 def curves(shown: Shown) -> None:
-    """One panel per task, layer by layer."""
     st.header("Layer by layer", anchor="layer-by-layer")
     mode = selection.bound(
         st.segmented_control,

@@ -109,7 +109,6 @@ def wanted(view: View) -> dict[str, Any]:
 
 
 def labels_of_relations(view: View) -> dict[str, str]:
-    """Relation of the chosen probe set -> its name."""
     table = view.read(relations)
     table = table[table["probe_set"] == view.chosen.probe_set]
     return dict(zip(table["relation"], table["label"], strict=True))
@@ -177,7 +176,6 @@ def bar(view: View) -> None:
 
 
 def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
-    """Draws a filter of the list as a menu."""
     selection.bound(
         st.selectbox,
         label,

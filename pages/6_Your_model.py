@@ -187,7 +187,6 @@ def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> Non
 
 
 def report(found: OwnResult) -> bytes:
-    """The result as one HTML page."""
     figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
     return report_page(found.title, found.sentences, figure, found.changed, found.origin).encode()
 

@@ -133,7 +133,6 @@ def target(claim: Claim) -> tuple[str, str]:
 
 
 def tile(one: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
-    """A claim as HTML."""
     here = f'<span class="here">Here {text(short["here"])}</span>' if short["here"] else ""
     asked = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
     numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference", "beside") if whole[name])

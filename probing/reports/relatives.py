@@ -61,7 +61,6 @@ class StoredRuns:
 
     @property
     def run_ids(self) -> list[str]:
-        """Ids of the runs."""
         return list(self.runs["run_id"])
 
     def named(self, rows: pd.DataFrame) -> pd.DataFrame:

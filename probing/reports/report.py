@@ -96,7 +96,6 @@ class Report:
         return kept[[*first, *(name for name in kept if self.further and name not in first)]].reset_index(drop=True)
 
     def written(self, table: pd.DataFrame, form: Form) -> str:
-        """Its frame in that form."""
         if form == "json":
             return as_json(objects(self.json_table(table)))
         if form == "csv":

@@ -140,6 +140,5 @@ def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str
 
 
 def _by_fact(db: Database) -> pd.DataFrame:
-    """The runs with predictions."""
     runs = all_runs(db)
     return runs[~runs["counted"].astype(bool)]

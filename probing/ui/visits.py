@@ -11,7 +11,6 @@ class Visits:
         self._last = float("-inf")
 
     def note(self) -> None:
-        """A page is opened now."""
         self.opened += 1
         self._last = monotonic()
 

@@ -24,7 +24,6 @@ class ScoredAgain:
 
 
 def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
-    """Scores a model that ``finetune`` made again."""
     entry = find_entry(request.model, request.base)
     note = Path(entry.location) / FINETUNING
     if not note.is_file():

@@ -21,7 +21,6 @@ def label_in_words(task: str, name: str) -> str:
 
 
 def text_of(words: Sequence[str], span: Span) -> str:
-    """The words of a span."""
     return " ".join(words[span[0] : span[1]])
 
 

@@ -187,7 +187,6 @@ class TuningPanels:
 
     @cached_property
     def tuned(self) -> pd.DataFrame:
-        """Every fine-tuned model, see ``tuned_models``."""
         return self.read(tuned_models)
 
     @cached_property
@@ -202,7 +201,6 @@ class TuningPanels:
 
     @cached_property
     def protocol(self) -> str:
-        """The protocol of its sentence probes."""
         runs = self.read(sentence_runs)
         return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == self.model, "protocol"])), OURS)
 

@@ -66,7 +66,6 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(rows: pd.DataFrame) -> dict[str, object]:
-    """A model's row from the rows of its layers."""
     first, last = rows.iloc[0], int(rows["layer"].max())
     upper = rows[[layer_group(int(layer), last) == "upper" for layer in rows["layer"]]]
     above, top = rows[rows["layer"] > 0], rows[rows["layer"] == last]

@@ -78,7 +78,6 @@ class OwnResult:
 
     @property
     def title(self) -> str:
-        """Of the report."""
         return f"What {self.model} knows of {self.probe_set}"
 
     @property
@@ -88,7 +87,6 @@ class OwnResult:
 
     @property
     def sentences(self) -> list[str]:
-        """The result in plain words."""
         return [*self.answer, *self.details]
 
     @property

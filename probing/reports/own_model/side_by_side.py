@@ -63,7 +63,6 @@ def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LEN
 
 
 def _last(db: Database, runs: pd.DataFrame, k: int) -> pd.DataFrame:
-    """The last layer of runs, by model."""
     if runs.empty:
         return pd.DataFrame(columns=["n", "value", "low", "high", "majority"])
     return shown_baselines(by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)).set_index("model")

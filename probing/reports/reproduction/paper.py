@@ -59,7 +59,6 @@ class Paper:
         return Reproduction(ours, self.tables(self.numbers, db, ours))
 
     def judge(self, db: Database | None, ours: Ours | None) -> tuple[Judged, ...]:
-        """Every claim, judged on ours."""
         return judge(db, self.numbers.claims, ours.judged_as if ours else None)
 
     def to_write(self, db: Database, base: str) -> dict[str, pd.DataFrame]:

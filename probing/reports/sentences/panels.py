@@ -59,7 +59,6 @@ class SentencePanels:
 
     @cached_property
     def every_curve(self) -> pd.DataFrame:
-        """Learning curves of every task and layer."""
         every = self._of(learning_curve, self.models)
         return every[every["pooling"].isin(self.poolings) & every["model"].isin(self.models)]
 

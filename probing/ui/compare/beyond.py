@@ -73,8 +73,6 @@ _FATES_HOW = (
 
 @dataclass(frozen=True)
 class Shown(TuningPanels):
-    """One fine-tuned model."""
-
     view: View
 
     def stamp(self, what: str) -> Stamp:

@@ -55,7 +55,6 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """Its name in menus."""
         return self.called(self.name)
 
     def called(self, name: str) -> str:
@@ -153,7 +152,6 @@ def pick(name: str, offered: dict[str, Choice]) -> str:
 
 
 def missing_shipped(model: str) -> bool:
-    """Whether a shipped model's files are missing."""
     return any(
         entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models
     )

@@ -140,7 +140,6 @@ class View:
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
-        """The exposures kept, as an argument of queries."""
         return self.chosen.exposures or None
 
     @property
@@ -172,7 +171,6 @@ class View:
         return bool(self.chosen.exposures) or self.chosen.in_subject != "any"
 
     def filter_words(self) -> str:
-        """The active filters in words."""
         words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []
         words += {"any": [], "no": ["answer not in subject"], "yes": ["answer in subject"]}[self.chosen.in_subject]
         return ", ".join(words) or "all facts"

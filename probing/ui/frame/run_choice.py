@@ -20,8 +20,6 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a page shows of stored results."""
-
     view: View
 
     def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -40,16 +38,13 @@ class ShownRuns(Reading):
 
     @property
     def colours(self) -> dict[str, str]:
-        """Model -> colour."""
         return self.view.all_colours
 
     @property
     def labels(self) -> dict[str, str]:
-        """Model -> its name in figures."""
         return {model: self.view.label(model) for model in self.models}
 
     def names(self, models: Sequence[str]) -> str:
-        """Names of models in words."""
         return listing([self.view.label(model) for model in models], limit=len(models))
 
     def stamp_of(self, filters: str, models: Sequence[str]) -> Stamp:

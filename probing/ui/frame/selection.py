@@ -115,7 +115,6 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
 
 
 def _fields_of(page: str) -> dict[str, Field]:
-    """The fields of a page's link."""
     own = {one.name: one for one in fields(_OWN[page])}
     return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
 
@@ -208,7 +207,6 @@ def _opened(page: str) -> Any:
 
 
 def current() -> RunChoice:
-    """The user's selection for all pages."""
     return st.session_state.get(_KEY, RunChoice())
 
 
@@ -227,7 +225,6 @@ def value_of(page: str, name: str) -> Any:
 
 
 def default_of(page: str, name: str) -> Any:
-    """The default of a field of a page."""
     return _fields_of(page)[name].default
 
 

@@ -45,5 +45,4 @@ class KeptByBytes(Generic[V]):
         return value
 
     def total(self) -> int:
-        """Bytes of all values."""
         return sum(one.nbytes for one in self.kept.values())

@@ -82,5 +82,4 @@ def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
 
 
 def labels(view: View) -> dict[str, str]:
-    """Model -> its name in figures."""
     return {model: view.label(model) for model in view.colours}

@@ -33,7 +33,6 @@ class Shown(ShownRuns):
 
     @property
     def own(self) -> GrammarSelection:
-        """What is chosen on the page."""
         return selection.of(GrammarSelection)
 
     @cached_property
@@ -63,7 +62,6 @@ class Shown(ShownRuns):
         return plot("edges", what, **chosen | more)
 
     def stamp(self, what: str) -> Stamp:
-        """Filters and fingerprint of a figure."""
         seen = ", span text not in training" if self.own.unseen else ""
         return self.stamp_of(f"{what}, {self.names(self.models)}, {self.own.edge_part}{seen}", self.models)
 

@@ -73,7 +73,6 @@ class Traced:
 
     @property
     def own(self) -> GrammarSelection:
-        """What is chosen on the page."""
         return selection.of(GrammarSelection)
 
     @property
@@ -83,11 +82,9 @@ class Traced:
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """The runs of all its tasks."""
         return tuple(self.runs["run_id"])
 
     def labels(self) -> list[str]:
-        """The labels of the chosen task."""
         table = self.view.read(edge_labels)
         return list(table.loc[table["task"] == self.task, "name"])
 
@@ -105,7 +102,6 @@ class Traced:
         }
 
     def stamp(self, what: str) -> Stamp:
-        """Filters and fingerprint of a figure."""
         said = [f"{name} {value}" for name, value in self.filters().items() if value and value != "any"]
         return self.view.stamp(
             ", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *said]), self.run_ids
@@ -185,7 +181,6 @@ def _open(view: View) -> Traced | None:
 
 
 def _filters(traced: Traced) -> None:
-    """The filters behind the button."""
     titles, labels, last = traced.tasks, traced.labels(), int(traced.runs["layers"].max()) - 1
     bound = partial(selection.bound, page=traced.view.page, resets=_RESTART)
     one_task = partial(bound, st.selectbox, options=["", *titles], format_func=lambda task: titles.get(task, "any"))
@@ -289,7 +284,6 @@ def named(row: Mapping[str, Any]) -> str:
 
 
 def has_words(row: Mapping[str, Any]) -> bool:
-    """Whether the words of a sentence are available."""
     return isinstance(row["text"], str) and bool(row["text"])
 
 

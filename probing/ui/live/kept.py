@@ -40,7 +40,6 @@ class SpanQuestion:
     spans: tuple[Span, ...]
 
     def text(self, span: Span) -> str:
-        """The words of a span."""
         return " ".join(self.words[span[0] : span[1]])
 
 

@@ -342,7 +342,6 @@ def _same_word(view: View, found: "SentenceAttention") -> None:
 
 
 def similarity_lines(lines: pd.DataFrame, colours: dict[str, str], dashes: dict[str, str]):
-    """Mean cosine by layer."""
     figure = layer_lines(lines, "similarity", "%{y:.3f}", colours=colours, dashes=dashes)
     figure.update_yaxes(title_text="similarity (cosine)")
     return figure

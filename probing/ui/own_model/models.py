@@ -80,7 +80,6 @@ def _offered(model: Named | None, base: Named | None) -> list[str]:
 
 
 def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
-    """Draws the fields of the model and its base."""
     _say_found(public)
     own = selection.of(OwnModelSelection)
     left, right = st.columns(2)

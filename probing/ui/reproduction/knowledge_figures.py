@@ -33,7 +33,6 @@ _HOW = (
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    """The figures: number in links -> title."""
     return {str(one.number): f"Figure {one.number}: {one.title}" for one in shown.numbers.figures}
 
 
@@ -58,7 +57,6 @@ def _sets(shown: Shown, figure: PublishedFigure) -> dict[str, str]:
 
 
 def draw(shown: Shown, number: str, panel: str) -> None:
-    """Draws ours for a figure of the paper."""
     if shown.about is None or shown.about.runs.empty:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return

@@ -12,15 +12,12 @@ from probing.ui.widgets.export import Stamp
 
 @dataclass(frozen=True)
 class Shown:
-    """A paper on the page."""
-
     view: View
     paper: Paper
     found: Reproduction
 
     @property
     def numbers(self) -> Any:
-        """The published numbers."""
         return self.paper.numbers
 
     @property

@@ -63,7 +63,6 @@ class Shown(ShownRuns):
 
     @cached_property
     def panels(self) -> SentencePanels:
-        """The numbers of the figures."""
         poolings = selection.of(GrammarSelection).poolings
         return SentencePanels(self.report, self.models, self.tasks, poolings or POOLINGS, self.protocol)
 
@@ -73,7 +72,6 @@ class Shown(ShownRuns):
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"])))
 
     def stamp(self, what: str) -> Stamp:
-        """Filters and fingerprint of a figure."""
         return self.stamp_of(
             f"{what}, {self.names(self.models)}, {PROTOCOL_NAMES[self.protocol]} protocol", self.models
         )

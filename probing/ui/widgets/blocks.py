@@ -147,7 +147,6 @@ def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> No
 
 
 def _numbers(told: Told) -> None:
-    """The table of a figure."""
     table = told.table
     top = table.head(MAX_ROWS)
     st.dataframe(
@@ -164,7 +163,6 @@ def _numbers(told: Told) -> None:
 
 
 def _save(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
-    """The files of a figure."""
     section.draw(drawn, told)
     with st.container(horizontal=True):
         for label, whole, words in _HTML:

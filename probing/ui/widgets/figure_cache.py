@@ -27,7 +27,6 @@ class LazyFigure:
     options: dict[str, Any]
 
     def figure(self) -> go.Figure:
-        """Draws it."""
         return self.draw(*self.arguments, **self.options)
 
     def key(self) -> str:
@@ -80,5 +79,4 @@ def _on_page(key: str, _wanted: LazyFigure) -> Drawn:
 
 
 def forget() -> None:
-    """Empties the cache of figures."""
     _on_page.clear()

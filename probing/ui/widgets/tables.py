@@ -66,7 +66,6 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
 
 
 def _width(label: str, texts: Iterable[str]) -> int:
-    """Width of a column in pixels."""
     widest = max(map(text_width, [label, *heapq.nlargest(_MEASURED, dict.fromkeys(texts), key=len)]))
     return min(max(math.ceil(widest) + _PADDING, _LEAST), _MOST)
 

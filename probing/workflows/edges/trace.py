@@ -26,7 +26,6 @@ class SentenceTraces:
     traces: tuple[SpanTrace, ...]
 
     def text(self, span: Span) -> str:
-        """The words of a span."""
         return " ".join(self.words[span[0] : span[1]])
 
 

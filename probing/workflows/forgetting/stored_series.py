@@ -65,7 +65,6 @@ def series_config(
 
 
 def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True) -> RunFiles:
-    """The files of a series in a folder of results."""
     return RunFiles(config, FACT_BY_FACT if fact_by_fact else COUNTED, target)
 
 

@@ -29,12 +29,10 @@ def in_order(facts: Sequence[Fact]) -> list[int]:
 
 
 def predictions_path(target: Path, run_id: str) -> Path:
-    """The file of a run's predictions."""
     return target / f"predictions-{run_id}.parquet"
 
 
 def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
-    """Whether all predictions of a run are stored."""
     kept = _readable("predictions", predictions_path(target, run_id), say)
     return kept is not None and kept.num_rows == rows
 

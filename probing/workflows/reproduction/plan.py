@@ -36,7 +36,6 @@ class Plan:
 
     @property
     def out(self) -> Path:
-        """Folder of the tables."""
         return self.request.out or cache_folder() / "reproduction" / f"{self.procedure.prefix}{self.family.name}"
 
     @property

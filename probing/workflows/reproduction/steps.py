@@ -69,7 +69,6 @@ def compare(plan: Plan, say: Say) -> None:
 
 
 def as_text(table: pd.DataFrame, name: str, ending: str) -> str:
-    """A table as CSV or JSON."""
     if ending == "csv":
         return as_csv(table)
     return table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15) + "\n"

@@ -51,12 +51,10 @@ class ProbeRequest(StoredRuns):
 
     @property
     def target(self) -> Path:
-        """Folder of the runs."""
         return self.out or runs_folder()
 
     @property
     def dtype(self) -> str:
-        """The number format of the computation."""
         return "float64" if self.double else "float32"
 
 

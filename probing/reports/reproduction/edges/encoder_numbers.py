@@ -103,7 +103,6 @@ def _runs(db: Database) -> pd.DataFrame:
 
 
 def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNumbers:
-    """The numbers of a stored encoder."""
     runs = runs_of(db, model, published)
     names, order = dict(zip(runs["task"], runs["paper_task"], strict=True)), [task.name for task in published.tasks]
     measured = curves(db, PART, models=[model], tasks=list(names))

@@ -25,7 +25,6 @@ class Family:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Every model, the base first."""
         return (*self.members.values(), *self.others)
 
     def objective(self, model: str) -> str:

@@ -32,7 +32,6 @@ class SentenceFamily:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The base and its fine-tuned models."""
         return (self.base, *self.members.values())
 
 

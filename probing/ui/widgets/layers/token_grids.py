@@ -68,7 +68,6 @@ def draw(
 
 
 def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[str, Any]:
-    """What the component draws."""
     return {"answer": answer, "grids": [_data(grid, answer, columns) for grid in grids]}
 
 
