@@ -58,7 +58,6 @@ def asked() -> None:
 
 
 def pills(prompts: Sequence[str], own: HomeSelection) -> None:
-    """Draws the stored examples."""
     numbers = list(range(1, len(prompts) + 1))
     st.session_state[PILLS] = None if own.sentence else min(own.example, len(prompts))
     st.pills(
@@ -87,9 +86,7 @@ def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]
 
 
 def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
-    """The same of a typed sentence, asked now of those of the wanted models that are on this machine; None if none can
-    be asked.
-    """
+    """The same of a typed sentence, asked of the wanted models on this machine; None if none can be asked."""
     offered = {
         name: one
         for name, one in live_models.choices().items()
@@ -118,9 +115,6 @@ def answer_of(choice: live_models.Choice, question: Question) -> Answer:
     kind.
 
     A word that is not one token of the model is not followed.
-
-    Raises:
-        ProbingError: if the model or the sentence cannot be asked.
     """
     try:
         watch, _ = live_models.watchable(choice, question)
@@ -132,7 +126,6 @@ def answer_of(choice: live_models.Choice, question: Question) -> Answer:
 
 
 def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> None:
-    """The grids with their quiet row."""
     token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
     blocks.files(
         token_grids.as_figure(grids[0]),

@@ -32,7 +32,6 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 
 TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
-#: Options behind the button of the bar -> their labels.
 OPTIONS = {
     "live_models": "Compare with",
     "live_head": "Read with (head)",
@@ -87,7 +86,6 @@ def ask_line(view: View, label: Markdown, shown: str) -> None:
 
 
 def choose_head(view: View) -> None:
-    """Draws the choice of the heads."""
     heads = list(live_models.HEADS)
     selection.bound(
         st.segmented_control,
@@ -233,9 +231,7 @@ def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> t
 def choose_gap(
     view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]
 ) -> tuple[list[Choice], Question]:
-    """Draws the choice of the gap that is read; returns the models that have it, and the question, whose gap is None to
-    fill all.
-    """
+    """Draws the choice of a gap; returns the models that have it, and the question, with gap None to fill all."""
     masks, mask = max(gaps.values()), selection.of(AskSelection).mask
     fillable = masks <= live_models.MAX_FILLED
     mask = min(mask, masks) or int(not fillable)
@@ -263,9 +259,7 @@ def choose_gap(
 
 
 def filled_gap(view: View, asked: Mapping[Choice, Question]) -> dict[str, Answer]:
-    """Draws the sentence that every model fills from left to right, and the choice of the gap whose answers are
-    returned.
-    """
+    """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
     given = models.of_each(asked, live_models.fill)
     for name, (text, _) in given.items():
         st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
@@ -296,9 +290,7 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
 
 
 def guesses(one: Answer, stored: Stored | None) -> Markdown:
-    """The yardsticks of the sentence: chance, the commonest answer of a stored relation, and the word pieces that the
-    model reads.
-    """
+    """The sentence's yardsticks: chance, a stored relation's commonest answer, and the pieces that the model reads."""
     said = [filled("By chance a word has {share:.2g} %.", share=100 / one.vocabulary)]
     if stored is not None and may_be_shown(stored.n):
         words = "The commonest answer of such sentences is {most}, right for {share:.0f} % of {n:,} facts."
@@ -413,7 +405,6 @@ def opened_cell(got: EveryToken) -> tuple[int, int] | None:
 
 
 def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
-    """The best tokens of the opened cell."""
     every = every_token_of(got, TOP_OF_CELL)
     cell = every[(every["layer"] == layer) & (every["position"] == position)]
     st.markdown(filled("**{piece}**, layer {layer}", piece=got.pieces[position], layer=layer))

@@ -116,9 +116,7 @@ LOST_HOW = (
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the lines that are shown by default: base, control, the two models with the clearest findings, and
-    added models.
-    """
+    """The view with the usual lines: base, control, the two models with the clearest findings, and added ones."""
     if selection.current().models:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
@@ -130,15 +128,12 @@ def with_usual_lines(view: View) -> View:
 
 
 def metric_of(view: View) -> str:
-    """The metric of the curves, with its rank."""
     metric = selection.of(LayersSelection).metric
     return f"p_at_{view.chosen.k}" if metric == "p_at_k" else metric
 
 
 def apart(view: View) -> bool:
-    """Whether a probe set of the user's own is shown next to others; the wide bands of its few facts would cover
-    them.
-    """
+    """Whether a set of the user's own is shown with others, which its few facts' wide bands would cover."""
     sets = view.chosen.probe_sets
     return len(sets) > 1 and any(name not in PROBE_SETS for name in sets)
 
@@ -238,13 +233,7 @@ def facts_menu(
     """A button with a choice of a line or relation, and of a layer, and the link to its facts, for those who use no
     mouse.
 
-    Args:
-        label: of the choice.
-        names: value -> its words.
-        points: ``layer`` and the column of the values.
-        column: name of that column.
-        key: of the widgets.
-        draw: draws the link for a value and a layer.
+    ``names``: value -> its words; ``points`` has ``layer`` and the column of the values.
     """
     place = st.popover("Facts", icon=":material/list:", key=key, on_change="rerun")
     if place.open:
@@ -353,7 +342,6 @@ def draw_map(view: View, mode: str) -> pd.DataFrame:
 
 
 def run_words(view: View, mode: str = "value") -> str:
-    """What is shown of the chosen run, for stamps."""
     chosen, minus = view.chosen, f" minus {MODES[mode]}" if MODES[mode] else ""
     return (
         f"P@{chosen.k}{minus}, {view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)},"
@@ -362,9 +350,7 @@ def run_words(view: View, mode: str = "value") -> str:
 
 
 def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
-    """What an inner layer knows better than the last one, by model and by relation, and the curves of some
-    relations.
-    """
+    """What an inner layer knows better than the last one, by model and by relation, with curves of some."""
     st.header("Forgotten inside one model (the paper's sense)")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
@@ -477,9 +463,7 @@ def draw_models(view: View) -> None:
 
 
 def draw_relations(view: View, points: pd.DataFrame) -> None:
-    """Every relation of the chosen run: from which layer on it is known, where best, and how sure that is; a row opens
-    its facts.
-    """
+    """Every relation of the chosen run: known from which layer, where best, how surely; a row opens its facts."""
     chosen, run = view.chosen, run_of(view)
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
@@ -588,9 +572,7 @@ def telling(points: pd.DataFrame) -> list[str]:
 
 
 def heads_tab(view: View, mode: str) -> None:
-    """One model and probe set through every stored kind of head: curves, validation loss and cost, and what fine-tuning
-    cost under each.
-    """
+    """A model and probe set by every stored kind of head: curves, loss and cost, and what fine-tuning lost."""
     chosen, runs = view.chosen, view.runs
     kinds = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
     kinds = kinds.sort_values("head", key=lambda heads: heads.map(head_order))

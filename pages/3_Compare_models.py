@@ -93,7 +93,6 @@ COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
 COUNTS_HOW = (
     "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
 )
-#: Columns of differences -> their headings.
 _POINTS = {"difference": "difference, points", "low": "low", "high": "high"}
 ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
 EXIT = (
@@ -175,9 +174,7 @@ def of_fates(row: pd.Series) -> pd.DataFrame:
 
 
 def opened(pair: Pair, part: str) -> None:
-    """Opens the facts of a part of the flow: on the page of facts, or on this one if single answers of the model are
-    not stored.
-    """
+    """Opens the facts of a part of the flow: on Facts, or here if the model's single answers are not stored."""
     if part in (*WAYS, NOT_RECOVERED):
         if pair.by_fact:
             facts_link.go(pair.view, way_back=part, part_k=pair.view.chosen.k)

@@ -1,6 +1,4 @@
-"""Grammar: what each layer adds to tasks of syntax and meaning, one sentence word by word, and properties of whole
-sentences.
-"""
+"""Grammar: what each layer adds to syntax and meaning, a sentence word by word, and whole sentences."""
 
 import numpy as np
 import pandas as pd
@@ -166,7 +164,6 @@ def scores(shown: Shown) -> None:
 
 
 def curves(shown: Shown) -> None:
-    """One panel per task, layer by layer."""
     st.header("Layer by layer", anchor="layer-by-layer")
     mode = selection.bound(
         st.segmented_control,

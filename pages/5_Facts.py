@@ -109,7 +109,6 @@ def wanted(view: View) -> dict[str, Any]:
 
 
 def labels_of_relations(view: View) -> dict[str, str]:
-    """Relation of the chosen probe set -> its name."""
     table = view.read(relations)
     table = table[table["probe_set"] == view.chosen.probe_set]
     return dict(zip(table["relation"], table["label"], strict=True))
@@ -177,7 +176,6 @@ def bar(view: View) -> None:
 
 
 def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
-    """Draws a filter of the list as a menu."""
     selection.bound(
         st.selectbox,
         label,
@@ -198,12 +196,7 @@ def base_of(runs: pd.DataFrame, model: str) -> str:
 
 
 def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
-    """Models whose grids are drawn: the base, its fine-tuned model, and those that the user added.
-
-    Args:
-        view: the page.
-        runs: those of the chosen head that asked the fact.
-    """
+    """Models whose grids are drawn: the base, its fine-tuned model, and those that the user added."""
     own, chosen, there = selection.of(FactsSelection), view.chosen.model, set(runs["model"])
     base = base_of(view.runs, chosen)
     if not base and base_of(runs, own.versus) != chosen:
@@ -286,9 +279,7 @@ def one_fact(view: View, fact_id: str) -> None:
 
 
 def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What became of a fact in every model that was fine-tuned from the same base, the chosen one first; see
-    ``fates``.
-    """
+    """What became of a fact in every model fine-tuned from the same base, the chosen one first; see ``fates``."""
     base = base_of(runs, view.chosen.model) or view.chosen.model
     ranks = {model: [int(rank) for rank in rows.sort_values("layer")["gold_rank"]] for model, rows in by_model.items()}
     order = [view.chosen.model, *view.colours, *ranks]
@@ -336,9 +327,7 @@ def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> lis
 
 
 def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataFrame, shown: list[str]) -> None:
-    """Draws the rank of the right word by layer in the models of the grids; of a model alone, with every kind of
-    head.
-    """
+    """Draws the right word's rank by layer in the models of the grids; of one model alone, by every head."""
     table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, shown), predictions)
     table = table[table["model"].isin(shown)]
     first, *tuned = shown

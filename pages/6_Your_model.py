@@ -141,14 +141,7 @@ def called(run: OwnRun) -> str:
 
 
 def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> None:
-    """Draws the facts, lost first, and what leads on.
-
-    Args:
-        view: the page.
-        found: the result.
-        rows: its facts.
-        own: whether the result is of a run of the user's, which every page shows.
-    """
+    """Draws the facts, lost first, and what leads on; ``own``: the run is the user's, which every page shows."""
     if found.doubt:
         st.warning(filled("{doubt}", doubt=found.doubt), icon=":material/report:")
     run = {"model": found.model, "head": found.head, "probe_set": found.probe_set}
@@ -194,7 +187,6 @@ def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> Non
 
 
 def report(found: OwnResult) -> bytes:
-    """The result as one HTML page."""
     figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
     return report_page(found.title, found.sentences, figure, found.changed, found.origin).encode()
 

@@ -27,7 +27,6 @@ from probing.ui.reproduction.tables import TABLES
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, with_minus
 
-#: Paper -> what draws its figures.
 FIGURES: Mapping[str, ModuleType] = {
     "bertnesia": knowledge_figures,
     "edge-probing": edge_figures,
@@ -134,7 +133,6 @@ def target(claim: Claim) -> tuple[str, str]:
 
 
 def tile(one: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
-    """A claim as HTML."""
     here = f'<span class="here">Here {text(short["here"])}</span>' if short["here"] else ""
     asked = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
     numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference", "beside") if whole[name])

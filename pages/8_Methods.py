@@ -90,7 +90,6 @@ def found(entries: Sequence[Term], query: str) -> list[Term]:
 
 
 def entry(one: Term) -> str:
-    """A term as HTML."""
     meaning = one.meaning[:1].upper() + one.meaning[1:]
     known = one.forms and f" <small>({text(', '.join(one.forms))})</small>"
     return f'<p id="{anchor(one.name)}"><b>{text(one.name)}</b>{known or ""} {text(meaning)}.</p>'
@@ -254,7 +253,6 @@ def draw_runs(view: View) -> None:
 
 
 def draw_run_table(view: View, runs: pd.DataFrame) -> None:
-    """Every run of facts."""
     shown = runs.assign(
         left_out=[left_out_text(one) for one in runs["left_out"]],
         probe_set=runs["probe_set"].map(set_name),

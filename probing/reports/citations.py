@@ -1,6 +1,4 @@
-"""How to cite this software and the papers behind it: the source of the BibTeX on *Methods and data*. See also
-``CITATION.cff``.
-"""
+"""How to cite this software and the papers behind it, as BibTeX. See also ``CITATION.cff``."""
 
 from dataclasses import dataclass
 
@@ -14,17 +12,7 @@ Author = tuple[str, str]
 
 @dataclass(frozen=True)
 class Reference:
-    """One work to cite.
-
-    Attributes:
-        key: of the BibTeX entry.
-        kind: type of the BibTeX entry.
-        role: what this project uses the work for.
-        title: as published.
-        authors: in the published order.
-        year: of publication.
-        fields: further BibTeX fields, such as ``booktitle``, ``pages``, ``doi`` and ``url``.
-    """
+    """One work to cite, as a BibTeX entry; ``role`` is what this project uses it for."""
 
     key: str
     kind: str

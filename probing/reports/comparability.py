@@ -16,13 +16,7 @@ from probing.store.run_queries import same_tokens
 
 @dataclass(frozen=True)
 class Check:
-    """One condition of a fair comparison.
-
-    Attributes:
-        name: what is compared.
-        same: whether both runs are alike; for the control, whether there is one.
-        words: the values of both runs.
-    """
+    """One condition of a fair comparison, and both runs' values in words; ``same`` of the control: there is one."""
 
     name: str
     same: bool
@@ -30,11 +24,9 @@ class Check:
 
 
 def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None = None) -> tuple[Check, ...]:
-    """Checks vocabulary, casing, facts, head recipe, template set, precision and control of two runs.
+    """Checks vocabulary, casing, facts, head recipe, template set, precision and control of two rows of ``runs``.
 
-    Args:
-        first, second: rows of the table ``runs``.
-        db: the database to look up a control; without it only one of the two runs can be the control.
+    Without a database only one of the two runs can be the control.
     """
     own, other = _config(first), _config(second)
     return (
@@ -55,9 +47,7 @@ def stored_comparability(db: Database, first: str, second: str) -> tuple[Check, 
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataFrame:
-    """Fields that differ between the two configurations, including those of the head's recipe: name, first, second (as
-    text).
-    """
+    """Fields that differ between two configurations, also in the heads' recipes: name, first, second (as text)."""
     own, other = _flat(_config(first)), _flat(_config(second))
     rows = [
         (name, own.get(name, ""), other.get(name, ""))
@@ -68,11 +58,8 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataF
 
 
 def as_long(control: str, models: Sequence[str]) -> tuple[bool, str]:
-    """Whether a control took as many steps of the same size as these models, so that its losses show the cost of
-    further training alone.
-
-    Returns:
-        True only if that is recorded; and the recorded training in words.
+    """Whether a control is recorded to have as many steps of the same size as these models, so that its losses show the
+    cost of further training alone; and the recorded training in words.
     """
     own, theirs = training_of(control), {model: training_of(model) for model in models}
     unknown = [name for name, training in {control: own, **theirs}.items() if training is None]

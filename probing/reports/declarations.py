@@ -3,5 +3,4 @@
 from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.reports.report import Reports
 
-#: Capability -> its reports.
 KINDS = Declared[Reports](lambda: {name: load(one.reports) for name, one in CAPABILITIES.items()})

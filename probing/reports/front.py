@@ -13,11 +13,7 @@ from probing.store.database import Database
 
 
 class Lost(NamedTuple):
-    """Attributes:
-    model: the fine-tuned model.
-    share: lost facts per fact that the base knows.
-    control: the same of the base's control; NaN without one.
-    """
+    """Lost facts per fact that the base knows, of a fine-tuned model and of its base's control; NaN without one."""
 
     model: str
     share: float
@@ -25,12 +21,7 @@ class Lost(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Attributes:
-    recipe: the protection.
-    share: known facts that are still known, minus blind guesses.
-    metric, score: of the task.
-    plain_share, plain_score: the same without protection.
-    """
+    """The share of known facts that a protection kept, minus blind guesses, and its score; the same without it."""
 
     recipe: str
     share: float
@@ -41,9 +32,7 @@ class Kept(NamedTuple):
 
 
 def beyond_guessing(db: Database, run_id: str, average: str = "macro") -> float:
-    """The last layer's share of right answers minus that of the relation's commonest answer; NaN if it has too few
-    facts for one.
-    """
+    """The last layer's share of right answers minus that of the relation's commonest answer; NaN for too few facts."""
     rows = precision(db, (run_id,), (1,), average, last_only=True)
     return float(rows["above_majority"].iloc[0]) if len(rows) else float("nan")
 
@@ -51,15 +40,8 @@ def beyond_guessing(db: Database, run_id: str, average: str = "macro") -> float:
 def lost_by_fine_tuning(db: Database, runs: pd.DataFrame, head: str, probe_set: str) -> pd.DataFrame:
     """What every fine-tuned model lost whose single facts are stored, the largest share first.
 
-    Args:
-        db: the database.
-        runs: the primary runs.
-        head: the kind of head by which all are read.
-        probe_set: the facts that all were asked.
-
-    Returns:
-        The columns of ``transitions`` and share (lost facts per fact that the base knows), is_control; without models
-        whose base knows nothing.
+    The columns of ``transitions`` and share (lost facts per fact that the base knows), is_control; without models whose
+    base knows nothing.
     """
     alike = runs[(runs["head"] == head) & (runs["probe_set"] == probe_set)]
     table = transitions(db, pairs(alike), (1,))
@@ -71,12 +53,8 @@ def lost_by_fine_tuning(db: Database, runs: pd.DataFrame, head: str, probe_set: 
 
 
 def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
-    """The fine-tuned models by how clear their finding is: first those that learned their task, of both kinds the one
-    that lost most first.
-
-    Args:
-        lost: of ``lost_by_fine_tuning``.
-        learned: the models that learned their task.
+    """The models of ``lost_by_fine_tuning`` by how clear their finding is: first those that learned their task, of both
+    kinds the one that lost most first.
     """
     controls = lost[lost["is_control"]].drop_duplicates("base").set_index("base")["share"]
     tuned = lost[~lost["is_control"]].assign(unlearned=lambda rows: ~rows["model"].isin(learned))
@@ -88,9 +66,7 @@ def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
 
 
 def best_recipe(db: Database) -> Kept | None:
-    """The protection that keeps most facts and that no other recipe of its task beats in both; None if none is stored
-    with a plain one.
-    """
+    """The protection that keeps most facts and no other recipe of its task beats in both; None without plain ones."""
     points = prevention(db)
     points = points[~points["control"] & points["score"].notna() & points["kept"].notna()]
     found = []

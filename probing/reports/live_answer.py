@@ -38,9 +38,7 @@ def tracked_ranks(got: Answer) -> dict[str, Any]:
 
 
 def first_layers(got: Answer, word: str) -> list[int]:
-    """The layers after the embeddings that give a word first: the followed one, if it is, else the one that is written
-    so.
-    """
+    """The layers after the embeddings that give a word first: the followed one, else the one that is written so."""
     followed = {one.layer: one.watched[0].rank for one in got.layers if one.watched and one.watched[0].token == word}
     ranks = followed or {one.layer: 1 for one in got.layers if one.tokens[0].token == word}
     return [layer for layer, rank in ranks.items() if layer and rank == 1]
@@ -59,13 +57,7 @@ def entropy_of(got: Answer) -> pd.DataFrame:
 
 
 def every_token_of(got: EveryToken, top: int = 1) -> pd.DataFrame:
-    """Long form: ``position, piece, layer, place, token, probability``, one row per token of the sentence, layer and
-    place.
-
-    Args:
-        got: the predictions.
-        top: places per cell.
-    """
+    """One row per token of the sentence, layer and place (from 1, up to ``top``), with the token at the place."""
     layers, pieces, places = got.ids[:, :, :top].shape
     layer, position, place = np.meshgrid(np.arange(layers), np.arange(pieces), np.arange(places), indexing="ij")
     ids = got.ids[:, :, :top].ravel()

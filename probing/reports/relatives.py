@@ -12,16 +12,12 @@ import pandas as pd
 
 from probing.core.tasks.objectives import CONTROL
 
-#: Columns that describe the model of a row.
 NAMES = ("model", "base", "objective")
 
 
 @dataclass(frozen=True)
 class Relatives:
-    """Attributes:
-    stands: model -> the sibling that represents it in lists, possibly itself.
-    control: base -> its control.
-    """
+    """model -> the sibling that represents it in lists, possibly itself; base -> its control."""
 
     stands: dict[str, str]
     control: dict[str, str]
@@ -33,13 +29,10 @@ class Relatives:
         return table[table["model"].isin(list(models))]
 
     def with_spread(self, table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-        """The table with seed_low, seed_high and seeds: smallest and largest value of a model's siblings, and their
+        """The table with seed_low, seed_high and seeds: extremes of ``value`` over a model's siblings, and their
         number.
 
-        Args:
-            table: rows of all models, with the columns ``model``, ``keys`` and ``value``.
-            keys: the columns that, with the model, identify the number of a row.
-            value: the number.
+        ``keys`` are the columns that, with the model, identify the number of a row.
         """
         marked = table.assign(_stands=table["model"].map(self.stands))
         grouped = marked.groupby(["_stands", *keys], dropna=False, observed=True)
@@ -47,13 +40,8 @@ class Relatives:
         return table.assign(**spread, seeds=grouped["model"].transform("nunique").astype("int64"))
 
     def with_control(self, table: pd.DataFrame, keys: Sequence[str], columns: dict[str, str]) -> pd.DataFrame:
-        """The table with the numbers of the control of each row's base for the same keys; empty without a control, and
-        for itself.
-
-        Args:
-            table: rows of all models.
-            keys: the columns that, with the model, identify the number of a row.
-            columns: column of the control -> its name in the result.
+        """The table with the numbers of the control of each row's base for the same keys, renamed by ``columns``; empty
+        without a control, and for itself.
         """
         controls = table[table["model"].isin(self.control.values())]
         beside = controls[["base", *keys, *columns]].rename(columns=columns)
@@ -65,13 +53,7 @@ class Relatives:
 
 @dataclass(frozen=True)
 class StoredRuns:
-    """The runs behind reports, with the relatives of their models.
-
-    Attributes:
-        runs: see ``whole_runs``.
-        relatives: of the models of all runs.
-        columns: of a run, which its rows get besides the names of its model.
-    """
+    """The runs behind reports (``whole_runs``), and their models' relatives; a row gets ``columns`` of its run."""
 
     runs: pd.DataFrame
     relatives: Relatives
@@ -79,7 +61,6 @@ class StoredRuns:
 
     @property
     def run_ids(self) -> list[str]:
-        """Ids of the runs."""
         return list(self.runs["run_id"])
 
     def named(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -94,9 +75,7 @@ def named(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def relatives(runs: pd.DataFrame) -> Relatives:
-    """The relatives among runs with the columns model, base, objective, variant and tuned_seed, as ``named`` gives
-    them.
-    """
+    """The relatives among runs with the columns that ``named`` gives."""
     known = runs[[*NAMES, "variant", "tuned_seed"]].drop_duplicates("model")
     known = known.sort_values(["tuned_seed", "model"], na_position="last")
     stands: dict[str, str] = {}

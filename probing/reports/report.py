@@ -19,13 +19,7 @@ Read = Callable[..., Any]
 
 
 class Panel(NamedTuple):
-    """The content of a figure.
-
-    Attributes:
-        rows: what is drawn.
-        options: further arguments of the figure, which depend on the results.
-        table: what is offered as a table, if it is more than ``rows``.
-    """
+    """What a figure draws, with further arguments of it; ``table`` is offered if it is more than ``rows``."""
 
     rows: pd.DataFrame
     options: dict[str, Any]
@@ -36,17 +30,10 @@ class Panel(NamedTuple):
 class Filter:
     """A choice that the reports of a kind have: an option of their command, and an argument of their method.
 
-    Attributes:
-        name: the argument, and the option of the command.
-        help: the line of the option.
-        of: type of a value; ``bool`` is a switch.
-        known: the allowed values; empty if they depend on what is stored.
-        every: a word that keeps all of ``known``, as None does.
-        usual: what is taken if nothing is given; None keeps everything.
-        single: whether it takes one value instead of several.
-        once: whether the command takes it once.
-        switches: value -> line of a switch of the command that chooses it, instead of an option.
-        only: the reports that have it; empty for all.
+    ``of`` is the type of a value, ``bool`` a switch; ``known`` has the allowed values, empty if they depend on what is
+    stored, ``every`` a word that keeps all of them, as None does; ``usual`` is taken if nothing is given, None keeps
+    everything; ``single``: one value instead of several, ``once``: the command takes it once; ``switches``: value ->
+    line of a switch of the command that chooses it, instead of an option; ``only`` these reports have it, or all.
     """
 
     name: str
@@ -61,11 +48,7 @@ class Filter:
     only: tuple[str, ...] = ()
 
     def value(self, given: Any, report: str) -> Any:
-        """The value for a report: one value, a tuple of values, or ``usual``.
-
-        Raises:
-            OptionError: for an unknown value, or a report without this filter.
-        """
+        """The value for a report: one value, a tuple of values, or ``usual``."""
         if self.of is bool:
             values: Any = bool(given)
         else:
@@ -85,20 +68,10 @@ class Filter:
 class Report:
     """A table of stored results in all its forms.
 
-    Attributes:
-        kind, name: the two words that name it.
-        caption: what it has, for the help of the command.
-        table: its frame for the choice.
-        keys: columns of JSON, which programs rely on; none stands for all.
-        further: whether JSON has the other columns, too, after ``keys``.
-        shown: columns of text and LaTeX; none stands for all.
-        latex: columns of LaTeX if they are others than ``shown``.
-        csv: columns of CSV; none stands for all.
-        rows: the rows of JSON, if it leaves some out.
-        note: a line below the rows of the text.
-        empty: the line instead of rows.
-        needs: filters that need exactly one value.
-        figure: the panel that pages and notebooks draw of it; empty if there is none.
+    ``keys`` are columns of JSON, which programs rely on, ``further`` adds the others; ``shown`` are columns of text and
+    LaTeX, ``latex`` those of LaTeX if others; without any, all. ``rows`` are those of JSON, if it leaves some out,
+    ``note`` is a line below the text, ``empty`` one instead of rows. ``needs`` names filters that need exactly one
+    value, ``figure`` the panel that pages and notebooks draw of it.
     """
 
     kind: str
@@ -117,21 +90,12 @@ class Report:
     figure: str = ""
 
     def json_table(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows and columns of its frame in JSON.
-
-        Raises:
-            OptionError: if the rows would not state what distinguishes them.
-        """
+        """The rows and columns of its frame in JSON; refused if the rows would not state what distinguishes them."""
         kept = self.rows(table) if self.rows else table
         first = _columns(self.keys, kept)
         return kept[[*first, *(name for name in kept if self.further and name not in first)]].reset_index(drop=True)
 
     def written(self, table: pd.DataFrame, form: Form) -> str:
-        """Its frame in that form.
-
-        Raises:
-            OptionError: as ``json_table``.
-        """
         if form == "json":
             return as_json(objects(self.json_table(table)))
         if form == "csv":
@@ -144,12 +108,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Choice:
-    """A report with the values of its filters.
-
-    Attributes:
-        report: the report.
-        given: the value of each filter of its kind, see ``Filter.value``.
-    """
+    """A report with the value of each filter of its kind, see ``Filter.value``."""
 
     report: Report
     given: Mapping[str, Any]
@@ -160,17 +119,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Reports:
-    """The reports of a kind, which share their filters.
-
-    Attributes:
-        kind: the name of the kind.
-        every: the reports; the command's default is the first if ``usual``.
-        filters: in the order of the command's options.
-        refuse: raises an error that lists the stored names, for a name that is not stored.
-        usual: whether the command may leave the report out.
-        together: reports that the command writes into one object of JSON.
-        hint: a line on what else is stored if a report has no rows.
-    """
+    """The reports of a kind, which share their filters."""
 
     kind: str
     every: tuple[Report, ...]
@@ -181,20 +130,12 @@ class Reports:
     hint: Callable[[Database, Choice], str] | None = None
 
     def named(self, what: str) -> Report:
-        """A report by its name.
-
-        Raises:
-            OptionError: for an unknown name.
-        """
+        """A report by its name; refused if unknown."""
         refuse_unknown_words("what", (what,), [one.name for one in self.every])
         return next(one for one in self.every if one.name == what)
 
     def choose(self, what: str, given: Mapping[str, Any] | None = None) -> Choice:
-        """A report by its name, with the values of filters; those that are left out keep what is usual.
-
-        Raises:
-            OptionError: for an unknown name or value, and for a filter that the report does not have.
-        """
+        """A report by its name, with the values of filters; those that are left out keep what is usual."""
         report = self.named(what)
         values = {one.name: one.value((given or {}).get(one.name), what) for one in self.filters}
         for name in report.needs:
@@ -205,20 +146,12 @@ class Reports:
         return Choice(report, values)
 
     def table(self, db: Database, choice: Choice) -> pd.DataFrame:
-        """The frame of a report of stored results.
-
-        Raises:
-            OptionError, StoreError: for a name that is not stored.
-        """
+        """The frame of a report of stored results; refused for a name that is not stored."""
         self.refuse(db, choice)
         return choice.report.table(db, choice)
 
     def written(self, db: Database, choice: Choice, form: Form) -> tuple[str, int]:
-        """A report in that form, and its number of rows.
-
-        Raises:
-            OptionError, StoreError: as ``table`` and ``Report.written``.
-        """
+        """A report in that form, and its number of rows."""
         table, report = self.table(db, choice), choice.report
         if form != "json" or report.name not in self.together:
             return report.written(table, form), len(table)
@@ -237,11 +170,8 @@ def refuse_unknown_words(option: str, wanted: Iterable[object] | None, known: It
 def refuse_unstored(what: str, choice: Choice, stored: Mapping[str, Iterable[str]], how: str = "") -> None:
     """Raises an ``OptionError`` that lists the stored names for one that is not.
 
-    Args:
-        what: what is stored of a name: "probes".
-        choice: whose filters are checked.
-        stored: filter -> names that are stored.
-        how: by which choice they are stored, such as " by protocol ours".
+    ``stored`` has the names by filter; ``what`` is stored of them: "probes"; ``how`` they are chosen: " by protocol
+    ours".
     """
     for name, names in stored.items():
         known = tuple(dict.fromkeys(names))

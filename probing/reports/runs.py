@@ -8,7 +8,6 @@ from probing.core.head_kinds import canonical_heads
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 
-#: Columns that identify a run in every report.
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
 PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
 
@@ -23,11 +22,7 @@ def choose(
 ) -> pd.DataFrame:
     """Runs with every column of the table ``runs``, the newest of each model, head, seed and probe set.
 
-    Args:
-        db: the database.
-        models, heads, probe_sets: names to keep; None keeps all.
-        seeds: seeds to keep, including replicates; None keeps primary runs only.
-        templates: name of the template set.
+    None keeps all, but of seeds the primary runs only.
     """
     runs, heads = all_runs(db), canonical_heads(heads)
     runs = runs[runs["template_set"] == templates]
@@ -40,12 +35,8 @@ def choose(
 
 
 def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
-    """The one run that a page shows for each model, head and probe set.
-
-    Like ``choose``, but with another template set if there is no run with the default one.
-
-    Args:
-        runs: rows of the table ``runs``, such as ``store.run_queries.runs`` gives.
+    """The one run that a page shows for each model, head and probe set: as ``choose``, but with another template set if
+    there is none with the default one.
     """
     if runs.empty:
         return runs
@@ -86,14 +77,10 @@ def stored_templates(
 
 
 def pairs(runs: pd.DataFrame, bases: Sequence[str] | None = None) -> pd.DataFrame:
-    """Every fine-tuned model's run paired with its base's run with the same head, seed, probe set and template set.
+    """Every fine-tuned model's run paired with its base's (or each of ``bases``') with the same head, seed, probe set
+    and template set.
 
-    Args:
-        runs: from ``choose``; a run whose base is not among them has no pair.
-        bases: models that every other run is paired with instead of its base; None pairs with the base.
-
-    Returns:
-        base_run_id, run_id, base, model, head, seed, probe_set.
+    A run whose base is not among ``runs`` has no pair.
     """
     if bases is not None:
         runs = runs.drop(columns="base").merge(pd.DataFrame({"base": list(bases)}), how="cross")
@@ -153,6 +140,5 @@ def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str
 
 
 def _by_fact(db: Database) -> pd.DataFrame:
-    """The runs with predictions."""
     runs = all_runs(db)
     return runs[~runs["counted"].astype(bool)]

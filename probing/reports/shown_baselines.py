@@ -17,9 +17,7 @@ def shown_baselines(table: pd.DataFrame) -> pd.DataFrame:
     """The table for figures and sentences: baselines from too few facts are empty. The numbers of ``report --json``
     keep them.
 
-    Args:
-        table: any report. If it has no column ``n``, the number of facts of each row, or none of ``COLUMNS``, it is
-            returned unchanged.
+    A table without the column ``n``, or any of ``COLUMNS``, is returned unchanged.
     """
     there = [name for name in COLUMNS if name in table]
     if "n" not in table or not there:

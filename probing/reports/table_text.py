@@ -17,7 +17,6 @@ def objects(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def as_json(content: Any) -> str:
-    """JSON, unrounded."""
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

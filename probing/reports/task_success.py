@@ -1,6 +1,4 @@
-"""Did the fine-tuned models learn their task? Their task scores with intervals and baselines, and the verdict on each
-model.
-"""
+"""Did the fine-tuned models learn their task? Task scores with intervals and baselines, and the verdicts."""
 
 from dataclasses import asdict
 
@@ -29,28 +27,17 @@ _SCORE = (
     "verdict",
 )
 _PUBLISHED = ("closed", "published", "published_metric", "published_source")
-#: Columns of ``scores``.
 COLUMNS = (*_NAMES, *_SCORE, *_PUBLISHED)
-#: Further columns of ``learned``.
 SHORT = ("short_metric", "short_value", "short_baseline", "short_baseline_name")
 
 
 def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """Every task score of the fine-tuned models, the deciding ones first.
+    """Every task score of the fine-tuned models, the deciding ones first; without a score one row without numbers.
 
-    Args:
-        db: the database.
-        models: names to keep; None keeps all.
-
-    Returns:
-        model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (the score to
-        beat), other and other_name (a weaker baseline or a comparison), n, decides (whether the verdict on the model
-        rests on this row), verdict (on the model, the same in all of its rows), closed (the share of the way from the
-        baseline to what BERT-base is published to reach), published, published_metric, published_source. A model
-        without a stored score has one row without numbers.
-
-        A verdict is ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for
-        a model that was trained on with its base's own text; see ``core.tasks.task_success``.
+    baseline is the score to beat, other a weaker baseline or a comparison; decides: the verdict on the model rests on
+    this row; closed: the share of the way from the baseline to what BERT-base is published to reach. A verdict is
+    ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
+    trained on with its base's own text; see ``core.tasks.task_success``.
     """
     rows = [
         {**names, **score, "verdict": verdict_of(names["objective"], found)}
@@ -78,19 +65,12 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
 
 
 def without_weights(db: Database) -> frozenset[str]:
-    """The models of which only results are kept: listed as such in the registry, or known from series of trainings
-    alone.
-    """
+    """The models of which only results are kept: so listed in the registry, or known from series alone."""
     return read_registry().results_only | (followed_only(db) - set(stored_scores(db)["model"]))
 
 
 def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
-    """Fine-tuned model -> whether it learned its task; without bases. Models that were never probed are looked up in
-    the registry.
-
-    Args:
-        table: from ``learned``.
-    """
+    """Fine-tuned model -> whether it learned its task. Models that were never probed are looked up in the registry."""
     try:
         listed = read_registry().models
     except RegistryError:

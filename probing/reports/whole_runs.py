@@ -6,14 +6,10 @@ import pandas as pd
 
 
 def whole_runs(runs: pd.DataFrame, by: Sequence[str], has: Sequence[frozenset[Hashable]]) -> pd.DataFrame:
-    """One run per group: the newest, or an older one that has everything the newest has, and more.
+    """One run per group of equal ``by``: the newest, or an older one that has everything the newest has, and more.
 
-    So a later, smaller run, such as one with fewer probes or without perplexity, does not hide earlier results.
-
-    Args:
-        runs: the newest first.
-        by: columns; runs that are equal in them form a group.
-        has: per run, its contents and the data that they were computed from.
+    So a later, smaller run, such as one with fewer probes or without perplexity, does not hide earlier results. ``has``
+    lists, per run, its contents and the data that they were computed from; ``runs`` are the newest first.
     """
     chosen: dict[Hashable, int] = {}
     for place, key in enumerate(runs[list(by)].itertuples(index=False, name=None)):

@@ -4,12 +4,7 @@ import pandas as pd
 
 
 def wider(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the outer ends of both intervals in place of every low and high.
-
-    Args:
-        table: of any report. Columns that end in ``low_answers`` or ``high_answers`` have the ends if answers are drawn
-            again, too; where they are empty, as for runs of which only counts are stored, the ends stay.
-    """
+    """The table with the outer ends of both intervals as low and high; where ``_answers`` are empty, ends stay."""
     ends = {}
     for name in (name for name in table if str(name).endswith(("low_answers", "high_answers"))):
         end = str(name).removesuffix("_answers")

@@ -22,9 +22,7 @@ LONGEST = 300.0
 
 
 def load() -> None:
-    """Imports the modules of all pages; Streamlit imports a page's when somebody opens it, which holds up the first
-    page.
-    """
+    """Imports the modules of all pages, as Streamlit only does when somebody opens one, who then has to wait."""
     for module in pkgutil.walk_packages(ui.__path__, f"{ui.__name__}."):
         if not module.name.endswith(".__main__"):
             import_module(module.name)
@@ -41,12 +39,7 @@ def addresses() -> list[str]:
 def visit(server: str, address: str) -> None:
     """Opens a page as a browser does and waits until it is drawn.
 
-    Args:
-        server: such as ``ws://localhost:8501``.
-        address: of ``addresses``.
-
-    Raises:
-        OSError, websockets.exceptions.WebSocketException: if the server does not answer, refuses, or ends.
+    An ``OSError`` or ``WebSocketException`` means that the server does not answer, refuses, or ends.
     """
     from streamlit.proto.BackMsg_pb2 import BackMsg
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -65,9 +58,7 @@ def visit(server: str, address: str) -> None:
 
 
 def prepare() -> None:
-    """Loads the pages' modules, and visits every page once the server answers, one at a time, while nobody else opens
-    one.
-    """
+    """Loads the pages' modules, and visits every page once the server answers, while nobody else opens one."""
     load()
     server = _started()
     if server is None:
@@ -89,9 +80,7 @@ def prepare() -> None:
 
 
 def _started() -> str | None:
-    """The server's address, once it runs; None if it does not start or answers by TLS only, whose certificate names
-    another host.
-    """
+    """The server's address, once it runs; None if it does not start or answers by TLS only, for another host."""
     from streamlit import config, runtime
 
     for _ in range(int(LONGEST * 10)):

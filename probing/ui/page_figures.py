@@ -1,6 +1,4 @@
-"""The figures of the pages in a notebook: a link of the app and the name of one of its figures draw it without a
-browser.
-"""
+"""The figures of the pages in a notebook, drawn by the app's link and their name without a browser."""
 
 import logging
 from urllib.parse import parse_qs, urlsplit

@@ -22,9 +22,7 @@ _WANTED = ("late", "lost")
 
 
 def base_runs(view: View) -> pd.DataFrame:
-    """The runs to take examples from: those of one model, preferably a base, with the first chosen head; T-REx
-    first.
-    """
+    """The runs to take examples from: of one model, preferably a base, with the first chosen head; T-REx first."""
     runs = view.runs[view.runs["model"].isin(view.chosen.models)]
     chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
     runs = chosen if len(chosen) else runs
@@ -40,9 +38,6 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
 
     A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a
     fine-tuned model lost at its last layer and finds at an inner one.
-
-    Returns:
-        The columns of ``one_fact.fact`` and ``run_id`` of each.
     """
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
     for run_id in runs["run_id"]:
@@ -65,12 +60,7 @@ def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
     """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not
     probed.
 
-    Args:
-        view: the page.
-        runs: the runs to search; by default those of the chosen model and head.
-
-    Returns:
-        The columns of ``fact_queries.search_facts`` and ``run_id``.
+    ``runs`` None searches those of the chosen model and head.
     """
     if runs is None:
         runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
@@ -97,13 +87,7 @@ def at_layers(layers: list[int]) -> str:
 
 
 def sentence(view: View, answer: str, firsts: Mapping[str, list[int]]) -> Markdown:
-    """At which layers each of one or two models gives a word first.
-
-    Args:
-        view: the page.
-        answer: the word.
-        firsts: model -> the layers at which the word comes first; the base first.
-    """
+    """At which layers each of one or two models, the base first, gives a word first."""
     words = (filled("**{answer}**", answer=answer), "it")
     parts = [
         filled("{model} says {word} {at}", model=view.name(model), word=word, at=at_layers(layers))
@@ -122,10 +106,7 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     fact.
 
     That is the one with the clearest finding, if it was asked this fact, else the first in the order of menus; no
-    control.
-
-    Returns:
-        Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
+    control. The example's own model comes first.
     """
     tuned = _tuned_runs(view, example["run_id"])
     predictions = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
@@ -140,9 +121,7 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
 
 
 def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
-    """Runs of models that were fine-tuned from a run's, by the same head on the same facts, without controls; index
-    run_id.
-    """
+    """Runs, by id, of models fine-tuned from a run's, by the same head on the same facts, without controls."""
     runs = view.runs.set_index("run_id")
     own = runs.loc[run_id]
     tuned = runs[

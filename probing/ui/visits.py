@@ -4,18 +4,13 @@ from time import monotonic
 
 
 class Visits:
-    """The pages opened so far, by anybody.
-
-    Attributes:
-        opened: their number.
-    """
+    """The pages opened so far, by anybody; ``opened`` counts them."""
 
     def __init__(self) -> None:
         self.opened = 0
         self._last = float("-inf")
 
     def note(self) -> None:
-        """A page is opened now."""
         self.opened += 1
         self._last = monotonic()
 

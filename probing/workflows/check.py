@@ -1,6 +1,4 @@
-"""Verifies every kind of stored file: registry, facts, published tables, fetched data, models, heads, probes and
-runs.
-"""
+"""Verifies every kind of stored file: registry, facts, published tables, data, models, heads, probes and runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -42,15 +40,10 @@ Identity = Callable[[str], str]
 
 
 def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, list[str]]]:
-    """Verifies part by part and reports what is wrong; every stored file is read.
+    """Verifies part by part, reading every stored file: the part's title, and a sentence for each problem.
 
-    Args:
-        runs: folders of runs; none: the usual ones.
-        say: called with the title of each part before it is verified, which can take minutes with large models or many
-            runs.
-
-    Yields:
-        The part's title, and a sentence for each problem.
+    ``say`` gets the title before a part is verified, which can take minutes with large models or many runs. Without
+    ``runs``, the usual folders of runs are verified.
     """
     folders = [folder for folder in runs if folder.is_dir()] if runs else result_folders()
     # Heads and fine-tuned models ask for the same bases again and again.
@@ -120,9 +113,7 @@ def _data_problems() -> list[str]:
 
 
 def _head_problems(identity_of: Identity) -> list[str]:
-    """Every trained head, shipped and own: its weights have the recorded checksum, and it belongs to the folder that it
-    lies in.
-    """
+    """Every trained head, shipped and own: its recorded checksum, and that it belongs to its folder."""
     problems: list[str] = []
     own = sorted((cache_folder() / "heads").glob("*/*/layer-*.safetensors"))
     for weights, path in [*_shipped_heads(problems, identity_of), *((None, path) for path in own)]:
@@ -166,9 +157,7 @@ def _identities(entry: ModelEntry, identity_of: Identity) -> list[str]:
 
 
 def _probe_problems() -> list[str]:
-    """Every file of edge and sentence probes, shipped and own: its checksum, and that it lies in the folder of its
-    weights and task.
-    """
+    """Every file of probes, shipped and own: its checksum, and that it lies in the folder of its weights and task."""
     problems = []
     readers = (("edges", EDGE_PROBES, read_edge_probes), ("sentences", SENTENCE_PROBES, read_sentence_probes))
     for kind, shipped, read in readers:
@@ -188,9 +177,7 @@ def _probe_problems() -> list[str]:
 
 
 def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]:
-    """Every model on this machine that the project ships or made: its files can be read, and stored runs are of these
-    weights.
-    """
+    """Every model here that the project ships or made: its files can be read, and stored runs are of these weights."""
     problems = []
     recorded = _recorded_weights(folders)
     own = sorted(path.parent for path in (cache_folder() / "models").glob("*/config.json"))
@@ -228,8 +215,7 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
 
 
 def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]:
-    """Model -> identity of the weights that its stored runs record -> digests of its configuration, as this version
-    computes them.
+    """Model -> identity of the weights in its stored runs -> digests of its configuration, as computed now.
 
     Files that cannot be read are reported elsewhere.
     """

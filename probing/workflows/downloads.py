@@ -57,15 +57,7 @@ class _Body(io.RawIOBase):
 
 
 def download(url: str, target: Path) -> None:
-    """Downloads a file.
-
-    Args:
-        url: its address: http, https or file.
-        target: where its bytes go; an existing file is overwritten.
-
-    Raises:
-        RegistryError: if it cannot be downloaded, with the address, the number of tries and the last reason.
-    """
+    """Downloads over an existing file; a ``RegistryError`` names address, number of tries and the last reason."""
     version = ""
 
     def fetch(stream: IO[bytes]) -> None:
@@ -92,13 +84,7 @@ def download(url: str, target: Path) -> None:
 def download_member(url: str, name: str, target: Path) -> None:
     """Takes one file out of a ``.tar.gz`` while that is downloaded, so that an archive of many GB is never stored.
 
-    Args:
-        url: address of the archive.
-        name: of the file, without its folders in the archive.
-        target: where its bytes go.
-
-    Raises:
-        RegistryError: as ``download``; if it is no archive or has no such file.
+    ``name`` is without the file's folders in the archive.
     """
 
     def fetch() -> None:
@@ -151,9 +137,7 @@ def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, st
 
 
 def _tried(fetch: Callable[[], None], url: str) -> None:
-    """Calls until it succeeds; raises a ``RegistryError`` after the last try, or at once if no other try can
-    succeed.
-    """
+    """Calls until it succeeds; a ``RegistryError`` after the last try, or at once if no other try can help."""
     for number in range(1, TRIES + 1):
         try:
             return fetch()

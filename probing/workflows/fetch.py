@@ -21,19 +21,11 @@ from probing.workflows.output import Say
 
 
 def fetch(names: Sequence[str], source: Path | None = None, say: Say = print, revision: str | None = None) -> None:
-    """Fetches data sets and models into the cache.
+    """Fetches data sets, models of the registry and models of the hub into the cache, from local copies in ``source``
+    or by download.
 
-    Args:
-        names: as the registry has them, or ids of models on the hub.
-        source: folder of local copies; None downloads.
-        say: called with a line for each.
-        revision: branch, tag or commit of models on the hub; None: what the registry pins, else the main branch.
-
-    Raises:
-        RegistryError: for an unknown name, or files that cannot be fetched or are damaged.
-        ModelError: if a model of the hub cannot be fetched, is damaged or cannot be used; if a revision of anything
-            else is given.
-        IncompleteCopyError: at the end, if local copies lack files; all names were tried.
+    ``revision`` is of models on the hub; None: what the registry pins, else the main branch. An ``IncompleteCopyError``
+    is raised only at the end, when all names were tried.
     """
     registry = read_registry()
     known = {entry.name for entry in registry.data}
@@ -57,9 +49,8 @@ def fetch(names: Sequence[str], source: Path | None = None, say: Say = print, re
 def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
     """Fetches one data set to ``target``; an existing file with the right checksum is kept.
 
-    Raises:
-        IncompleteCopyError: if local copies lack a file whose checksum is not recorded; the others were copied.
-        RegistryError: if a file is missing, cannot be downloaded, or has another checksum than the registry records.
+    An ``IncompleteCopyError`` means that local copies lack a file whose checksum is not recorded; the others were
+    copied.
     """
     if source is not None:
         folder = source / entry.folder
@@ -102,11 +93,7 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
 
 
 def fetch_or_stand_in(registry: Registry, name: str, source: Path | None, say: Say = print) -> Path:
-    """Fetches a data set, or from local copies that lack it the first substitute; returns the folder.
-
-    Raises:
-        RegistryError: as ``fetch_data``; for the data set itself if there is no substitute.
-    """
+    """Fetches a data set, or from local copies that lack it the first substitute; returns the folder."""
     entry = registry.data_set(name)
     downloads = cache_folder() / "downloads"
     try:
@@ -129,12 +116,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _model(registry: Registry, name: str, revision: str | None) -> ModelEntry:
-    """The entry of a model of the registry or of the hub.
-
-    Raises:
-        RegistryError: if the name is neither in the registry nor an id of the hub.
-        ModelError: for a revision of a model that is not on the hub.
-    """
+    """The entry of a model of the registry or of the hub."""
     listed = {entry.name: entry for entry in registry.models}
     if name not in listed and name.count("/") != 1:
         names = ", ".join([*(entry.name for entry in registry.data), *listed])
@@ -148,17 +130,7 @@ def _model(registry: Registry, name: str, revision: str | None) -> ModelEntry:
 
 
 def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
-    """Downloads a hub model to the hub's own cache at its revision and checks it, or copies a local one unchanged.
-
-    Returns:
-        Its folder.
-
-    Raises:
-        RegistryError: if there is no local copy.
-        ModelError: if the hub's model cannot be downloaded, is damaged, lacks weights or a tokenizer, or has an unknown
-            architecture.
-        IncompleteCopyError: if a local copy lacks files.
-    """
+    """Downloads a hub model to the hub's own cache at its revision and checks it, or copies a local one unchanged."""
     if entry.shipped:
         return Path(entry.location)
     if source is not None:

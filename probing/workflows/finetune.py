@@ -32,13 +32,7 @@ from probing.workflows.requests.finetune import FinetuneRequest
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a model is made.
-
-    Attributes:
-        name: of the model in results.
-        target: its folder.
-        work: folder of the checkpoints.
-    """
+    """Where a model is made; ``work`` is the folder of its checkpoints."""
 
     name: str
     target: Path
@@ -53,15 +47,6 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
     """Fine-tunes, scores and stores a model, and returns its folder; does nothing if it exists already.
 
     A killed run resumes from its last checkpoint; the task's head is stored apart.
-
-    Args:
-        request: the model to make.
-        say: called with a line for each step.
-
-    Raises:
-        OptionError: for a pooling that the objective does not have.
-        ModelError: if another model is in the folder, or the base is no base or cannot be loaded.
-        FactsError: if the data are missing or malformed.
     """
     task, entry = request.task, find_entry(request.model, revision=request.revision)
     place = _place(request, entry)
@@ -103,9 +88,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
 def _with_best_rate(
     request: FinetuneRequest, task: Task, entry: ModelEntry, place: _Place, say: Say
 ) -> tuple[FinetuneRequest, list[dict[str, float]]]:
-    """The request with its best rate, and the development score of each after a third of the steps; equal scores: the
-    lower rate.
-    """
+    """The request with its best rate, and each rate's development score after a third of the steps; ties: the lower."""
     if not request.rates:
         return request, []
     note = place.work.with_name(f"{place.work.name}-rates") / "scores.json"
@@ -158,9 +141,7 @@ def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
 
 
 def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
-    """Raises a ``ModelError`` if a finished model was made in another way than requested; None values are not
-    compared.
-    """
+    """Raises a ``ModelError`` if a finished model was made in another way than requested; None is not compared."""
     asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
     asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
     if Path(entry.location).is_dir():
@@ -206,12 +187,7 @@ def planned(ready: Prepared, recipe: FinetuneRecipe) -> PlannedSteps:
 
 
 def prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[Prepared, FinetuneRecipe]:
-    """The loaded base, its rows, the text that is replayed, and the recipe.
-
-    Raises:
-        ModelError: if the base is no base or cannot be loaded.
-        FactsError: if the data are missing or malformed.
-    """
+    """The loaded base, its rows, the text that is replayed, and the recipe."""
     data = task.data_at(request.data)
     if entry.base:
         raise ModelError(

@@ -26,22 +26,10 @@ def gather_tables(
     say: Say = print,
     by_model: bool = True,
 ) -> list[Path]:
-    """Writes all rows of some tables below ``source`` into ``target``.
+    """Writes all rows of some tables below ``source`` into ``target``, with one file per table and model, or per table.
 
-    Args:
-        source: folder that a command's ``--out`` filled.
-        target: another folder.
-        runs: name of the table of runs.
-        tables: names of all tables, including that of the runs.
-        lighter: table -> function that reduces its rows, given all runs.
-        say: called with each line for the user.
-        by_model: one file per table and model; else one per table. Tables without runs always have one file.
-
-    Returns:
-        The files that were written.
-
-    Raises:
-        StoreError: if there are no runs, a file cannot be read, or two rows have the same key.
+    ``runs`` names the table of runs; ``lighter`` reduces the rows of a table, given all runs. Tables without runs
+    always have one file. Refused if there are no runs, or two rows have the same key.
     """
     found = {table: [read_table(path, table) for path in files_of(table, source)] for table in tables}
     if not found[runs]:

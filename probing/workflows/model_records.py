@@ -1,6 +1,4 @@
-"""What is stored of a model next to its predictions: its name, its distance from its base, and the tables in its
-folder.
-"""
+"""What is stored of a model next to its predictions: name, distance from its base, tables in its folder."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -26,8 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
-    """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not distinguish the
-    two.
+    """Raises a ``ModelError`` if stored runs call another model so: reports could not tell the two apart.
 
     Another model has other weights, or the same ones under another configuration or tokenizer.
     """
@@ -50,9 +47,7 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
 
 
 def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
-    """A note on a stored run of other facts under the same name, which reports cannot show next to this one; None if
-    there is none.
-    """
+    """A note on a stored run of other facts under the same name, which hides this one from reports; else None."""
     same = ("model", "head", "seed", "probe_set", "template_set")
     for folder, row in _stored_runs(folders):
         asked = stored_configuration(row["config"]).get("facts_sha256")
@@ -66,9 +61,7 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
 
 
 def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
-    """Folder and row of every stored run that can be read; a damaged file is reported by the run, the pages or `check`,
-    which need it.
-    """
+    """Folder and row of every stored run that can be read; others report damaged files."""
     from probing.store.parquet import read_table
     from probing.store.sources import files_of
 
@@ -83,15 +76,8 @@ def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
 def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict]:
     """Rows of ``weight_drift``: how far each layer's weights are from the base's; none if the base is not available.
 
-    Args:
-        encoder: the fine-tuned model.
-        entry: names its base.
-        family: how results call the base.
-        say: called with a line for the user.
-        chosen: whether the user named the base, so that failing to open it is an error.
-
-    Raises:
-        ModelError: if the base does not belong to the model, or is not the one that was fine-tuned.
+    ``chosen``: the user named the base, so failing to open it is an error. A base that the model was not fine-tuned
+    from always is.
     """
     from probing.models.encoders.catalogue import open_base
     from probing.models.encoders.model_checks import shape_of
@@ -121,9 +107,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
-    """Copies the tables of a model's folder (exposure, task scores, perplexity by epoch) to its runs, under the runs'
-    name.
-    """
+    """Copies the tables of a model's folder (exposure, task scores, perplexity) to its runs, under their name."""
     from probing.core.model_folders import find_entry
     from probing.store.parquet import read_table, write_table
 

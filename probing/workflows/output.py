@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from tqdm import tqdm
 
-#: Called with each line for the user.
 Say = Callable[[str], None]
 
 

@@ -15,14 +15,7 @@ from probing.workflows.requests.score import ScoreRequest
 
 @dataclass(frozen=True)
 class ScoredAgain:
-    """One score of a model.
-
-    Attributes:
-        metric: its name.
-        value: computed now.
-        recorded: computed after the training; None if the record lacks it.
-        n: what was scored.
-    """
+    """One score of a model, computed now and after the training (None if the record lacks it)."""
 
     metric: str
     value: float
@@ -31,16 +24,6 @@ class ScoredAgain:
 
 
 def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
-    """Scores a fine-tuned model again.
-
-    Args:
-        request: the model and its data.
-        say: called with a line for each score.
-
-    Raises:
-        ModelError: if the model was not made by ``finetune``, its task's head is missing, or its base is another one.
-        FactsError: if the data are missing or malformed.
-    """
     entry = find_entry(request.model, request.base)
     note = Path(entry.location) / FINETUNING
     if not note.is_file():

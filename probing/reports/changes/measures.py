@@ -39,20 +39,12 @@ SAME_IS_ONE = tuple(name for name, measure in MEASURES.items() if measure.metric
 def values(
     db: Database, models: Sequence[str] | None = None, measures: Sequence[str] | None = None, heads: bool = False
 ) -> pd.DataFrame:
-    """Every measured value.
+    """Every measured value; values on other sentences than the model's are not compared with it.
 
-    Args:
-        db: the database.
-        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
-        measures: names to keep; None keeps all.
-        heads: whether values of single heads are given, too.
-
-    Returns:
-        model, base, objective, measure, layer, head (``ALL_HEADS`` for a whole layer), value with low and high (95 %
-        interval, empty if there is none), n; base_value and control_value (the base's and the control's for the same
-        measure, layer and head; empty if there is none), seed_low, seed_high, seeds (over models that differ only in
-        their seed), inside_control (a fine-tuned model's value is no further from no change than the control's, or
-        within the spread of the control's seeds). Values on other sentences than the model's are not compared with it.
+    ``models`` None keeps all, and of models that differ only in their seed the one with the smallest. layer, head
+    (``ALL_HEADS`` for a whole layer), value with its 95 % interval; base_value and control_value of the same measure,
+    layer and head, seed_low and seed_high; inside_control: the value is no further from no change than the control's,
+    or within the spread of the control's seeds. Empty: there is none.
     """
     found = stored(db)
     table = found.named(queries.values(db, found.run_ids, heads)).astype(
@@ -73,10 +65,6 @@ def values(
 
 
 def no_change(table: pd.DataFrame) -> pd.Series:
-    """The value of each row if nothing had changed: the base's; for comparisons with the base 0, or 1 for similarities.
-
-    Args:
-        table: with the columns ``measure`` and ``base_value``; empty if it is not known.
-    """
+    """The value of each row without any change: the base's; of comparisons with the base 0, or 1 for similarities."""
     beside = table["measure"].isin(SAME_IS_ONE).astype("float64").where(table["measure"].isin(_OF_CHANGE))
     return table["base_value"].fillna(beside)

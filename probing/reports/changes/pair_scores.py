@@ -24,13 +24,9 @@ COLUMNS = [
 
 
 def pair_rows(model: str, pairs: Sequence[MinimalPair], logp: np.ndarray, kinds: Mapping[str, str]) -> pd.DataFrame:
-    """One row per pair and layer; ``right`` is None if the pair cannot be asked of the model.
+    """One row per pair and layer, pairs numbered from 1; ``right`` is None if the pair cannot be asked of the model.
 
-    Args:
-        model: its name.
-        pairs: the pairs, which are numbered from 1.
-        logp: (pairs, layers, 2) log-probabilities of the good and of the bad word; NaN if a pair cannot be asked.
-        kinds: kind of a pair -> its title.
+    ``logp`` (pairs, layers, 2): log-probabilities of the good and of the bad word; NaN if a pair cannot be asked.
     """
     rows = []
     for number, (pair, scores) in enumerate(zip(pairs, logp, strict=True), start=1):

@@ -57,20 +57,12 @@ _Blocks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
-    """Perplexity at masked tokens, with no layer, the last n, the first n, or one layer of the base put back.
+    """Perplexity at masked tokens, with no layer, the last n, the first n, or one layer of the base put back
+    (replaced).
 
-    Intervals are bootstraps over blocks, with the same draws for two models that are compared.
-
-    Args:
-        db: the database.
-        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
-
-    Returns:
-        model, base, objective, replaced (none, last, first, single), n, embeddings, masked (tokens), perplexity with
-        low and high (95 %), log_change with change_low and change_high (mean cross-entropy minus that of the unchanged
-        base, nats per token: 0 is the base; empty for a base), base_perplexity, control_log_change, seed_low,
-        seed_high, seeds (perplexity of models that differ only in their seed), inside_control (the change is no larger
-        than the control's, or the perplexity within the spread of the control's seeds).
+    Intervals are bootstraps over blocks, with the same draws for two models that are compared. log_change: mean
+    cross-entropy minus that of the unchanged base, in nats per token; empty for a base. inside_control: the change is
+    no larger than the control's, or the perplexity within the spread of the control's seeds.
     """
     found = stored(db)
     rows = found.named(queries.perplexity(db, found.run_ids))
@@ -98,16 +90,7 @@ _FLOATS = ("perplexity", "low", "high", "log_change", "change_low", "change_high
 
 
 def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
-    """Perplexity during fine-tuning, measured with the base's own head.
-
-    Args:
-        db: the database.
-        models: as ``perplexities``.
-
-    Returns:
-        model, base, objective (empty if no run records it), epoch (0: before), step, blocks, masked, perplexity,
-        control_perplexity (at the same epoch), seed_low, seed_high, seeds.
-    """
+    """Perplexity by epoch of fine-tuning (0: before), measured with the base's own head, beside the control's."""
     runs = named(queries.change_runs(db))
     table = queries.epochs(db)
     known = runs[["model", "objective", "variant", "tuned_seed"]].drop_duplicates("model")
@@ -120,9 +103,7 @@ def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.
 
 
 def _bases(rows: pd.DataFrame) -> dict[str, _Blocks]:
-    """Base -> sums and numbers of masked tokens of its blocks: of the unchanged base, or of a model with all base
-    layers put back.
-    """
+    """Base -> sums and numbers of masked tokens by block: of it, or of a model with all base layers put back."""
     own = rows[(rows["replaced"] == "none") & (rows["base"] == "")]
     blocks = {str(row["model"]): _blocks(row) for row in own.to_dict("records")}
     back = rows[rows["embeddings"].astype(bool)].sort_values("n")

@@ -16,9 +16,7 @@ TEXTS = ("sentences_sha256", "blocks_sha256")
 
 
 def stored(db: Database) -> StoredRuns:
-    """One run per model; its rows get the checksums of its text, because values on different texts are not
-    comparable.
-    """
+    """One run per model; rows get the checksums of its text, as values on different texts are not comparable."""
     runs = named(queries.change_runs(db))
     configs = [stored_configuration(config) for config in runs["config"]]
     runs = runs.assign(**{name: [str(one.get(name, "")) for one in configs] for name in TEXTS})
@@ -34,12 +32,6 @@ def _has(config: Mapping[str, Any]) -> frozenset[Hashable]:
 
 
 def beside_base(table: pd.DataFrame, keys: list[str], columns: dict[str, str]) -> pd.DataFrame:
-    """The table with the numbers of each row's base for the same keys; empty for a base.
-
-    Args:
-        table: rows of all models.
-        keys: the columns that, with the model, identify the number of a row.
-        columns: column of the base -> its name in the result.
-    """
+    """The table with the numbers of each row's base for the same keys, renamed by ``columns``; empty for a base."""
     of_bases = table[["model", *keys, *columns]].rename(columns={"model": "base", **columns})
     return table.merge(of_bases, on=["base", *keys], how="left")

@@ -1,6 +1,4 @@
-"""F1 by layer with bootstrap draws over seeds and sentences, so that every number computed from a curve has an
-interval.
-"""
+"""F1 by layer with bootstrap draws over seeds and sentences, for intervals of all that is computed from a curve."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -36,17 +34,10 @@ class Number:
 
 @dataclass(frozen=True)
 class EdgeCurve:
-    """F1 by layer of the runs of one model, encoder, task and kind, mean over seeds.
+    """F1 by layer of the runs of one model, encoder, task and kind.
 
-    Attributes:
-        model, encoder, task, kind, labels: shared by the runs.
-        part: of the data.
-        seeds: number of runs.
-        targets: number of targets.
-        layers: (probes,) the layers l of the probes.
-        values: (probes,) mean over seeds of F1.
-        drawn: (draws, probes) the same for drawn seeds and sentences.
-        by_seed: (seeds, probes) F1 of each run.
+    Axes: ``layers`` and ``values`` (probes,), ``drawn`` (draws, probes) for drawn seeds and sentences, ``by_seed``
+    (seeds, probes); values are means over seeds.
     """
 
     model: str
@@ -93,14 +84,7 @@ def newest_runs(
     models: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """The newest run of each model, encoder, task and seed, of one kind of probe and one kind of labels.
-
-    Args:
-        db: the database.
-        kind: cumulative, at or full.
-        labels: task or control.
-        models, tasks: names to keep; None keeps all.
-    """
+    """The newest run of each model, encoder, task and seed, of one kind of probe and one kind of labels."""
     runs = newest(db)
     runs = runs[(runs["kind"] == kind) & (runs["labels"] == labels)]
     for column, wanted in (("model", models), ("task", tasks)):
@@ -123,15 +107,8 @@ def curves(
     1. This number follows from the sentence's text, so runs on the same sentences are drawn together, for every task
     and model. If predictions are stored for some seeds only, the others vary with the sentences like the mean of these.
     If they are stored for none, the counts vary as Poisson numbers, independently per layer, which gives wider
-    intervals of gains. One seed does not show how much seeds vary.
-
-    Args:
-        db: the database.
-        part: dev or test.
-        kind: cumulative, at or full.
-        unseen: whether only targets count whose span text does not occur in training.
-        labels: task or control.
-        models, tasks: names to keep; None keeps all.
+    intervals of gains. One seed does not show how much seeds vary. ``unseen`` keeps targets whose span text does not
+    occur in training.
     """
     runs = newest_runs(db, kind, labels, models, tasks)
     run_ids = list(runs["run_id"])
@@ -182,13 +159,10 @@ def drawn_again(
     counts: NDArray[np.float64],
     key: object,
 ) -> NDArray[np.float64]:
-    """(draws, probes) mean over drawn seeds of F1 on drawn sentences.
+    """(draws, probes) mean over drawn seeds of F1 on drawn sentences; ``key``, which the seeds share, seeds the draws.
 
-    Args:
-        scores: (seeds, probes).
-        deviations: per seed (draws, probes), the change due to drawn sentences; None if its predictions are not stored.
-        counts: (seeds, 3, probes) tp, fp and fn.
-        key: the name that the seeds share; it seeds the draws.
+    ``scores`` (seeds, probes); ``deviations`` per seed (draws, probes), the change due to drawn sentences, None if its
+    predictions are not stored; ``counts`` (seeds, 3, probes) tp, fp and fn.
     """
     random = np.random.default_rng(zlib.crc32(repr(key).encode()))
     known = [one for one in deviations if one is not None]

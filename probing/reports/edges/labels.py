@@ -50,12 +50,8 @@ def by_label(
 ) -> pd.DataFrame:
     """F1 and expected layer of every training label, as ``summary`` gives them for the task.
 
-    All labels of a task share a mix, so a label has no centre of gravity: that column is empty.
-
-    Returns:
-        model, encoder, task, part, label, counts (whether the task's F1 counts it), n (targets of the part that have
-        it), seeds, last, f1_first, f1_last, f1_last_low, f1_last_high, centre_of_gravity, expected_layer,
-        expected_layer_low, expected_layer_high, k_gains, expected_layer_reason (why it is not resolved).
+    All labels of a task share a mix, so a label has no centre of gravity: that column is empty. counts: whether the
+    task's F1 counts the label; n: targets of the part that have it.
     """
     runs = newest_runs(db, kind, models=models, tasks=[task])
     run_ids = list(runs["run_id"])

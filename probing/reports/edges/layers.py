@@ -30,11 +30,7 @@ def f1_by_layer(
     models: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Micro F1 of every probe, mean over seeds, with its interval over seeds and sentences.
-
-    Returns:
-        model, encoder, task, kind, part, layer, last (L), seeds, targets, value, low, high: F1 in [0, 1].
-    """
+    """Micro F1 (value) of every probe, mean over seeds, with its interval over seeds and sentences; last is L."""
     rows = [point for curve in curves(db, part, kind, unseen, models=models, tasks=tasks) for point in _points(curve)]
     return pd.DataFrame(rows, columns=list(_POINTS)).astype(dict.fromkeys(("value", "low", "high"), "float64"))
 
@@ -51,12 +47,7 @@ def _points(curve: EdgeCurve) -> list[tuple]:
 
 
 def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
-    """The mixing weights of the probes on all layers, mean over seeds.
-
-    Returns:
-        model, encoder, task, kind, layer, last, seeds, weight, normed (weight times the mean norm of the layer's
-        states, as share), norm.
-    """
+    """The mixing weights of the probes on all layers, mean over seeds; normed: times the layer's norm, as share."""
     runs = newest_runs(db, kind)
     mix = queries.mix(db, list(runs["run_id"]))
     rows: list[tuple] = []
@@ -86,18 +77,8 @@ def selectivity(
     """F1 minus that of equal probes on control labels, mean over seeds; only if control labels were trained.
 
     Only the control label of a text that occurs in training can be known, and the share of such targets differs between
-    tasks. So tasks are compared by ``value_seen``, on these targets alone, whatever ``unseen`` is.
-
-    Args:
-        db: the database.
-        kind: cumulative, at or full.
-        part: dev or test.
-        unseen: whether only targets count whose span text does not occur in training; ``value_seen`` has the others.
-        on_task: the curves on task labels, if they are known; None: of all models and tasks.
-
-    Returns:
-        model, encoder, task, kind, part, layer, last, value, f1, control; value_seen, f1_seen, control_seen: the same
-        on targets whose span text occurs in training, targets_seen: their number.
+    tasks. So tasks are compared by ``value_seen``, on these targets alone, whatever ``unseen`` is. ``on_task``: the
+    curves on task labels, if they are known.
     """
     on_seen = {labels: _f1_on_seen(db, kind, part, labels) for labels in (TASK, CONTROL)}
     on_task = curves(db, part, kind, unseen) if on_task is None else on_task
@@ -121,9 +102,7 @@ def selectivity(
 
 
 def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
-    """(Model, encoder, task, layer) -> F1, mean over seeds, on targets whose span text occurs in training, and their
-    number.
-    """
+    """(Model, encoder, task, layer) -> mean F1 over seeds, and number of targets whose span text occurs in training."""
     runs = newest_runs(db, kind, labels)
     table = queries.score_counts(db, list(runs["run_id"]), part, seen=True)
     table = table.merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
@@ -152,13 +131,7 @@ def _name(curve: EdgeCurve) -> tuple[str, str, str]:
 def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
     """How many times shorter the online code of the labels is than the uniform code, by layer, mean over seeds.
 
-    Args:
-        db: the database.
-        kind: of the probes; None takes the cumulative ones of a model and task, else those of single layers.
-
-    Returns:
-        model, encoder, task, kind, layer, last, seeds, value, bits and uniform (mean code lengths), targets (that were
-        coded).
+    ``kind`` None takes the cumulative probes of a model and task, else those of single layers.
     """
     runs = newest(db)
     runs = runs[

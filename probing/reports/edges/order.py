@@ -25,17 +25,12 @@ def tasks_in_order(
     unseen: bool = False,
     encoder: str = TRAINED,
 ) -> pd.DataFrame:
-    """The tasks of a model, pair by pair.
+    """The tasks of a model, pair by pair: the verdict on the first, and the difference of their expected layers.
 
     Sentences that two tasks share are drawn together, so that hard sentences do not count as a difference. The
     variation over seeds is pooled over all stored tasks of the model that have several seeds, also if they are not
-    compared.
-
-    Returns:
-        first, second (tasks), verdict (earlier, later, order not resolved: of the first against the second), difference
-        (expected layer of the first minus that of the second), low, high (its interval at Holm's level), p (adjusted),
-        pairs (their number), reason (why the order is not resolved), pooled (whether the variation over seeds of a task
-        with one seed is that of other tasks).
+    compared (pooled: a task with one seed takes that of others). Intervals are at Holm's level, p is adjusted for all
+    ``pairs``.
     """
     every = [one for one in curves(db, part, unseen=unseen, models=[model]) if one.encoder == encoder]
     spread = spread_of(every)
@@ -52,12 +47,10 @@ def models_in_order(
     unseen: bool = False,
     encoder: str = TRAINED,
 ) -> pd.DataFrame:
-    """The models on each task, pair by pair; expected layers are shares of the depth, and all tasks are one family.
+    """The models on each task, pair by pair, as ``tasks_in_order``; expected layers are shares of the depth, and all
+    tasks are one family.
 
     The variation over seeds of a model is pooled over all its stored tasks that have several seeds.
-
-    Returns:
-        task, and the columns of ``tasks_in_order`` with models as first and second.
     """
     every = [one for one in curves(db, part, unseen=unseen, models=models) if one.encoder == encoder]
     spreads = {model: spread_of(one for one in every if one.model == model) for model in {one.model for one in every}}

@@ -1,6 +1,4 @@
-"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with the published
-numbers.
-"""
+"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with published numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,16 +24,7 @@ _LEVELS = {"memory": "memory", "majority": "commonest label", "ceiling": "ceilin
 
 @dataclass(frozen=True)
 class EdgePanels:
-    """The panels of one choice.
-
-    Attributes:
-        read: reads a report; see ``reports.report.Read``.
-        models: the chosen models.
-        tasks: title by task, of the chosen ones, in the order of tables.
-        part: of the data.
-        unseen: whether only targets count whose span text does not occur in training.
-        published: whether the paper's numbers are shown, too.
-    """
+    """The panels of one choice; ``tasks`` has the titles of the chosen ones, in the order of tables."""
 
     read: Read
     models: tuple[str, ...]
@@ -72,9 +61,7 @@ class EdgePanels:
         return self._chosen(points)
 
     def gains(self) -> pd.DataFrame:
-        """The gains of the chosen models, and those of the paper's smaller model below them if they are wanted; see
-        ``gains_of``.
-        """
+        """The gains of the chosen models and, if wanted, of the paper's smaller model below them; see ``gains_of``."""
         ours = gains_of(self.f1(CUMULATIVE))
         theirs = published_gains(tuple(self.tasks)) if self.published and len(ours) else ours.iloc[:0]
         return pd.concat([ours, theirs], ignore_index=True)
@@ -106,9 +93,7 @@ class EdgePanels:
         return task_levels(self.summary)
 
     def bars(self, model: str) -> pd.DataFrame:
-        """``task, layer, weight, normed, gain`` of a model: mixing weights, and gains in F1 of P(l) over P(l-1). Papers
-        have no weights.
-        """
+        """A model's mixing weights, and gains in F1 of P(l) over P(l-1), by task and layer. Papers have no weights."""
         every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
         weights = self._chosen(self.read(weights_by_layer))
         of_model = (
@@ -125,9 +110,7 @@ class EdgePanels:
         return both.astype({"weight": "float64", "normed": "float64"})
 
     def labels(self, task: str) -> Panel:
-        """The expected layer of the most frequent labels of a task for which it is resolved; its ``table`` has all
-        labels.
-        """
+        """The resolved expected layers of the most frequent labels of a task; its ``table`` has all labels."""
         labels = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
         table = labels[labels["encoder"] == TRAINED]
         drawn = frequent_labels(table.dropna(subset=["expected_layer"]))
@@ -145,12 +128,7 @@ class EdgePanels:
 
 
 def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
-    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``.
-
-    Args:
-        runs: from ``store.edges.queries.edge_runs``.
-        models: the stored models in the order of menus.
-    """
+    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``."""
     own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
     return ([model for model in models if model in own] or list(models))[:MAX_MODELS]
 
@@ -163,9 +141,7 @@ def in_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -
 
 
 def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
-    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other part
-    (``f1_last_PART``).
-    """
+    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other (``f1_last_PART``)."""
     trained = table[table["encoder"] == TRAINED]
     other = next(one for one in PARTS if one != part)
     beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(
@@ -203,9 +179,7 @@ def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.Data
 
 
 def gains_of(points: pd.DataFrame) -> pd.DataFrame:
-    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on; ``points`` is F1
-    by layer.
-    """
+    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on."""
     trained = points[points["encoder"] == TRAINED].sort_values("layer", kind="stable")
     gains = trained.assign(gain=trained.groupby(["model", "task"], sort=False)["value"].diff())
     return gains.sort_index()[["model", "task", "layer", "gain"]].dropna(subset=["gain"])
@@ -234,11 +208,7 @@ def task_levels(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def frequent_labels(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the most frequent labels, the most frequent first, with the label as ``row``.
-
-    Args:
-        table: of ``by_label``, trained encoders of one task.
-    """
+    """The rows of the most frequent labels of ``by_label``, the most frequent first, with the label as ``row``."""
     frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
     kept = list(frequent.index[:MAX_LABELS])
     drawn = table[table["label"].isin(kept)]

@@ -28,9 +28,7 @@ def expected_layer_of(curve: EdgeCurve) -> Number:
 def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
     """Why the expected layer is not resolved, as ``core.edges.numbers`` names it; None if it is.
 
-    Args:
-        curve: F1 by layer.
-        majority: F1 of the majority label on the same targets; None if it is not stored.
+    ``majority`` is F1 of the majority label on the same targets; None if it is not stored.
     """
     gain = gain_of(curve)
     if numbers.resolved(gain.value, gain.low):
@@ -43,8 +41,6 @@ def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
 
 
 def spread_of(curves: Iterable[EdgeCurve]) -> SeedSpread | None:
-    """Variance over seeds of the expected layer, pooled over the curves that have several seeds and a resolved expected
-    layer.
-    """
+    """Variance over seeds of the expected layer, pooled over the curves with several seeds that resolve it."""
     several = [curve for curve in curves if curve.seeds > 1 and not np.isnan(expected_layer_of(curve).value)]
     return seed_spread(numbers.expected_layer(curve.by_seed) for curve in several)

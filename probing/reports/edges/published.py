@@ -7,7 +7,6 @@ import pandas as pd
 from probing.core.edges.numbers import expected_layer, k_gains
 from probing.core.edges.published import PublishedEdges
 
-#: Encoder of the paper -> its name in figures.
 NAMES = {"base": "BERT-base (published)", "large": "BERT-large (published)"}
 
 

@@ -29,7 +29,6 @@ NUMBERS = (
     "f1_top",
     "selectivity_seen",
 )
-#: How the training of a probe ended.
 ENDS = ("steps", "stopped")
 _PROBE = ["run_id", "part", "layer"]
 
@@ -43,15 +42,11 @@ def scores(
     parts: Sequence[str] = PARTS,
     kinds: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Every probe with its own seed.
+    """Every probe with its own seed; numbers that are not stored are empty.
 
-    Returns:
-        model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; memory,
-        majority, ceiling, random and random_body (F1 of the same probe on encoders with random weights, mean over
-        seeds), control (F1 on control labels, mean over seeds), selectivity (f1 minus control), compression (of the
-        run's own online code), f1_top (F1 of the most probable label), selectivity_seen (on targets whose span text
-        occurs in training, whatever ``unseen`` is), steps (of the training), stopped (whether patience ended it).
-        Numbers that are not stored are empty.
+    random and random_body: F1 of the same probe on encoders with random weights, mean over seeds; selectivity: f1 minus
+    control; f1_top: F1 of the most probable label; selectivity_seen: on targets whose span text occurs in training,
+    whatever ``unseen`` is; stopped: whether patience ended the training.
     """
     runs = newest(db)
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]

@@ -10,7 +10,6 @@ from probing.core.edges.tasks import SPANS_ARE
 from probing.core.edges.traces import SpanTrace
 from probing.reports.edges.yardsticks import TaskYardsticks
 
-#: Number of labels per panel of the figure.
 PANEL_LABELS = 3
 #: Task -> words for labels that are numbers.
 _IN_WORDS = {task: {"1": "the same", "0": "not the same"} for task in ("coreference", "coreference-gum")}
@@ -22,18 +21,14 @@ def label_in_words(task: str, name: str) -> str:
 
 
 def text_of(words: Sequence[str], span: Span) -> str:
-    """The words of a span."""
     return " ".join(words[span[0] : span[1]])
 
 
 def label_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
-    """Every label of every task at every layer.
+    """Every label of every task at every layer: ``p`` is its sigmoid, ``share`` is p over the sum of the p of all
+    labels.
 
-    Returns:
-        One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written
-            ``3:5``; ``span2`` is
-        empty if the task has one span. ``p`` is the sigmoid of the label, ``share`` is p over the sum of the p of all
-        labels.
+    A span is written ``3:5``; ``span2`` is empty if the task has one span.
     """
     rows = [
         (model, trace.task, *_written(trace), layer, label, float(p), float(share))
@@ -45,12 +40,10 @@ def label_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
 
 
 def answer_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
-    """The last layer's prediction for every task.
+    """The last layer's prediction for every task and span, or pair of spans.
 
-    Returns:
-        One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``.
-        ``settled`` is the first layer from which the prediction stays the last layer's; ``f1`` is that of the last
-        layer's probe on the development part, in [0, 1].
+    ``settled`` is the first layer from which the prediction stays the last layer's; ``f1`` is that of the last layer's
+    probe on the development part, in [0, 1].
     """
     rows = [
         (model, trace.task, trace.title, *_written(trace), ", ".join(trace.answer), trace.settled, float(trace.f1[-1]))
@@ -60,15 +53,7 @@ def answer_rows(model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
 
 
 def panel_rows(words: Sequence[str], traces: Sequence[SpanTrace]) -> pd.DataFrame:
-    """The rows of the figure: for each task the labels that best show how the prediction develops.
-
-    Args:
-        words: of the sentence.
-        traces: the predictions for each task.
-
-    Returns:
-        The columns that ``span_bars`` draws: ``panel, title, place, label, layer, share, p, best, settled``.
-    """
+    """The rows of ``span_bars``: for each task the labels that best show how the prediction develops."""
     rows = []
     for panel, trace in enumerate(traces):
         shares, name = (trace.p, f"{trace.title} (p of each)") if trace.several else (trace.shares, trace.title)
@@ -106,18 +91,11 @@ def _written(trace: SpanTrace) -> tuple[str, str]:
 def said_rows(
     words: Sequence[str], model: str, traces: Sequence[SpanTrace], measures: Mapping[str, TaskYardsticks]
 ) -> pd.DataFrame:
-    """What a model's probes say of chosen words, for readers, with the yardsticks of each task.
+    """What a model's probes say of chosen words, for readers, with the yardsticks of each task; without them empty
+    cells.
 
-    Args:
-        words: of the sentence.
-        model: its name.
-        traces: the predictions for each task.
-        measures: task -> its yardsticks; a task that has none has empty cells.
-
-    Returns:
-        One row per task and span, or pair of spans. ``label`` is the last layer's, ``before`` are those of lower
-        layers, ``settled`` is the first from which it stays; ``F1`` is that of the last layer's probe on the
-        development part.
+    One row per task and span, or pair of spans: the last layer's ``label``, those of lower layers (``before``), the
+    first layer from which it stays (``settled``), and ``F1`` of the last layer's probe on the development part.
     """
     rows = []
     for trace in traces:

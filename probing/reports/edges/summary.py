@@ -57,22 +57,14 @@ def summary(
     tasks: Sequence[str] | None = None,
     parts: Sequence[str] = PARTS,
 ) -> pd.DataFrame:
-    """The cumulative probes on task labels, mean over seeds.
+    """The cumulative probes on task labels, mean over seeds: F1 in [0, 1], places in layers, K in bits.
 
     Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is
     below one point, its interval contains 0, or the interval of the expected layer leaves 0 to L. ``random`` is F1(L)
     on the random encoder of the model, ``selectivity`` and ``compression`` are those of P(L). Memory and majority are
-    of the same targets; the ceiling is of all targets.
-
-    Returns:
-        model, encoder, task, part, seeds, last (L), targets, f1_first, f1_last, f1_last_low, f1_last_high, gain,
-        gain_low, gain_high, memory (label by label if targets have several), majority, ceiling, random, selectivity,
-        compression, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains: F1
-        in [0, 1], places in layers, K in bits; f1_first_top and f1_last_top (F1 of the most probable label, mean over
-        the seeds whose predictions are stored), gain_above_memory with its interval (the memory baseline is taken as
-        exact), selectivity_seen (on targets whose span text occurs in training, whatever ``unseen`` is),
-        expected_layer_reason (why it is empty), weights_near_uniform (empty without weights), probes and probes_stopped
-        (how many there are, and how many of them patience stopped).
+    of the same targets, memory label by label if targets have several; the ceiling is of all targets. The interval of
+    gain_above_memory takes memory as exact. selectivity_seen is on targets whose span text occurs in training, whatever
+    ``unseen`` is.
     """
     weights = weights_by_layer(db)
     codes, ends = at_the_last(compression(db)), _ends(db)
@@ -145,9 +137,7 @@ def _at(curve: EdgeCurve, place: int) -> Number:
 
 
 def _top(db: Database, part: str, unseen: bool) -> dict[tuple[str, str, str, int], float]:
-    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds whose predictions are
-    stored.
-    """
+    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds with stored predictions."""
     runs = newest_runs(db)
     scored = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(
         runs[["run_id", "model", "encoder", "task"]], on="run_id"

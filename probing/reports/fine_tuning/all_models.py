@@ -1,6 +1,4 @@
-"""All fine-tuned models side by side: what each kept, lost and gained, beside other seeds, shuffled labels, its task
-and its weights.
-"""
+"""All fine-tuned models side by side: facts kept, lost and gained, beside other seeds, shuffled labels and the task."""
 
 from collections.abc import Sequence
 
@@ -50,21 +48,13 @@ def all_models(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """One row per fine-tuned model at the last layer, those that kept most first.
+    """One row per fine-tuned model of ``pairs`` at the last layer, those that kept most first; unknown values are
+    empty.
 
-    Args:
-        db: the database.
-        pairs: of ``reports.runs.pairs``, of one kind of head and probe set.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        base, model, objective, n (facts), by_fact (whether single facts are stored); of these kept, lost, gained, never
-        and p_value (exact McNemar), and kept_share, lost_share, gained_share (of what the base knows); now_share (what
-        the model knows, per fact that the base knows); net_lost (base minus model, a share of the facts) and
-        net_lost_above (minus the swapped subject) with ends; seeds (other trainings of the task), seeds_low and
-        seeds_high (their net_lost), shuffled (net_lost with shuffled labels); verdict, metric, score, baseline and
-        baseline_name of the task. Unknown values are empty.
+    Shares of what the base knows: kept, lost, gained, and now (what the model knows). Shares of all facts: net_lost
+    (base minus model), net_lost_above (the same minus the swapped subject), seeds_low and seeds_high (of other
+    trainings of the task), shuffled (with shuffled labels). p_value is McNemar's exact one; by_fact: single facts are
+    stored.
     """
     lost = points_lost(db, pairs, k, exposures, answer_in_subject)
     net = {f"lost{end}": f"net_lost{end}" for end in ("", "_low", "_high", "_above", "_above_low", "_above_high")}
@@ -100,16 +90,11 @@ def _beside(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
-    """One point per fine-tuned model.
+    """One point per fine-tuned model that stands for others: drift and the losses of ``LOSSES``, means over layers 1 to
+    L.
 
-    Args:
-        layers: of ``by_layer``.
-        models: of ``all_models``.
-
-    Returns:
-        model, control, drift and the losses of ``LOSSES``: means over the layers 1 to L, but facts_lost at the last
-        layer, where it is the net loss, per fact that the base knows, of a model that stores only counts (counted).
-        Models that stand for no other have no row.
+    facts_lost is at the last layer; of a model that stores only counts (counted) it is the net loss, per fact that the
+    base knows.
     """
     own = layers[layers["model"] == layers["stands"]]
     points = own[own["layer"] > 0].groupby(["model", "control"], as_index=False)[["drift", *LOSSES]].mean()

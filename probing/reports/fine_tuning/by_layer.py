@@ -21,19 +21,12 @@ _KEYS = ["model", "layer"]
 
 
 def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
-    """One row per fine-tuned model and layer, including controls and other seeds.
+    """One row per fine-tuned model and layer, including controls and other seeds; unknown values are empty.
 
-    Args:
-        db: the database.
-        facts: the runs that show which facts were lost; None leaves them out.
-        protocol: of the sentence probes.
-
-    Returns:
-        model, base, objective, stands, control (as ``kin.tuned_models``), layer, drift (relative change of the
-        weights), facts_lost (share of the facts that the base knows at the layer), probes_lost_first and
-        probes_lost_mean (the base's accuracy minus the model's, mean over ``tasks``, a number), perplexity_cost (by how
-        much the logarithm of perplexity falls when the layer alone is put back), emd (first token), cka_lost (1 minus
-        CKA of mean-pooled sentence vectors), entropy_change (first token). Unknown values are empty.
+    drift: relative change of the weights; facts_lost: share of the facts that the base knows at the layer, empty
+    without ``facts``; probes_lost_first and probes_lost_mean: the base's accuracy minus the model's, mean over
+    ``tasks`` of them; perplexity_cost: by how much the logarithm of perplexity falls when the layer alone is put back;
+    emd and entropy_change: of the first token; cka_lost: 1 minus CKA of mean-pooled sentence vectors.
     """
     tuned = tuned_models(db)
     layers = tuned[["model"]].assign(layer=0).head(0)

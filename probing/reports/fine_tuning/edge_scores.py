@@ -33,16 +33,8 @@ _FLOATS = ("value", "low", "high", "base_value", "change", "change_low", "change
 def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part: str = "test") -> pd.DataFrame:
     """F1 by layer, mean over tasks: probes of single layers if they are stored, else cumulative probes.
 
-    Args:
-        db: the database.
-        bases: fine-tuned model -> base.
-        models: fine-tuned models.
-        part: of the data.
-
-    Returns:
-        model, base, layer, value (F1, mean over tasks) with low and high, base_value (of the base on the same tasks),
-        change with change_low and change_high (draws over shared sentences), n (targets of all tasks), tasks (their
-        names, sorted), kind.
+    ``bases`` is fine-tuned model -> base. base_value is on the same tasks, the interval of change is over shared
+    sentences, n is the number of targets of all tasks.
     """
     runs = edge_runs(db)
     runs = runs[runs["encoder"] == TRAINED]

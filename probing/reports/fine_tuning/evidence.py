@@ -33,7 +33,6 @@ FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
 PROBE = "probe:"
 #: The line of a panel that has only one.
 ONLY = ""
-#: Measure -> panel and line.
 MEASURED = {
     "entropy-first": (ENTROPY, ONLY),
     "emd-first": (DISTANCE, ONLY),
@@ -68,12 +67,7 @@ _FLOATS = COLUMNS[3:15]
 
 @dataclass(frozen=True)
 class FactRuns:
-    """The runs that show which facts were kept.
-
-    Attributes:
-        head, probe_set: of the runs.
-        k: the rank up to which a fact counts as known.
-    """
+    """The runs that show which facts were kept; a fact is known up to rank ``k``."""
 
     head: str
     probe_set: str
@@ -83,22 +77,12 @@ class FactRuns:
 def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
     """Every value of a fine-tuned model by panel, line and layer, with those of its base, its control and other seeds.
 
-    Args:
-        db: the database.
-        model: a fine-tuned model.
-        facts: the runs that show which facts were kept; None leaves them out.
-        protocol: of the sentence probes.
-
-    Returns:
-        panel (``FACTS``, ``EDGES``, ``PROBE`` followed by a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``,
-        ``LIKENESS``), line (for probes the pooling; for perplexity the layers that are the base's: ``last`` the layers
-        from this one to the last, ``first`` those from 1 to this one, ``single`` this one alone, ``none``; for likeness
-        the measure), layer, value with low and high (95 %; for perplexity the interval of the difference from the base,
-        paired by block), base_value, change with change_low and change_high (from the base, or from no change; for
-        perplexity the change of its logarithm), q (of probes), control_value, control_change, seed_low, seed_high,
-        seeds (of value), inside_control (the change is no larger than the control's, or the value within the spread of
-        its seeds; of probes see ``changes``), within_seeds (of probes, see ``changes``), n, of (edge tasks that were
-        averaged, and kind of the probes). Unknown values are empty.
+    panel: ``FACTS``, ``EDGES``, ``PROBE`` followed by a task, ``ENTROPY``, ``DISTANCE``, ``PERPLEXITY``, ``DRIFT``,
+    ``LIKENESS``. line: of probes the pooling; of likeness the measure; of perplexity the layers that are the base's:
+    ``last`` from this one to the last, ``first`` from 1 to this one, ``single``, ``none``. The interval of perplexity
+    is that of the difference from the base, paired by block, and its change that of the logarithm; other changes are
+    from the base, or from no change. inside_control and within_seeds are explained in ``changes``; of (edge tasks
+    averaged) and kind are of edge probes. ``facts`` None leaves them out; unknown values are empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
@@ -195,13 +179,7 @@ def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class TuningPanels:
-    """All measurements of one fine-tuned model, for pages and notebooks.
-
-    Attributes:
-        read: reads a report; see ``reports.report.Read``.
-        model: the fine-tuned model.
-        facts: the runs that show which facts were kept; None if there are none.
-    """
+    """All measurements of one fine-tuned model, for pages and notebooks; ``facts`` is None if no runs show them."""
 
     read: Read
     model: str
@@ -209,7 +187,6 @@ class TuningPanels:
 
     @cached_property
     def tuned(self) -> pd.DataFrame:
-        """Every fine-tuned model, see ``tuned_models``."""
         return self.read(tuned_models)
 
     @cached_property
@@ -224,7 +201,6 @@ class TuningPanels:
 
     @cached_property
     def protocol(self) -> str:
-        """The protocol of its sentence probes."""
         runs = self.read(sentence_runs)
         return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == self.model, "protocol"])), OURS)
 

@@ -15,25 +15,15 @@ COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
 
 
 def fact_pairs(db: Database) -> pd.DataFrame:
-    """Runs of fine-tuned models paired with their base's, with answers stored fact by fact: the columns of
-    ``reports.runs.pairs``.
-    """
+    """Runs of fine-tuned models paired with their base's, both stored fact by fact; see ``reports.runs.pairs``."""
     runs = all_runs(db)
     return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
 
 
 def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k: int) -> pd.DataFrame:
-    """Facts kept by layer.
+    """The share of the base's known facts that fine-tuned models kept, by layer, with Wilson's interval.
 
-    Args:
-        db: the database.
-        models: fine-tuned models.
-        head, probe_set: which runs of them and of their bases.
-        k: the rank up to which a fact counts as known.
-
-    Returns:
-        model, base, layer, value (share of the base's known facts) with low and high (Wilson), change (value minus 1),
-        n (facts that the base knows there). A layer at which the base knows no fact has no row.
+    A layer at which the base knows no fact has no row.
     """
     wanted = fact_pairs(db)
     wanted = wanted[wanted["model"].isin(list(models)) & (wanted["head"] == head) & (wanted["probe_set"] == probe_set)]

@@ -19,11 +19,8 @@ def kin(db: Database) -> Relatives:
 
 
 def tuned_models(db: Database) -> pd.DataFrame:
-    """Every fine-tuned model.
-
-    Returns:
-        model, base, objective, stands (the sibling that stands for it in lists, possibly itself), control (whether it
-        was trained further on its base's own text).
+    """Every fine-tuned model: the sibling that stands for it in lists, possibly itself; whether it was trained further
+    on its base's own text (control).
     """
     runs = _described(db)
     stands = relatives(runs).stands
@@ -42,11 +39,7 @@ def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFr
     """The table with seed_low, seed_high, seeds, control_value, control_change and inside_control.
 
     A change is inside the control's if it is no larger, or if the value is within the spread of the control's seeds.
-
-    Args:
-        family: of all models.
-        table: model, base, the keys, value and change (from the base), of a model and of its relatives.
-        keys: the columns that, with the model, identify the number of a row.
+    ``table`` has model, base, the keys, value and change (from the base), of a model and of its relatives.
     """
     spread = family.with_spread(table, keys, "value")
     of_control = {"value": "control_value", "change": "control_change", "seed_low": "_low", "seed_high": "_high"}

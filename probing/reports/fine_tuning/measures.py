@@ -22,18 +22,11 @@ PAIRS = ("first", "second", "rho", "p", "q", "n")
 
 
 def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
-    """One row per fine-tuned model with a measurement; controls and other seeds come last.
+    """One row per fine-tuned model with a measurement in ``by_layer``; controls and other seeds come last.
 
-    Args:
-        db: the database.
-        table: of ``by_layer``.
-
-    Returns:
-        model, base, objective, role (of ``ROLES``), stands (the sibling that stands for it); verdict (whether
-        it learned its task), metric, score, baseline; probes_first, probes_mean (change of accuracy, mean over the
-        upper layers and over ``tasks``), facts_lost (share, at the last layer), perplexity, base_perplexity and
-        perplexity_change (of the logarithm), emd and entropy_change (first token, mean over layers), cka_last
-        (mean-pooled, last layer), drift (mean over layers 1 to L).
+    Changes of accuracy (probes_first, probes_mean) are means over the upper layers and over ``tasks``; facts_lost is at
+    the last layer; perplexity_change is of the logarithm; emd and entropy_change are of the first token, mean over
+    layers; cka_last is mean-pooled, at the last layer; drift is the mean over layers 1 to L.
     """
     rows = [_row(one) for _, one in table.groupby("model", sort=False)]
     models = pd.DataFrame(
@@ -56,12 +49,8 @@ def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
     """Spearman's rank correlation of every two measures over fine-tuned models; controls and other seeds are left out.
 
-    Args:
-        table: of ``measures``.
-
-    Returns:
-        first, second (of ``MEASURED``), rho, p (exact of up to seven models), q (Benjamini and Hochberg over all rows),
-        n (models that have both), the strongest first. A pair with fewer models than ``FEWEST`` has no row.
+    p is exact up to seven models; q is Benjamini and Hochberg's over all rows. The strongest come first; a pair with
+    fewer models than ``FEWEST`` has no row.
     """
     models = table[table["role"] == TUNED]
     rows = []
@@ -77,7 +66,6 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(rows: pd.DataFrame) -> dict[str, object]:
-    """A model's row from the rows of its layers."""
     first, last = rows.iloc[0], int(rows["layer"].max())
     upper = rows[[layer_group(int(layer), last) == "upper" for layer in rows["layer"]]]
     above, top = rows[rows["layer"] > 0], rows[rows["layer"] == last]

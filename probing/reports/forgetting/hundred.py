@@ -1,6 +1,4 @@
-"""Of 100 facts that the base knew: how many a fine-tuned model keeps, by which way the others come back, and how many
-do not.
-"""
+"""Of 100 facts that the base knew: how many are kept, by which way the others come back, and how many do not."""
 
 import pandas as pd
 
@@ -37,21 +35,12 @@ PARTS = {
 def hundred(
     outcome: pd.DataFrame, tests: pd.DataFrame, ways: pd.DataFrame, gained: tuple[int, int] = (0, 0)
 ) -> pd.DataFrame:
-    """The parts of 100 known facts of one model.
+    """The parts of 100 known facts of one model, cheap ways first, and one for what was gained.
 
-    Args:
-        outcome: of the model; see ``reports.forgetting.outcome.outcome``.
-        tests: of the model; see ``reports.forgetting.outcome.memory``.
-        ways: of the model; see ``reports.forgetting.outcome.ways``.
-        gained: facts that only the fine-tuned model knows, and facts that the base knows, if both were asked; else
-            zeros.
-
-    Returns:
-        One row per part, cheap ways first, and one for what was gained: ``part, kind`` (kept, comes back, not
-        recovered, gained), ``n`` facts; ``of_100``, whole numbers that add up to 100 without the gained ones;
-        ``per_100``, exact; ``shown``, whether the test of memory of the way is passed; ``test``, its words; ``note`` on
-        a way that was not tried; and by yardstick, of all lost facts that the
-        way by itself brings back, ``share: ...`` of them and ``yardstick: ...``.
+    ``gained``: facts that only the fine-tuned model knows, and facts that the base knows; zeros if not both were asked.
+    ``of_100`` are whole numbers that add up to 100 without the gained ones, ``per_100`` is exact. ``shown``: the way
+    passes the test of memory, whose words are ``test``. ``share: ...`` is of all lost facts that the way by itself
+    brings back, ``yardstick: ...`` of that yardstick.
     """
     stored = outcome.set_index("part")
     tested = {one.way: one for one in tests.itertuples() if one.protocol == usual_protocol(one.way)}

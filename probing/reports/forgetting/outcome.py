@@ -47,14 +47,7 @@ MEMORY = (
 def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """What became of each fact that the base knew: the outcomes add up to all.
 
-    Args:
-        db: the database.
-        runs: of ``stored_runs``.
-
-    Returns:
-        One row per run and part: ``model, base, probe_set, k, control, part, n`` (facts), ``known`` (by the base),
-            ``per_100`` of them,
-        and a ``note`` where layers were not put back, with the reason.
+    ``known`` is by the base, ``per_100`` of them; ``note`` has the reason why layers were not put back.
     """
     if runs.empty:
         return pd.DataFrame(columns=list(OUTCOME))
@@ -78,12 +71,11 @@ def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Each way by itself, next to every yardstick.
+    """Each way by itself, next to every yardstick: its share of the lost facts, and the difference with its 95 %
+    interval.
 
-    Returns:
-        One row per run, way, level, protocol and yardstick: ``share`` of the lost facts, ``yardstick_share`` (at equal
-        confidence where it is that of wrong answers, or of right answers that the text never had), their ``difference``
-        with its 95 % interval ``low, high``, and the numbers of answers ``n, n_yardstick``.
+    ``yardstick_share`` is at equal confidence where it is that of wrong answers, or of right answers that the text
+    never had.
     """
     rows = queries.excesses(db, list(runs["run_id"]))
     return with_keys(runs, rows.assign(difference=rows["share"] - rows["yardstick_share"]))[list(WAYS_BACK)]
@@ -93,16 +85,9 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """The test of memory of every way, of runs for which it is known what the base's training text states, or what was
     planted.
 
-    Args:
-        db: the database.
-        runs: of ``stored_runs``.
-
-    Returns:
-        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject:
-        ``seeds`` of it; shares of ``stated`` facts and of those that the text ``never_had``, at equal confidence; their
-        ``difference`` with its interval ``low, high``, the same without the commonest answer of the second
-        (``low_without, high_without``), numbers of facts, the ``detectable`` difference, and the ``verdict``, see
-        ``core.forgetting.memory``.
+    Relearning, after the usual steps, is split by answer and by subject. Shares of ``stated`` facts and of those that
+    the text ``never_had`` are at equal confidence; ``low_without, high_without`` is the interval without the commonest
+    answer of the second; ``verdict``: see ``core.forgetting.memory``.
     """
     rows = tested(queries.excesses(db, list(runs["run_id"]))).rename(
         columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}

@@ -33,13 +33,7 @@ NEAR = 0.1
 
 
 def relations(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Lost facts by relation.
-
-    Returns:
-        One row per run and relation: ``relation, label, known, kept, lost``, and numbers of lost facts by what became
-            of them
-        (``queries.BACK_COLUMNS``).
-    """
+    """Lost facts by relation, and how many of them came back in which way (``queries.BACK_COLUMNS``)."""
     table = queries.by_relation(db, list(runs["run_id"]))
     return with_keys(runs, table.sort_values(["lost", "relation"], ascending=[False, True]))
 
@@ -50,13 +44,11 @@ def reworded(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """How far lost facts fell.
+    """How far lost facts fell, one row per run.
 
-    Returns:
-        One row per run: ``lost`` facts; medians of the loss of log-probability of the right answer (``fall``, nats), of
-            its ``rank`` in
-        the fine-tuned model and of the ``margin`` by which that prefers its first answer (nats); and the shares of lost
-        facts that are second now (``second``), and second by less than 0.1 nats (``near``).
+    Medians of the loss of log-probability of the right answer (``fall``, nats), of its ``rank`` in the fine-tuned model
+    and of the ``margin`` by which that prefers its first answer (nats); shares of lost facts that are second now
+    (``second``), and second by less than 0.1 nats (``near``).
     """
     rows = queries.falls(db, list(runs["run_id"]))
     second = rows["rank"] == 2
@@ -75,7 +67,5 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 def facts(
     db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None
 ) -> pd.DataFrame:
-    """The lost facts of one run that come back by these ways and are of these relations; None keeps all. Columns:
-    ``FACTS``.
-    """
+    """The lost facts (``FACTS``) of one run by these ways back and relations; None keeps all."""
     return queries.facts(db, run_id, ways, relations)[list(FACTS)]

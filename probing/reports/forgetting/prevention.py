@@ -42,20 +42,10 @@ def prevention(
 ) -> pd.DataFrame:
     """One point per base, objective, protection and further recipe, at the last state and layer of its trainings.
 
-    Args:
-        db: the database.
-        k: a fact is known if the rank of its answer is at most k.
-        objectives, probe_sets: names to keep; None keeps all.
-
-    Returns:
-        base, objective, protection, probe_set, k; seeds (number of trainings), metric; score with score_low and
-        score_high: mean, smallest and largest over seeds, empty if none was stored; facts (known before, that have a
-        swapped subject; mean over seeds), kept with
-        kept_low and kept_high: of them the share that is known minus the share answered rightly with the swapped
-            subject, kept_count
-        (of all facts known before those known now, mean over seeds); dominated (another recipe of the objective, asked
-        equally many facts, has as much of both and more of one), control, asked (number of facts), variant (equal if
-        only the seed differs) and steps (the last state's; largest over seeds).
+    Numbers are means over seeds, score and kept with smallest and largest. facts: known before, that have a swapped
+    subject; kept: of them the share that is known minus the share answered rightly with the swapped subject;
+    kept_count: of all facts known before those known now. dominated: another recipe of the objective, asked equally
+    many facts, has as much of both and more of one. variant is equal if only the seed differs.
     """
     runs = series.runs(db)
     runs = runs[runs["protection"] != ""]

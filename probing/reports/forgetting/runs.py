@@ -10,7 +10,6 @@ from probing.reports.relatives import named
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
-#: What names a run in tables.
 KEYS = ("model", "base", "probe_set", "k")
 
 
@@ -23,14 +22,8 @@ def stored_runs(
 ) -> pd.DataFrame:
     """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
-    Args:
-        db: the database.
-        models, probe_sets, ks: to keep; None keeps all.
-        planted: whether controls with planted facts are among them.
-
-    Returns:
-        The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own
-        text. Controls are last.
+    The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
+    controls are last. ``planted`` keeps controls with planted facts.
     """
     runs = named(queries.forgetting_runs(db))
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
@@ -48,8 +41,6 @@ def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of what outcomes count: relearning split by answer after the usual steps, other ways of the fine-tuned
-    model as it is.
-    """
+    """What outcomes count: relearning split by answer after the usual steps, other ways of the model as it is."""
     counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
     return rows.loc[[one in counted for one in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]

@@ -43,17 +43,9 @@ def steps(
 ) -> pd.DataFrame:
     """Facts kept, lost, returned and gained at every state of trainings, next to loss and score.
 
-    Args:
-        db: the database.
-        models, probe_sets: names to keep; None keeps all.
-        k: a fact is known if the rank of its answer is at most k.
-        layers: numbers to keep; None keeps the last that was asked.
-
-    Returns:
-        model, base, objective, protection, probe_set, k, layer, step; counts of facts: asked, known, kept, lost,
-        returned, gained; kept_share (of the facts known before the training those that are known: kept or returned; NaN
-        if there are none), own_minus_swapped (share known minus share answered rightly with the swapped subject, of the
-        facts that have one), loss, score and metric (the newest that was logged by that step; empty if none was).
+    ``layers`` None keeps the last that was asked. kept_share: of the facts known before the training those that are
+    known, kept or returned; NaN if there are none. own_minus_swapped: share known minus share answered rightly with the
+    swapped subject, of the facts that have one. loss and score are the newest logged by that step; empty if none was.
     """
     series = _chosen(runs(db), models, probe_sets)
     counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
@@ -69,9 +61,7 @@ def steps(
 
 
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
-    """Losses and scores at every step that was logged: model, base, objective, protection, probe_set, step, loss,
-    score, metric.
-    """
+    """Losses and scores at every step that was logged, by training."""
     series = _chosen(runs(db), models, probe_sets)
     rows = _with_names(queries.series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
@@ -101,11 +91,9 @@ def facts(
 ) -> pd.DataFrame:
     """When each fact that is known before the training was lost at the last layer.
 
-    Returns:
-        model, base, objective, protection, probe_set, k, fact_id, relation, subject, object; lost_step (of the first
-        state that does not know it; NaN if all do), returned_step (of the first later state that does; NaN if none
-        does), events (how often it is known at
-        one state and not at the next: forgetting events, Toneva et al. 2019) and known_last.
+    lost_step: of the first state that does not know it; NaN if all do. returned_step: of the first later state that
+    does; NaN if none does. events: how often it is known at one state and not at the next (forgetting events, Toneva et
+    al. 2019).
     """
     series = _chosen(runs(db), models, probe_sets)
     at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in series.itertuples()}
@@ -144,10 +132,8 @@ def events(
 ) -> pd.DataFrame:
     """How long the facts that are known before a training last at its last layer.
 
-    Returns:
-        model, base, objective, protection, probe_set, k; facts (known before), never_lost, lost_for_good (lost and not
-        known at the end), came_back (lost and known at the end), several (with two forgetting events or more), and
-        half_lost_step: the first state by which half of the facts were lost once; NaN if they never are.
+    lost_for_good and came_back: lost, and not known or known at the end; several: with two forgetting events or more;
+    half_lost_step: the first state by which half of the facts were lost once; NaN if they never are.
     """
     table = facts(db, models, probe_sets, k)
     rows = []
@@ -198,9 +184,7 @@ def _with_names(rows: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
-    """The counts of series at their last state and the last layer that was asked, see ``series_counts``; one row per
-    series.
-    """
+    """Counts (``series_counts``) of series at their last state and the last layer that was asked; one row each."""
     last = _at_layers(queries.series_counts(db, run_ids, k), None)
     return last[last["step"] == last.groupby("run_id")["step"].transform("max")]
 

@@ -15,12 +15,7 @@ COLUMNS = ("run_id", "model", "head", "probe_set", "layer", "kind", "n", "share"
 def answer_drift(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """Kinds of the top tokens (micro, over facts) by run and layer 0..L; every kind has a row.
-
-    Returns:
-        run_id, model, head, probe_set, layer, kind (a key of ``core.knowledge.answer_types.KIND_LABELS``), n, share (in
-        [0, 1]).
-    """
+    """Kinds of the top tokens (micro, over facts) by run and layer 0..L; every kind of ``KIND_LABELS`` has a row."""
     counts: dict[str, dict[int, dict[str, int]]] = {}
     for row in answer_types(db, run_ids, exposures, answer_in_subject).itertuples(index=False):
         counts.setdefault(row.run_id, {}).setdefault(int(row.layer), {})[row.kind] = int(row.n)

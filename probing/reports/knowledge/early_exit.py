@@ -25,18 +25,8 @@ def early_exit(
     """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row per
     run.
 
-    Runs that store only their last layer, or only counts, have no row.
-
-    Args:
-        db: the database.
-        run_ids: ids of the runs.
-        k: the rank up to which a fact counts as known.
-        seed: of the halves.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        run_id, model, head, probe_set, k, n (scored facts), last_layer, early_exit, union (known at some layer 1..L),
-        difference (early exit minus last layer), low, high (Newcombe), p_value (exact McNemar).
+    Runs that store only their last layer, or only counts, have no row. ``seed`` is of the halves; union: known at some
+    layer 1..L; difference: early exit minus last layer, with Newcombe's interval; p_value: exact McNemar.
     """
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"].to_dict()
     exits = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)

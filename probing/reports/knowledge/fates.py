@@ -10,16 +10,11 @@ COLUMNS = ("model", "outcome", "rank", "best_rank", "best_layer", "known_at")
 
 
 def fates(before: Sequence[int], after: Mapping[str, Sequence[int]], k: int = 1) -> pd.DataFrame:
-    """The outcome of a fact by model.
+    """The outcome of a fact by model, from the ranks of the right answer at layers 0 to L of the base and of each
+    model.
 
-    Args:
-        before: ranks of the right answer at layers 0 to L of the base.
-        after: fine-tuned model -> its ranks in the same way.
-        k: the rank at the last layer up to which the fact counts as known.
-
-    Returns:
-        ``model``; ``outcome``, in words, of a lost fact its fate; ``rank`` at the last layer; ``best_rank`` of the
-        layers from 1 on, first reached at ``best_layer``; ``known_at``, the layers with rank 1.
+    ``outcome`` is in words, of a lost fact its fate; ``best_rank`` is of the layers from 1 on, first reached at
+    ``best_layer``; ``known_at`` has the layers with rank 1.
     """
     rows = []
     for model, ranks in after.items():

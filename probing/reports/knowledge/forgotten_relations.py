@@ -60,12 +60,7 @@ def forgotten(
     """How many relations the last layer has forgotten, one row per run, k and definition.
 
     A run with a single relation, or without inner layers, has no row. The share under ``authors`` is divided by one
-    relation more than
-    there are, as in their code: by 42 on T-REx.
-
-    Returns:
-        run_id, model, head, seed, probe_set, k, definition, relations, forgotten, share (in [0, 1]), names (of the
-        forgotten, sorted).
+    relation more than there are, as in their code: by 42 on T-REx.
     """
     rows = []
     runs = list(identities(db, run_ids).itertuples(index=False))
@@ -92,11 +87,8 @@ def relation_forgetting(
 ) -> pd.DataFrame:
     """Every relation of every run with the verdicts of the three definitions, and its facts by exposure.
 
-    Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, n, last, best_inner, best_layer, drop (best inner
-        minus last), caption, authors, strict, p_authors, p_strict (smallest adjusted p-value of the layers above the
-        last), family_size, doubling (of P@1, whatever k is), stated, evidence, unseen, held_out_in_part, held_out,
-        unknown (numbers of facts).
+    drop: best inner minus last; p_authors and p_strict: smallest adjusted p-value of the layers above the last;
+    doubling: of P@1, whatever k is.
     """
     runs = list(identities(db, run_ids).itertuples(index=False))
     ids = [run.run_id for run in runs]
@@ -141,14 +133,7 @@ def relation_forgetting(
 
 
 def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.DataFrame:
-    """One row per model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten
-    relations.
-
-    Args:
-        table: of ``forgotten``.
-        definition: of a forgotten relation.
-        order: all models, in the order of rows.
-    """
+    """One row per model: ``model, relations``, and for each k ``P@k``, the share of forgotten ones, and ``n P@k``."""
     of_definition = table[table["definition"] == definition]
     rows = []
     for model in sorted(of_definition["model"].unique(), key=list(order).index):
@@ -164,18 +149,12 @@ def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.D
 
 
 def with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
-    """The relations of one run with where they appear, and with what guessing gives.
+    """The relations of one run with where they appear (``core.knowledge.onset``), and with what guessing gives.
 
-    Args:
-        table: of ``relation_forgetting``.
-        points: of ``precision_by_relation``, of the same run and k.
-
-    Returns:
-        The table and onset (see ``core.knowledge.onset``), majority, swapped_last and swapped_inner (with a swapped
-        subject, at the last and at the best inner layer), above_guess: whether the best inner layer is above the
-        majority answer, or where that is not defined above the swapped subject, by its 95 % interval. The layer is
-        chosen for its value, so the half width of the interval is widened as Bonferroni asks for that many inner
-        layers. Empty if no yardstick is defined.
+    ``points`` are of ``precision_by_relation``, of the same run and k. above_guess: whether the best inner layer is
+    above the majority answer, or where that is not defined above the swapped subject, by its 95 % interval. The layer
+    is chosen for its value, so the half width of the interval is widened as Bonferroni asks for that many inner layers.
+    Empty if no yardstick is defined.
     """
     final = int(points["layer"].max())
     lines = points.dropna(subset=["value"]).groupby("relation")

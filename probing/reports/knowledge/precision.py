@@ -48,26 +48,13 @@ def by_layer(
     answer_in_subject: bool | None = None,
     last_only: bool = False,
 ) -> pd.DataFrame:
-    """A metric by run and layer (0..L) with its interval and baselines.
+    """A metric of ``METRIC_COLUMNS`` by run and layer (0..L) with its interval and baselines; shares in [0, 1].
 
-    Args:
-        db: the database.
-        run_ids: ids of the runs.
-        metric: a key of ``METRIC_COLUMNS``.
-        average: ``macro`` or ``micro``.
-        exposures, answer_in_subject: filters; None keeps all.
-        last_only: the last layer instead of all.
-
-    Returns:
-        run_id, model, head, seed, probe_set, layer, n, relations, value, low, high: shares in [0, 1]. Baselines:
-        majority (always the relation's most frequent answer), chance (one of its answers at random) and, of the facts
-        that have a swapped subject, swapped and matched (the value on the same facts); undefined baselines are empty.
-        Differences with their intervals: above_majority is value minus majority, with the value's interval, because the
-        majority's share is a property of the facts; above_swapped is matched
-        minus swapped, paired. swapped_n: number of facts that have a swapped subject, empty if it was not measured.
-            Next to every low
-        and high are low_answers and high_answers, the ends if the answers are drawn again, too; only for P@k of runs
-        with predictions.
+    majority: always the relation's most frequent answer; chance: one of its answers at random; swapped and matched:
+    with a swapped subject, and the value on the same ``swapped_n`` facts; undefined baselines are empty. above_majority
+    has the value's interval, because the majority's share is a property of the facts; above_swapped is matched minus
+    swapped, paired. Next to every low and high are low_answers and high_answers, the ends if the answers are drawn
+    again, too; only for P@k of runs with predictions.
     """
     column, squared, k = METRIC_COLUMNS[metric]
     table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
@@ -133,11 +120,7 @@ def precision(
     answer_in_subject: bool | None = None,
     last_only: bool = False,
 ) -> pd.DataFrame:
-    """P@k by run, layer (the last one only, if wanted) and k.
-
-    Returns:
-        run_id, model, head, seed, probe_set, layer, k, average, n, relations and the numbers that ``by_layer`` gives.
-    """
+    """P@k by run, layer (the last one only, if wanted) and k, with the numbers that ``by_layer`` gives."""
     parts = [
         by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(
             k=int(k), average=average
@@ -160,11 +143,9 @@ def precision_by_relation(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """P@k by run, relation and layer, with Wilson's interval and that over answers.
+    """P@k by run, relation and layer, with Wilson's interval and that over answers, and the baselines of ``by_layer``.
 
-    Returns:
-        run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives
-        for a metric; the majority is for P@1, and chance is empty.
+    The majority is for P@1, and chance is empty.
     """
     points = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     points = points.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject), on=_KEYS, how="left")

@@ -14,12 +14,7 @@ from probing.store.database import Database
 
 @dataclass(frozen=True)
 class RunSelection:
-    """The chosen runs of facts; None keeps all.
-
-    Attributes:
-        models, heads, probe_sets: names to keep.
-        templates: name of the template set.
-    """
+    """The chosen runs of facts; None keeps all."""
 
     models: Sequence[str] | None = None
     heads: Sequence[str] | None = None
@@ -40,9 +35,7 @@ class RunSelection:
         ]
 
     def refuse_unknown(self, db: Database, bases: Sequence[str] | None = None) -> None:
-        """Raises a ``StoreError`` for a template set that no run has, or a name that none of its runs has; lists the
-        sets that have it.
-        """
+        """Raises a ``StoreError`` for an unknown template set, or a name no run of it has, with the sets that do."""
         if (there := stored_templates(db)) and self.templates not in there:
             raise StoreError(f"no run with {spelled('templates', self.templates)}; there are {', '.join(there)}")
         every = choose(db, templates=self.templates)

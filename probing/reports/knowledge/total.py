@@ -1,6 +1,4 @@
-"""Total knowledge compared with the last layer, the share that only inner layers hold, and the union over re-trained
-heads.
-"""
+"""Total knowledge, the share that only inner layers hold, and the union over re-trained heads of the last layer."""
 
 from collections.abc import Sequence
 
@@ -32,25 +30,14 @@ def total(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Last-layer and total knowledge of runs, one row per run, k and average.
+    """Last-layer and total knowledge of runs, one row per run, k and average; shares in [0, 1].
 
     A union over layers grows by chance; ``seed_union``, the union over all re-trained heads of the last layer, shows
-    how much chance alone may raise it. A run that stores only its last layer has no total.
-
-    A stronger null: the last layer misses ``inner_n`` facts both with their own and with a swapped subject. Of these,
-        inner layers find
-    ``inner_own`` with the own subject and ``inner_swapped`` with the swapped one, which does not have the answer. The
-    paper has no such control.
-
-    Returns:
-        run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high
-        (last_low_answers and last_high_answers if answers are drawn again, too), total, total_low, total_high,
-        intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts
-        with rank <= k at the last layer of one of them; empty if there is only one run), majority (share that the
-        relations' most frequent answers get right, at k = 1), matched_last and swapped_last (the last layer with the
-        own and with the swapped subject, on the facts that have one): shares in [0, 1]. inner_own, inner_swapped,
-        inner_n: numbers of facts; inner_p: exact two-sided p-value of McNemar's test. These four pool the facts of all
-        relations, whatever the average, and are empty if no swapped subject was measured.
+    how much chance alone may raise it; empty for one run. A run that stores only its last layer has no total. A
+    stronger null, which the paper lacks: the last layer misses ``inner_n`` facts both with their own and with a swapped
+    subject. Of these, inner layers find ``inner_own`` with the own subject and ``inner_swapped`` with the swapped one,
+    which does not have the answer; inner_p is McNemar's exact p. They pool the facts of all relations, whatever the
+    average. seeds counts runs that differ in their seed only, this one included; majority is for k = 1.
     """
     table = run_queries.totals(db, run_ids, exposures, answer_in_subject)
     unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
@@ -86,16 +73,7 @@ def total(
 
 
 def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``total`` for ``figures.knowledge.total_bars``.
-
-    Args:
-        table: from ``total``.
-        runs: ``run_id, probe_set, base`` of these runs, in the order of the figure.
-
-    Returns:
-        The rows by probe set, bases first; ``last_layer`` is renamed ``last``, and ``intermediate_share`` is renamed
-        ``intermediate``.
-    """
+    """The rows of ``total`` for ``figures.knowledge.total_bars``: by probe set, bases first, else as in ``runs``."""
     places = {run_id: place for place, run_id in enumerate(runs["run_id"])}
     sets = {name: place for place, name in enumerate(dict.fromkeys(runs["probe_set"]))}
     tuned = runs.set_index("run_id")["base"].fillna("") != ""
@@ -126,9 +104,7 @@ def _baselines(
     exposures: Sequence[str] | None,
     answer_in_subject: bool | None,
 ) -> pd.DataFrame:
-    """Guessing at the last layer, and its interval over answers: run_id, k, average and the columns of
-    ``_BASELINES``.
-    """
+    """Guessing at the last layer (``_BASELINES``) by run, k and average, with its interval over answers."""
     found = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
     table = pd.concat(found, ignore_index=True) if found else precision(db, [])
     named = {name.removeprefix("last_"): name for name in _ANSWERS}

@@ -36,19 +36,9 @@ def transitions(
 ) -> pd.DataFrame:
     """Last layer of base against last layer of fine-tuned model, fact by fact, one row per pair and k.
 
-    Fine-tuned runs that store only their last layer, and runs that store only counts, have no row.
-
-    Args:
-        db: the database.
-        pairs: from ``reports.runs.pairs``, or (base's run id, run id) of each.
-        ks: the ranks up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base,
-        only_model (facts that only one was probed on), kept, gained, lost, never, base_value, value, difference (value
-        - base_value), low, high (Newcombe), low_answers, high_answers (answers drawn again, too), p_value (exact
-        McNemar), still_inside, moved, suppressed, displaced, not_read.
+    Fine-tuned runs that store only their last layer, and runs that store only counts, have no row. n: facts that both
+    were asked; only_base and only_model: that one was; difference: value - base_value, with Newcombe's interval and
+    that with answers drawn again (_answers); p_value: exact McNemar.
     """
     return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
 
@@ -63,15 +53,10 @@ def transitions_beside_wrong(
     """``transitions``, and beside the two fates at an inner layer how often equally confident wrong answers have them.
 
     Such an answer is the base's first at its last layer, wrong, right for another fact of the relation, and no longer
-    the fine-tuned model's first at its last layer; its fate is found by first answers as that of a right one.
-
-    Returns:
-        The columns of ``transitions`` and ``BESIDE``: still_inside_share and moved_share of the lost facts whose
-        relation has wrong answers, too; still_inside_wrong and moved_wrong, the shares expected of wrong answers of
-        their relations and confidences;
-        low, high: 95 % interval of the share minus that, over pairs of relation and answer. NaN for k > 1, and if one
-            side has too few
-        facts.
+    the fine-tuned model's first at its last layer; its fate is found by first answers as that of a right one. Shares
+    are of the lost facts whose relation has wrong answers, too; still_inside_wrong and moved_wrong are expected of
+    wrong answers of their relations and confidences; the interval is over pairs of relation and answer. NaN for k > 1,
+    and if one side has too few facts.
     """
     table = transitions(db, pairs, ks, exposures, answer_in_subject)
     found = [

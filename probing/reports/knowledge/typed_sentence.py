@@ -9,14 +9,10 @@ from probing.store.knowledge.asked_queries import answers_of, commonest_answer, 
 
 @dataclass(frozen=True)
 class Stored:
-    """A sentence that is stored, or that has a stored template.
+    """A sentence that is stored, or that has a stored template; then it has no recorded answers.
 
-    Attributes:
-        probe_set, label: its probe set, and the name of the relation.
-        answers: the recorded answers of the stored sentence; none if only its template is stored.
-        majority: the relation's most frequent recorded answer; the first by label of equally frequent ones.
-        share: of the relation's stored facts for which it is right.
-        n: number of these facts.
+    ``majority`` is the most frequent of the relation's recorded answers, of equally frequent ones the first by label;
+    it is right for ``share`` of the relation's ``n`` stored facts.
     """
 
     probe_set: str
@@ -28,11 +24,8 @@ class Stored:
 
 
 def asked(db: Database, prompt: str) -> Stored | None:
-    """Stored information on a sentence; None if neither it nor its template is stored.
-
-    Args:
-        db: the database.
-        prompt: the sentence, its gap written ``[MASK]``; case and spaces are ignored.
+    """Stored information on a sentence with the gap ``[MASK]``, whatever its case and spaces; None if neither it nor
+    its template is stored.
     """
     prompt = " ".join(prompt.split())
     fitting = answers_of(db, prompt)

@@ -27,7 +27,6 @@ from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.store.knowledge.one_fact import fact_ranks
 
 TREX = "trex"
-#: What is listed, in this order.
 PARTS = ("lost", "gained", "kept", "never")
 _COLUMNS = (
     "part",
@@ -48,22 +47,13 @@ FACT_ROWS = ("part", "prompt", "object", *_RANKS, "base_answer", "answer", "fate
 
 @dataclass(frozen=True)
 class OwnResult:
-    """The result of a model on a set of facts.
+    """The result of a model on a set of facts; a fact is known if the rank of its answer is at most k.
 
-    Attributes:
-        model, base: names in results; the base is empty if none was probed in the same way.
-        head, probe_set, k: how both were asked; a fact is known if the rank of its answer is at most k.
-        run_ids: of the base, if there is one, and of the model.
-        n: facts that were asked.
-        left_out: reason -> number of facts that the model could not be asked.
-        layers: by layer; columns of ``paired_with_yardsticks``, or without a base of ``by_layer``.
-        changed: the facts by outcome with both ranks; empty without a base.
-        trex: P@k at the last layer on T-REx, one row for each of the two that was asked: ``model, n, value, low,
-            high``.
-        back: of ``reports.forgetting.outcome.outcome``, if lost facts were asked for again.
-        doubt: why the base is perhaps not the model's; empty if there is no reason.
-        beside: shares of the lost facts that are first at an inner layer, and of wrong answers
-            (``reports.knowledge.transitions.BESIDE``).
+    Without a base, which is then empty, ``layers`` has the columns of ``by_layer`` instead of
+    ``paired_with_yardsticks``, and ``changed`` (the facts by outcome with both ranks) is empty. ``run_ids``: of the
+    base, if there is one, and of the model. ``left_out``: reason -> number of facts. ``trex``: P@k at the last layer on
+    T-REx. ``back``: of ``reports.forgetting.outcome.outcome``. ``doubt``: why the base is perhaps not the model's.
+    ``beside``: shares of lost facts that are first at an inner layer, and of wrong answers (``BESIDE``).
     """
 
     model: str
@@ -88,7 +78,6 @@ class OwnResult:
 
     @property
     def title(self) -> str:
-        """Of the report."""
         return f"What {self.model} knows of {self.probe_set}"
 
     @property
@@ -98,7 +87,6 @@ class OwnResult:
 
     @property
     def sentences(self) -> list[str]:
-        """The result in plain words."""
         return [*self.answer, *self.details]
 
     @property
@@ -198,17 +186,7 @@ class OwnResult:
 
 
 def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult:
-    """The result of a model on a set of facts, next to its base if that was asked by the same heads.
-
-    Args:
-        db: the database.
-        model: its name in results.
-        probe_set: name of the set of facts.
-        k: a fact is known if the rank of its answer is at most k.
-
-    Raises:
-        StoreError: if the model was not probed on these facts.
-    """
+    """The result of a model on a set of facts, next to its base if that was asked by the same heads."""
     runs = choose(db, probe_sets=[probe_set])
     model_runs = runs[runs["model"] == model]
     if model_runs.empty:
@@ -251,9 +229,8 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
 def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
     """The facts of a result, one row each: lost, gained, kept, never known; without a base known and not known.
 
-    Returns:
-        ``part, prompt, object``; ``base_ranks`` (empty without a base) and ``ranks``, of the right answer at layers 0
-        to L; ``base_answer`` and ``answer``, the last layers' best tokens; ``fate`` in words; ``fact_id``.
+    ``base_ranks`` (empty without a base) and ``ranks`` are of the right answer at layers 0 to L; ``base_answer`` and
+    ``answer`` are the last layers' best tokens; ``fate`` is in words.
     """
     rows = found.changed
     if not found.base:
@@ -275,9 +252,7 @@ def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
 
 
 def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
-    """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's
-    first.
-    """
+    """The model's run, and its base's by the first kind of heads that both have; else the model's first."""
     order = sorted(model_runs.to_dict("records"), key=lambda row: head_order(row["head"]))
     for row in order:
         base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)

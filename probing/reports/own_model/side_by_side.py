@@ -31,19 +31,10 @@ COLUMNS = (
 
 
 def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LENS) -> pd.DataFrame:
-    """P@k of the last layer of every model on a probe set, and on T-REx if it was asked that, by the same kind of
-    heads.
+    """P@k of the last layer of every model on a probe set, and on T-REx (``trex...``) if the same kind of heads asked
+    it.
 
-    Args:
-        db: the database.
-        probe_set: name of the set of facts.
-        k: a fact is known if the rank of its answer is at most k.
-        head: the kind of heads.
-
-    Returns:
-        ``model, base``; ``n`` facts asked; ``left_out`` in words; ``value`` with its 95 % interval ``low, high``;
-        ``majority``, the share that the relation's most frequent answer has, NaN for too few facts; the same on T-REx:
-        ``trex, trex_low, trex_high, trex_n``; ``run_id``. Bases first.
+    Bases first. ``majority``, the share that the relation's most frequent answer has, is NaN for too few facts.
     """
     runs = choose(db, None, [head], [probe_set])
     if runs.empty:
@@ -72,23 +63,15 @@ def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LEN
 
 
 def _last(db: Database, runs: pd.DataFrame, k: int) -> pd.DataFrame:
-    """The last layer of runs, by model."""
     if runs.empty:
         return pd.DataFrame(columns=["n", "value", "low", "high", "majority"])
     return shown_baselines(by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)).set_index("model")
 
 
 def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFrame:
-    """The facts of a set that were left out, by the reading of the file or by a model.
+    """The facts of a set that were left out, by the reading of the file (``model`` is empty) or by a model.
 
-    Args:
-        db: the database.
-        models: of ``side_by_side``.
-        facts: the set as it was read.
-
-    Returns:
-        ``model`` (empty: none was asked), ``reason, subject, object, prompt``, one row per fact and model. A model's
-        reason is that of its run, or all of its run's if there are several.
+    A model's reason is that of its run, or all of its run's if there are several.
     """
     rows = [("", reason, fact.subject, fact.object, fact.prompt) for fact, reason in facts.dropped]
     for one in models.itertuples():

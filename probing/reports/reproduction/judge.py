@@ -52,10 +52,8 @@ class Missing(Exception):
 class Subject:
     """The results that claims are judged on.
 
-    Attributes:
-        models: the paper's name of a model, or of its fine-tuning task -> ours; ``base`` is the pre-trained one.
-        choices: values of the reports' filters, one mapping for each way in which a comparison may be made; the first
-            that has all of its quantities is taken.
+    ``models``: the paper's name of a model, or of its fine-tuning task -> ours; ``base`` is the pre-trained one.
+    ``choices``: values of the reports' filters; the first that has all quantities of a comparison is taken.
     """
 
     models: Mapping[str, str]
@@ -72,16 +70,7 @@ class Judged:
 
 
 def judge(db: Database | None, claims: Sequence[Claim], subject: Subject | None) -> tuple[Judged, ...]:
-    """Every claim, in the order of the paper.
-
-    Args:
-        db: the database; None if there is none.
-        claims: of the paper.
-        subject: ours; None if nothing is stored.
-
-    Raises:
-        PublishedError: if a check names a report, column or filter that does not exist, or rows that are not one.
-    """
+    """Every claim, in the order of the paper; without a database or subject none can be tested."""
     quantities = Quantities(db, subject) if db is not None and subject is not None else None
     return tuple(_judged(claim, quantities) for claim in claims)
 
@@ -116,9 +105,7 @@ def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quan
 
 
 def in_words(of: Rows, depth: int, layers: int = 0) -> str:
-    """What tells a comparison from the others; layers are those of ours that were read, or the paper's if ours has no
-    known number.
-    """
+    """What tells a comparison from the others; layers are ours, or the paper's if ours has no known number."""
 
     def said(column: str, value: object) -> str:
         if column not in _LAYERS:
@@ -152,9 +139,7 @@ def apart(first: Interval, second: Interval) -> Interval:
 
 
 def share(part: Interval, whole: Interval) -> Interval:
-    """Part divided by whole, of independent quantities, by MOVER (Donner and Zou 2012); without an interval if the
-    whole may be 0.
-    """
+    """Part by whole, if independent, by MOVER (Donner and Zou 2012); no interval if the whole may be 0."""
     if whole.value <= 0 or whole.low <= 0:
         return Interval(part.value / whole.value if whole.value else math.nan, math.nan, math.nan)
     product = part.value * whole.value
@@ -169,8 +154,7 @@ def share(part: Interval, whole: Interval) -> Interval:
 class Quantities:
     """The numbers of our reports that checks name; each report is computed once for a choice of its filters.
 
-    Attributes:
-        layers: the number of layers of ours, once a number of a layer was read.
+    ``layers`` is the number of layers of ours, once a number of a layer was read.
     """
 
     def __init__(self, db: Database, subject: Subject):
@@ -179,11 +163,7 @@ class Quantities:
         self._learned = verdicts_by_model(learned(db, tuple(subject.models.values())))
 
     def compared(self, check: Check, comparison: Comparison) -> tuple[dict[str, Interval], Interval, bool]:
-        """Both quantities by side, their difference, and whether that is paired.
-
-        Raises:
-            Missing: if a quantity is not stored.
-        """
+        """Both quantities by side, their difference, and whether that is paired; ``Missing`` if one is not stored."""
         missing = Missing("results")
         for choice in self._subject.choices:
             try:

@@ -1,6 +1,4 @@
-"""A paper whose results are reproduced: its published numbers, our subjects and their numbers, its tables, and verdicts
-on its claims.
-"""
+"""A paper whose results are reproduced: its published numbers, our subjects, their numbers and tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,15 +14,7 @@ from probing.store.database import Database
 
 @dataclass(frozen=True)
 class Ours:
-    """The numbers of a subject: an encoder, or a base with its fine-tuned models.
-
-    Attributes:
-        name: the model.
-        about: its numbers, as the paper's tables and figures need them.
-        run_ids: the runs behind them.
-        origin: which results they are, for stamps.
-        judged_as: its models and settings, for the claims.
-    """
+    """The numbers of a subject, an encoder or a base with its fine-tuned models, and the runs behind them."""
 
     name: str
     about: Any
@@ -35,12 +25,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Ours compared with a paper.
-
-    Attributes:
-        ours: None if nothing is stored.
-        tables: name -> table.
-    """
+    """Ours (None if nothing is stored) compared with a paper, in tables by name."""
 
     ours: Ours | None
     tables: Mapping[str, pd.DataFrame]
@@ -48,16 +33,11 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. ``papers.PAPERS`` lists all.
+    """A paper, its file of published numbers, and how ours are measured and compared. ``papers.PAPERS`` lists all.
 
-    Attributes:
-        name: in links and options.
-        published: its file of published numbers.
-        needs: what has to be stored of a subject.
-        subjects: the stored subjects by name, the default first.
-        measure: database, name of a subject and further settings -> its numbers.
-        tables: published numbers, database and ours -> name -> table.
-        written: the tables that ``reproduce`` writes.
+    ``needs``: what has to be stored of a subject; ``subjects``: the stored ones by name, the default first;
+    ``measure``: database, name of a subject and further settings -> its numbers; ``written``: the tables that
+    ``reproduce`` writes.
     """
 
     name: str
@@ -74,17 +54,11 @@ class Paper:
         return self.published.read()
 
     def compare(self, db: Database | None, *subject: str) -> Reproduction:
-        """Ours compared with the paper.
-
-        Args:
-            db: the database; None if there is none.
-            subject: as for ``measure``; none compares nothing of ours.
-        """
+        """Ours compared with the paper; ``subject`` is as for ``measure``, none compares nothing of ours."""
         ours = self.measure(db, *subject) if db is not None and subject else None
         return Reproduction(ours, self.tables(self.numbers, db, ours))
 
     def judge(self, db: Database | None, ours: Ours | None) -> tuple[Judged, ...]:
-        """Every claim, judged on ours."""
         return judge(db, self.numbers.claims, ours.judged_as if ours else None)
 
     def to_write(self, db: Database, base: str) -> dict[str, pd.DataFrame]:

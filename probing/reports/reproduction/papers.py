@@ -8,7 +8,6 @@ from probing.reports.reproduction.paper import Reproduction
 from probing.reports.reproduction.sentences.paper import INTERPLAY
 from probing.store.database import Database
 
-#: Name in links and options -> paper.
 PAPERS = {paper.name: paper for paper in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
 
 

@@ -8,7 +8,6 @@ from probing.core.claims import Check, Claim
 from probing.core.facts.fact import PROBE_SETS
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Judged, deciding
 
-#: What a tile says of a claim.
 TILE = ("claim", "paper", "here", "verdict", "reason")
 #: The verdict of a claim that neither holds nor fails.
 OPEN = "undecided"
@@ -19,9 +18,7 @@ _LEARNED = " (not shown to have learned its task)"
 
 
 def tiles(judged: Sequence[Judged]) -> pd.DataFrame:
-    """``TILE``, one row per claim in the order of the paper; the verdict is ``holds``, ``does not hold`` or
-    ``OPEN``.
-    """
+    """``TILE``, one row per claim in the order of the paper."""
     rows = [
         (
             _title(one.claim),

@@ -71,20 +71,12 @@ def accuracies(
     readings: Sequence[str] | None = (OWN,),
     portions: Sequence[int] | None = (1,),
 ) -> pd.DataFrame:
-    """Test accuracy of every probe.
+    """Test accuracy of every probe, with Wilson's 95 % interval and the spread over models that differ only in their
+    seed.
 
-    Args:
-        db: the database.
-        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
-        tasks, readings, portions: to keep; None keeps all.
-        protocol: of ``core.sentences.example.PROTOCOLS``.
-
-    Returns:
-        model, base, objective, task, protocol, pooling, layer, reading, portion, c, accuracy, low, high (Wilson's 95 %
-        interval), right, n_train (of this portion), dev_right (development sentences that are right), n_test; majority
-        and surface (accuracies of the most frequent training label and of a probe on surface features); code_length
-        (bits); seed_low, seed_high, seeds (smallest and largest accuracy of models that differ only in their seed, and
-        their number); above_majority (whether significantly above majority).
+    ``models`` None keeps all, and of models that differ only in their seed the one with the smallest. n_train: of this
+    portion; dev_right: development sentences that are right; majority and surface: accuracies of the most frequent
+    training label and of a probe on surface features; code_length: bits; above_majority: significantly.
     """
     found = stored(db, protocol)
     table = found.named(queries.scores(db, found.run_ids))
@@ -105,16 +97,9 @@ def accuracies(
 def learning_curve(
     db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
 ) -> pd.DataFrame:
-    """Accuracy of own probes by their number of training sentences.
+    """Accuracy of own probes by their number of training sentences (portion 1: all, 4: a quarter).
 
-    Args:
-        db: the database.
-        models, tasks, protocol: as ``accuracies``.
-
-    Returns:
-        model, base, objective, task, pooling, layer, portion (1: all training sentences, 4: a quarter), n_train,
-        accuracy, low, high, right, n_test, dev_right, base_accuracy (of the base's probe with as many; empty for a
-        base), majority, surface, code_length, seed_low, seed_high, seeds.
+    base_accuracy is of the base's probe with as many; empty for a base.
     """
     keys = ["task", "pooling", "layer", "portion"]
     every = accuracies(db, None, tasks, protocol, portions=None)

@@ -69,23 +69,14 @@ def changes(
 ) -> pd.DataFrame:
     """Accuracy of fine-tuned models' own probes minus that of their base's, on the same test sentences.
 
-    Args:
-        db: the database.
-        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
-        tasks: names to keep; None keeps all. They do not change the family of tests.
-        protocol: of ``core.sentences.example.PROTOCOLS``.
-
-    Returns:
-        model, base, objective, task, pooling, layer, base_accuracy, accuracy, change with low and high (Newcombe's 95 %
-        interval of a paired difference), only_base and only_tuned (sentences that only one of the two has right),
-        n_test, p (exact McNemar), q (Benjamini and Hochberg over the ``family`` of the model's layers x poolings x
-        tasks); mean_change, mean_p, mean_q (against the base's mean-pooled probe at the layer); control_change (the
-        control's for the same probe; empty if there is none), control_spread (of the control and its seeds over the
-        layers of the task and pooling, ``spread_about_zero``), seed_low, seed_high and seeds (change of models that
-        differ only in their seed), seed_range (largest difference between seeds of one model of this base in this cell;
-        empty if no model has several); inside_control (the change is no larger than the control's, within that of its
-        seeds, or no larger than control_spread), within_seeds (only one seed is known, and the change is no larger than
-        seed_range).
+    ``models`` None keeps one seed of each; ``tasks`` do not change the family of tests. The interval is Newcombe's of a
+    paired difference, p McNemar's exact one, q Benjamini and Hochberg's over the ``family`` of the model's layers x
+    poolings x tasks; mean_ columns are against the base's mean-pooled probe at the layer. control_change is the
+    control's for the same probe, control_spread that of the control and its seeds over the layers of the task and
+    pooling (``spread_about_zero``), seed_range the largest difference between seeds of one model of this base in this
+    cell. inside_control: the change is no larger than the control's, within that of its seeds, or no larger than
+    control_spread. within_seeds: only one seed is known, and the change is no larger than seed_range. Empty: there is
+    none.
     """
     found = stored(db, protocol)
     table = _all_changes(db, found)
@@ -97,13 +88,7 @@ def group_means(
 ) -> pd.DataFrame:
     """Mean change of the layers 0 to L / 2, rounded down, and of the rest, as in the paper's Tables 2 and 5.
 
-    Args:
-        db: the database.
-        models, tasks, protocol: as ``changes``.
-
-    Returns:
-        model, base, objective, task, pooling, group (lower, upper), first_layer, last_layer, layers (number),
-        mean_change, significant (number of layers with q of at most 5 %), control_change, seed_low, seed_high, seeds.
+    significant is the number of layers with q of at most 5 %.
     """
     found = stored(db, protocol)
     table = _all_changes(db, found)
@@ -128,12 +113,10 @@ def group_means(
 def turned_sentences(
     db: Database, model: str, task: str, pooling: str, layer: int, protocol: str = OURS
 ) -> pd.DataFrame:
-    """The test sentences that turned right or wrong: only one of the own probes of a fine-tuned model and of its base
-    has them right.
+    """The test sentences that only one of the own probes of a fine-tuned model and of its base has right.
 
-    Returns:
-        place, example (its hash), gold, base_said, tuned_said, turned (right or wrong), text and pair (empty if the
-        licence forbids them). No rows if predictions for single sentences are not stored for both.
+    text and pair are empty if the licence forbids them. No rows if predictions for single sentences are not stored for
+    both.
     """
     runs = stored(db, protocol).runs
     runs = runs[runs["task"] == task].set_index("model")

@@ -1,6 +1,4 @@
-"""Two probes on the same test sentences: the counts that a run stores, else from the stored predictions of both
-models.
-"""
+"""Two probes on the same test sentences: the counts that a run stores, else from stored predictions."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -23,11 +21,7 @@ def counts_of_runs(
 ) -> dict[str, Pairs]:
     """Run id of a fine-tuned model -> the counts of its wanted pairs that are stored or follow from predictions.
 
-    Args:
-        db: the database.
-        tuned: the runs, with the columns ``run_id, base``.
-        bases: run id -> run id of the base on the same test sentences; a run without one has only stored counts.
-        wanted: run id -> pairs.
+    A run that is not in ``bases`` (run id -> run id of the base on the same test sentences) has only stored counts.
     """
     base_of = {str(row.run_id): row.base for row in tuned.itertuples()}
     found: dict[str, Pairs] = {run: {} for run in wanted}
@@ -50,9 +44,7 @@ def counts_of_runs(
 def right_sentences(
     db: Database, run_ids: Sequence[str], readings: Collection[str]
 ) -> dict[tuple[str, Cell], np.ndarray]:
-    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence; of
-    stored predictions.
-    """
+    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence."""
     rows = queries.right_sentences(db, run_ids, [*readings]).to_dict("records") if run_ids else []
     return {(row["run_id"], cell_of(row)): np.array(row["right"], dtype=np.float64) for row in rows}
 

@@ -1,6 +1,4 @@
-"""The panels of sentence probes, for pages and notebooks: the tasks in order, and the models that are shown by
-default.
-"""
+"""The panels of sentence probes: the tasks in order, and the models that are shown by default."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,15 +21,7 @@ MAX_MODELS = 4
 
 @dataclass(frozen=True)
 class SentencePanels:
-    """The panels of one choice.
-
-    Attributes:
-        read: reads a report; see ``reports.report.Read``.
-        models: the chosen models.
-        tasks: title by task, of the chosen ones, in the order of tables.
-        poolings: how a sentence becomes one vector.
-        protocol: of ``core.sentences.example.PROTOCOLS``.
-    """
+    """The panels of one choice; ``tasks`` has the titles of the chosen ones, in the order of tables."""
 
     read: Read
     models: tuple[str, ...]
@@ -47,16 +37,12 @@ class SentencePanels:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The best probe of the first model for each task, the one farthest above its baselines first; see
-        ``best_read``.
-        """
+        """The best probe of the first model for each task, the one farthest above its baselines first."""
         every = self.accuracies
         return best_read(every[every["model"] == self.models[0]]).sort_values("beyond", ascending=False, kind="stable")
 
     def panels(self) -> Panel:
-        """Accuracy by layer, one panel per task; first those that the first model's probes read best beyond the
-        baselines.
-        """
+        """Accuracy by layer, a panel per task; first those that the first model's probes read best."""
         ordered = [*self.best["task"], *(task for task in self.tasks if task not in set(self.best["task"]))]
         return Panel(in_panel_order(self.accuracies, self.models, ordered), {"titles": self.tasks, "best": self.best})
 
@@ -73,7 +59,6 @@ class SentencePanels:
 
     @cached_property
     def every_curve(self) -> pd.DataFrame:
-        """Learning curves of every task and layer."""
         every = self._of(learning_curve, self.models)
         return every[every["pooling"].isin(self.poolings) & every["model"].isin(self.models)]
 
@@ -86,13 +71,7 @@ class SentencePanels:
 
 
 def tasks_of_runs(about: pd.DataFrame, runs: pd.DataFrame, protocol: str) -> pd.DataFrame:
-    """The tasks of a protocol that these runs have, in the order of tables; the user's own tasks come last.
-
-    Args:
-        about: from ``store.sentences.queries.sentence_tasks``.
-        runs: from ``store.sentences.queries.sentence_runs``.
-        protocol: of ``core.sentences.example.PROTOCOLS``.
-    """
+    """The tasks of a protocol that these runs have, in the order of tables; the user's own tasks come last."""
     chosen_tasks = about[(about["protocol"] == protocol) & about["task"].isin(runs["task"])]
     return chosen_tasks.sort_values("task", key=lambda tasks: tasks.map(_place), kind="stable")
 
@@ -102,12 +81,7 @@ def _place(task: str) -> int:
 
 
 def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
-    """The models that are shown by default: the first that is not fine-tuned, and its control.
-
-    Args:
-        runs: from ``store.sentences.queries.sentence_runs``.
-        models: the stored models in the order of menus, at least one.
-    """
+    """The models that are shown by default: the first in the order of menus that is not fine-tuned, and its control."""
     bases = set(runs.loc[runs["base"].fillna("") == "", "model"])
     first = next((model for model in models if model in bases), models[0])
     control = runs.loc[(runs["base"] == first) & (runs["objective"] == CONTROL), "model"]
@@ -115,13 +89,7 @@ def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
 
 
 def compared_models(runs: pd.DataFrame, models: Sequence[str], also: str = "") -> list[str]:
-    """The fine-tuned models that are compared with their base, controls last.
-
-    Args:
-        runs: from ``store.sentences.queries.sentence_runs``, of one protocol.
-        models: the stored models in the order of menus.
-        also: a model that is kept although a sibling stands for it.
-    """
+    """The fine-tuned models compared with their base, controls last; ``also`` is kept beside its sibling."""
     runs = named(runs)
     stands = relatives(runs).stands
     tuned = runs[runs["base"].isin(runs["model"])]
@@ -144,11 +112,7 @@ def in_panel_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[s
 def curve_rows(table: pd.DataFrame, models: Sequence[str], layer: int | None = None) -> pd.DataFrame:
     """The rows of a learning curve at one layer, or at the best one of each model and pooling, in the order of lines.
 
-    Args:
-        table: learning curves of one task.
-        models: names in the order of lines.
-        layer: None takes the layer whose probe on all training sentences is best on dev; the lowest of equally good
-            ones.
+    The best one has the best probe on all training sentences on dev; the lowest of equally good ones.
     """
     cell = ["model", "pooling", "layer"]
     best = best_probes(table[table["portion"] == 1], ("model", "pooling"))[cell]

@@ -17,7 +17,6 @@ from probing.reports.sentences.runs import base_runs, cell_of, in_order, only, s
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: Accuracies of the fine-tuned model.
 _TUNED = ("frozen", "own", "mlp", "mean", "best")
 COLUMNS = (
     "model",
@@ -37,7 +36,6 @@ COLUMNS = (
     "majority",
     "n_test",
 )
-#: Reasons why a cell has no fate.
 NO_PREDICTIONS, NOT_TRAINED, BELOW = (
     "no predictions stored",
     "a probe was not trained",
@@ -50,21 +48,11 @@ def where_gone(
 ) -> pd.DataFrame:
     """The fate of every cell of fine-tuned models, with the deciding accuracies (``core.sentences.fates``).
 
-    Counts that a run does not store come from its predictions for single sentences. A run
-    of which not all of them are known has no fates.
-
-    Args:
-        db: the database.
-        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
-        protocol: of ``core.sentences.example.PROTOCOLS``.
-        tasks: names to keep; None keeps all.
-
-    Returns:
-        model, base, objective, task, pooling, layer; fate (empty without one); if it cannot be decided, undecided (the
-        step that needs most test sentences) and needed (their number); counted (whether the base's probe is
-        significantly above its majority); why (reason if there is no fate); base_accuracy; accuracies on the fine-tuned
-        model: frozen (the base's probe), own, mlp (MLP probe, or the own one if it is as good on dev), mean (own with
-        mean-pooling), best (own at its best layer, chosen on dev); best_layer, majority, n_test.
+    Counts that a run does not store come from its predictions for single sentences. A run of which not all of them are
+    known has no fates, and why has the reason. undecided: the step that needs most test sentences, needed their number;
+    counted: whether the base's probe is significantly above its majority. Accuracies on the fine-tuned model: frozen
+    (the base's probe), own, mlp (or the own one if it is as good on dev), mean (own with mean-pooling), best (own at
+    its best layer, chosen on dev).
     """
     found = stored(db, protocol)
     tuned = only(found.relatives.listed(found.runs[found.runs["base"] != ""], models), task=tasks)
@@ -83,16 +71,10 @@ def where_gone(
 def where_gone_shares(
     db: Database, models: Sequence[str] | None = None, protocol: str = OURS, by: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Every fate's share of the cells that count and have one.
+    """Every fate's share of the cells that count and have one, grouped also by ``task`` or ``pooling`` if they are in
+    ``by``.
 
-    Args:
-        db: the database.
-        models, protocol: as ``where_gone``.
-        by: further columns to group by: ``task``, ``pooling``.
-
-    Returns:
-        model, base, objective, the columns of ``by``, fate, cells (with this fate), of (all that have one), share.
-        Shares of one model sum to 1; a model without such a cell has no row.
+    Shares of one model sum to 1; a model without such a cell has no row.
     """
     table = where_gone(db, models, protocol)
     keys = [*NAMES, *by]
@@ -117,13 +99,7 @@ _TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "majority"), "float64") | {
 
 @dataclass(frozen=True)
 class _Probes:
-    """Counts of single probes of a fine-tuned model's run.
-
-    Attributes:
-        right, dev_right: probe -> right test and dev sentences.
-        n_test: number of test sentences.
-        base_run: run of the base on the same test sentences; empty if there is none.
-    """
+    """Counts of single probes of a fine-tuned model; ``base_run``, on the same test sentences, is empty without one."""
 
     right: Mapping[Cell, int]
     dev_right: Mapping[Cell, int]

@@ -15,9 +15,7 @@ from probing.reports.whole_runs import whole_runs
 from probing.store.database import Database
 from probing.store.sentences import queries
 
-#: Columns that identify a probe of a run.
 CELL = ("pooling", "layer", "reading", "portion")
-#: Columns of ``sentence_pairs``.
 COUNTS = ("both", "only_this", "only_other", "neither")
 
 
@@ -78,10 +76,6 @@ def base_runs(tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, str]:
     there is none.
 
     A base that was tested on more sentences was also trained on others.
-
-    Args:
-        tuned: runs of fine-tuned models: run_id, base, task, n_test.
-        runs: the runs among which the bases are: run_id, model, task, n_test.
     """
     run_of = {(row.model, row.task): row for row in runs.itertuples()}
     pairs = ((str(row.run_id), run_of.get((row.base, row.task)), row.n_test) for row in tuned.itertuples())

@@ -23,7 +23,6 @@ EXAMPLES = {
     "A robin is not a [MASK].": "bird",
     "[MASK] is the capital of [MASK].": "paris, france",
 }
-#: Example sentences of the tab of whole sentences.
 SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
     "The keys to the cabinet are on the table in the hall .",
@@ -50,26 +49,13 @@ OF_EXAMPLE = ","
 class AskSelection:
     """The page's own choices.
 
-    Attributes:
-        ask_view: the open tab.
-        live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps, and
-            ``gap``, from 1, is the one that is shown.
-        cell: the layer and the token, from 0, whose best tokens are listed, as ``8-3``; ``""`` for none.
-        live_models: the models that are asked with ``live_model``; if empty, its base or a model that was fine-tuned
-            from it.
-        perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
-        replaced, live_base: which layers of a fine-tuned model are replaced by its base's, and the base if it is not
-            recorded.
-        words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the
-            example.
-        base_probes: whether fine-tuned models are read by the probes of their bases.
-        whole, second: a whole sentence, and a second one after it.
-        attending, attention_head: the token whose attention is shown, from 0; the head, from 1, or 0 for the mean of
-            all.
-        swapped: the word that changes places with the next one, from 1; 0: none.
-        likelier, unlikelier: the user's own minimal pair: two sentences, or a sentence with a gap and two words.
-        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own; None: the first
-            right one.
+    ``mask`` and ``gap`` count from 1; mask 0 fills all gaps, of which ``gap`` is shown. ``cell`` is the layer and the
+    token, from 0, whose best tokens are listed, as ``8-3``. Without ``live_models`` its base, or a model that was
+    fine-tuned from it, is asked with ``live_model``. ``span1, span2`` are half-open, as ``1-2``; if empty, those of the
+    example. ``attending`` is a token, from 0; ``attention_head`` a head, from 1, or 0 for the mean of all; ``swapped``
+    the word that changes places with the next one, from 1, or 0. ``likelier, unlikelier`` are the user's own minimal
+    pair: two sentences, or a sentence with a gap and two words. ``minimal_pair`` is the number of a shipped one, from
+    1, or 0 for the user's own; None: the first right one.
     """
 
     ask_view: str = one_of(VIEWS)

@@ -8,7 +8,6 @@ from probing.figures.yardsticks import MODES
 from probing.reports.fine_tuning.by_layer import LOSSES
 from probing.ui.frame.selection import FILTERS, declared, one_of
 
-#: Tabs below the picture, by their names in links -> labels.
 TABS = {
     "relations": "Relations",
     "layers": "Layer by layer",
@@ -29,22 +28,9 @@ WAYS = ("both", "wrong", "right")
 @declared("compare", "head", "probe_set", "k", *FILTERS)
 @dataclass(frozen=True)
 class CompareSelection:
-    """The page's own choices. An empty string means the page's default.
+    """The page's own choices. An empty string means the page's default; an empty ``lost_way`` lists no facts.
 
-    Attributes:
-        tuned, versus_model: the two models that are compared.
-        compare_tab: the tab that is open.
-        lost_way, lost_relation: the lost facts that are listed, by how they come back and by relation; an empty way
-            lists none.
-        lost_fact: id of the lost fact whose story is told.
-        pair_minus: the yardstick that is subtracted from both curves.
-        lost_training: the training that is shown state by state.
-        followed_fact: id of the fact that is followed through it.
-        protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
-        beyond_measure: the measurement that is drawn layer by layer.
-        change_kind: what the change of sentence probes is measured against.
-        gone_task, gone_pooling, gone_layer, turned_way: the sentences that are listed.
-        plane_loss: what the drift of weights is drawn against.
+    ``protected`` has base and objective, with a blank between them.
     """
 
     tuned: str = ""

@@ -11,28 +11,13 @@ ORDERS = ("telling", "layers known", "fact", "first layer", "last layer", "best 
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 PARTS = ("", *transitions.PARTS, *transitions.FATES)
-#: Parts of the page by their names in links -> labels of their tabs.
 TABS = {"stored": "One fact", "own": "Your own facts"}
 
 
 @declared("facts", *ONE_RUN, *FILTERS, "live_model")
 @dataclass(frozen=True)
 class FactsSelection:
-    """The page's own choices.
-
-    Attributes:
-        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, list_page: which facts are
-        listed.
-        fact: id of the fact shown.
-        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is
-            listed; a fact is known if its rank at the last layer is <= ``part_k``.
-        way_back: how the facts that are listed come back, which ``model`` lost against its base at ``part_k``; ``""``
-            lists all facts.
-        fact_models: models compared with ``model`` and its base for one fact.
-        facts_tab: the tab that is open.
-        own_head, own_base: how ``live_model`` is asked the user's own facts: its heads, and its base if that is not
-            recorded.
-    """
+    """The page's own choices; an empty ``way_back`` lists all facts."""
 
     relation: str = noted("", of=("probe_set",))
     text: str = ""

@@ -6,7 +6,6 @@ from probing.core.edges.target import OWN
 from probing.core.sentences.example import POOLINGS, PROTOCOLS
 from probing.ui.frame.selection import declared, noted, one_of
 
-#: Tabs below the picture, by their names in links -> labels.
 TABS = {
     "scores": "Scores",
     "order": "Order",
@@ -14,9 +13,7 @@ TABS = {
     "whole": "Whole sentences",
     "own": "Your own file",
 }
-#: Parts of a task's data that have scores.
 PARTS = ("dev", "test")
-#: What is drawn layer by layer below the scores.
 LAYERWISE = ("cumulative", "at", "selectivity", "compression")
 #: The parts whose single sentences are stored, the preferred one first.
 TRACE_PARTS = (OWN, "dev", "test")
@@ -31,29 +28,11 @@ MINUS = ("value", "majority", "surface")
 class GrammarSelection:
     """The page's own choices. An empty string or tuple means the page's default, or any.
 
-    Attributes:
-        grammar_tab: the tab that is open.
-        edge_models, edge_tasks: the models and tasks that are shown.
-        edge_part: the part of the data that is scored.
-        unseen: whether only targets count whose span texts do not occur in training.
-        published: whether the paper's models are shown, too.
-        layerwise: what is drawn layer by layer below the scores.
-        edge_model: the one model whose tasks are put in order, and whose single sentences are shown.
-        normed: whether weights are multiplied by the norm of their layer.
-        labels_of: the task that is shown label by label.
-        trace_task, trace_part, trace_label: which targets are listed.
-        trace_kind: ambiguous targets, those whose most probable label changes, or any.
-        settled: the layer from which the right label stays the most probable one.
-        trace_order, trace_page: order and page of the list.
-        later_first, earlier_last: two tasks; sentences in which a target of the first settles before one of the second.
-        text_hash: sha256 of the text of the sentence that is shown.
-        every_target: whether all of its targets are drawn, not only those that pass the filters.
-        other_panels: whether the panels that the first figure leaves out are drawn, too.
-        sentence_models, sentence_tasks: the models and tasks of whole sentences.
-        sentence_protocol: how the sentences of a task were divided.
-        poolings: how a sentence becomes one vector; none means all.
-        sentence_minus: what is drawn layer by layer of whole sentences.
-        learned_task, learned_layer: the learning curve that is shown; without a layer, at each line's best one.
+    ``edge_model`` is the one whose tasks are put in order, and whose single sentences are shown. ``trace_kind``:
+    ambiguous targets, those whose most probable label changes, or any. ``settled``: the layer from which the right
+    label stays the most probable one. ``later_first, earlier_last``: two tasks; sentences in which a target of the
+    first settles before one of the second. ``text_hash`` is the sha256 of the text of the shown sentence. Without
+    ``learned_layer``, the learning curve is at each line's best one.
     """
 
     grammar_tab: str = one_of(tuple(TABS))

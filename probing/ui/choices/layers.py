@@ -14,17 +14,7 @@ TABS = ("relations", "heads")
 @declared("layers", "models", "heads", "probe_sets", *ONE_RUN, "k", "average", *FILTERS)
 @dataclass(frozen=True)
 class LayersSelection:
-    """The page's own choices.
-
-    Attributes:
-        metric: what the curves show.
-        minus: the yardstick that is subtracted, in curves and map.
-        panels: one panel per probe set instead of one for all.
-        row_order, against_base: order of the map's rows, and whether it shows the difference to the base.
-        relations: relations whose curves are drawn; none means the page's default.
-        definition: of a relation that is better known inside.
-        layers_tab: the open tab.
-    """
+    """The page's own choices; no ``relations`` means the page's default."""
 
     metric: str = one_of(METRICS)
     minus: str = one_of(tuple(MODES))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
-#: Parts of the page by their names in links -> titles of their tabs.
 TABS = {
     "glossary": "Glossary",
     "metrics": "Metrics",
@@ -19,12 +18,7 @@ TABS = {
 @declared("methods")
 @dataclass(frozen=True)
 class MethodsSelection:
-    """The page's own choices.
-
-    Attributes:
-        methods_search: the words that the shown entries of the glossary have; empty shows all.
-        methods_tab: the tab that is open.
-    """
+    """The page's own choices; without ``methods_search`` all entries of the glossary are shown."""
 
     methods_search: str = ""
     methods_tab: str = one_of(tuple(TABS))

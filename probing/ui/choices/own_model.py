@@ -5,22 +5,15 @@ from dataclasses import dataclass
 from probing.store.space.inventory import WHAT
 from probing.ui.frame.selection import declared, one_of
 
-#: Parts of the page by their names in links -> labels of their tabs.
 TABS = {"facts": "Facts", "curve": "Curve", "ways": "Ways back", "new": "A run of your own", "space": "Space"}
 
 
 @declared("own_model")
 @dataclass(frozen=True)
 class OwnModelSelection:
-    """The page's own choices. An empty text means none.
+    """The page's own choices. An empty text means none, or the newest run.
 
-    Attributes:
-        my_model, my_base, my_others: what is typed: folders, hub ids or names. A link alone never makes the server
-            contact the hub.
-        my_run: id of the run that is shown; empty: the newest.
-        my_space: the kind of things whose space on this machine is listed.
-        my_k: the rank up to which a fact counts as known.
-        own_tab: the tab that is open.
+    Models are typed: folders, hub ids or names. A link alone never makes the server contact the hub.
     """
 
     my_model: str = ""

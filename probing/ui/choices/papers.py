@@ -4,31 +4,19 @@ from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
-#: The papers by their names in links -> their titles in the menu.
 PAPERS = {
     "bertnesia": "BERTnesia (Wallat et al. 2020)",
     "edge-probing": "Edge probing (Tenney et al. 2019)",
     "interplay": "Fine-tuning and probing (Mosbach et al. 2020)",
     "forgetting": "Unlearning (Deeb and Roger 2024)",
 }
-#: Parts of a paper by their names in links -> titles of their tabs.
 TABS = {"tables": "Tables", "figures": "Figures"}
 
 
 @declared("papers")
 @dataclass(frozen=True)
 class PapersSelection:
-    """The page's own choices, the same for every paper.
-
-    Attributes:
-        paper: the paper that is shown.
-        papers_subject: the base or encoder that is compared with it; ``""`` for the first.
-        papers_head: the heads that its facts are read with, for papers on facts; ``""`` for those that most of its
-            models have.
-        papers_tab: the tab that is open.
-        figure: number of the paper's figure that is drawn; ``""`` for the first.
-        panel: the panel of it; ``""`` for the first.
-    """
+    """The page's own choices, the same for every paper; ``""`` means the first, or the heads of most models."""
 
     paper: str = one_of(tuple(PAPERS))
     papers_subject: str = ""

@@ -76,12 +76,7 @@ _CORRELATIONS = (
 
 
 def draw(view: View, base: str, tuned: str) -> None:
-    """The tab.
-
-    Args:
-        view: the page.
-        base, tuned: the two models that the page compares; all models are shown, so they are not used.
-    """
+    """The tab; it shows all models, so the two that the page compares are not used."""
     st.header("What did each model keep?")
     head, probe_set = _facts(view)
     k = view.chosen.k
@@ -128,9 +123,7 @@ def draw(view: View, base: str, tuned: str) -> None:
 
 
 def _facts(view: View) -> tuple[str, str]:
-    """The head and the probe set of the page, if fine-tuned models have both, else the first that they have; empty if
-    there are none.
-    """
+    """The head and the probe set of the page, if fine-tuned models have both, else their first; empty without any."""
     there = pairs(view.runs) if len(view.runs) else pd.DataFrame(columns=["head", "probe_set"])
     if there.empty:
         return "", ""

@@ -73,12 +73,6 @@ _FATES_HOW = (
 
 @dataclass(frozen=True)
 class Shown(TuningPanels):
-    """One fine-tuned model.
-
-    Attributes:
-        view: the page.
-    """
-
     view: View
 
     def stamp(self, what: str) -> Stamp:
@@ -89,13 +83,7 @@ class Shown(TuningPanels):
 
 
 def draw(view: View, base: str, tuned: str) -> None:
-    """The tab, for a fine-tuned model against its own base.
-
-    Args:
-        view: the page.
-        base: the model compared with; what is measured is measured against the recorded base, so it is not used.
-        tuned: the fine-tuned model.
-    """
+    """The tab, for a fine-tuned model against its own recorded base, so ``base`` is not used."""
     st.header("What else changed?")
     shown = Shown(Reading(view).report, tuned, None, view)
     if tuned not in set(shown.tuned["model"]):

@@ -22,22 +22,15 @@ from probing.ui.widgets.task_marks import mark_key
 
 #: Choices of the page's own that are forgotten when other models or facts are chosen.
 NO_LIST = {"lost_way": "", "lost_relation": "", "lost_fact": ""}
-#: Fields behind the button of the bar -> their labels.
 _RARE = {"versus_model": "Compared with", "head": "Read with (head)", "probe_set": "Facts (probe set)"}
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models.
+    """Two models, and the run of each on the same facts; None if they were not asked the same facts in the same way.
 
-    Attributes:
-        view: the page, with the run of the fine-tuned model as the one that links to facts open.
-        base, tuned: the model compared with, and the other.
-        probe_set: the facts that both were asked.
-        runs: the run of each, rows of ``runs``; None if they were not asked the same facts in the same way.
-        checks: what is alike in the two runs, and what is not.
-        recovery: the run that asked for the facts that were lost, a row of ``reports.forgetting.runs.stored_runs``; no
-            row if there is none for these models, facts and k.
+    ``view`` has the run of the fine-tuned model as the one that links to facts open. ``recovery`` is a row of
+    ``reports.forgetting.runs.stored_runs``, or none.
     """
 
     view: View
@@ -75,9 +68,7 @@ class Pair:
 
 
 def choose(view: View) -> Pair | None:
-    """Draws the choice of the two models and of their facts; without a fine-tuned model, shows the command that makes
-    one.
-    """
+    """Draws the choice of two models and their facts; without a fine-tuned one, the command that makes it."""
     bases, recoveries = _bases(view), view.read(stored_runs)
     tuned = [model for model in view.all_colours if bases.get(model)]
     if not tuned:

@@ -32,10 +32,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     """The tab, for the task of the fine-tuned model if its recipes are stored, else for another one, which the menu
     names.
 
-    Args:
-        view: the page.
-        base: the model compared with; recipes have their own base, so it is not used.
-        tuned: the fine-tuned model.
+    Recipes have their own base, so ``base`` is not used.
     """
     st.header("What prevents it?")
     k = view.chosen.k

@@ -16,13 +16,7 @@ DIGITS = 16
 
 
 def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
-    """The table, with words from a fetched data set for sentences that have none in the store.
-
-    Args:
-        table: example and text.
-        task: name of its task.
-        protocol: how its sentences were divided.
-    """
+    """The table, with words from a fetched data set for sentences that have none in the store."""
     lacking = table["text"].isna() | (table["text"] == "")
     if not lacking.any():
         return table
@@ -31,12 +25,7 @@ def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
 
 
 def say_missing(task: str, source: str) -> None:
-    """One line on sentences that are left out, and the command that fetches them.
-
-    Args:
-        task: name of their task.
-        source: the source of its sentences, as the store has it.
-    """
+    """One line on sentences that are left out, and the command that fetches them."""
     st.info("These sentences are not shipped (licence); fetch them to read them.", icon=":material/info:")
     if task in SENTENCE_TASKS:
         blocks.command_line(fetch_command(task, source))
@@ -50,9 +39,7 @@ def fetch_command(task: str, source: str) -> str:
 
 
 def _fetched(task: str, protocol: str) -> dict[str, str]:
-    """Name -> words of the test sentences of a task whose data sets were fetched; none if they were not, or cannot be
-    read.
-    """
+    """Name -> words of the test sentences of a task; none if its data sets were not fetched, or cannot be read."""
     if task not in SENTENCE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"

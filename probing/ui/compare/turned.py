@@ -28,12 +28,7 @@ def stored(shown: "Shown") -> bool:
 
 
 def draw(shown: "Shown", table: pd.DataFrame) -> None:
-    """The choice of a cell, and the list of its sentences.
-
-    Args:
-        shown: the fine-tuned model.
-        table: its changes, of ``accuracy_changes.changes``.
-    """
+    """The choice of a cell, and the list of its sentences; the table is of ``accuracy_changes.changes``."""
     st.header("Sentences that turned right or wrong")
     task, pooling, layer, way = _chosen(shown, table)
     found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
@@ -52,9 +47,7 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
 
 
 def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
-    """The cell of the link, the map or the menus, else the one that changed most (ties: the first token's); and the
-    way.
-    """
+    """The cell of the link, the map or the menus, else that of the largest change (ties: first token); and the way."""
     own, page = selection.of(CompareSelection), shown.view.page
     ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
     ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")

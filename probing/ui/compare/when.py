@@ -19,7 +19,6 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 
 FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
-#: Most facts in the menu of single facts.
 _MOST = 200
 _CAPTION = "Never lost and known again: together the facts that are still known."
 _CONTROLLED = f"{_CAPTION} Dashed: the control, trained on the base's own text."
@@ -43,10 +42,7 @@ _MAP_HOW = (
 def draw(view: View, base: str, tuned: str) -> None:
     """The tab, for the training of the fine-tuned model if it was followed, else for another one, which the menu names.
 
-    Args:
-        view: the page.
-        base: the model compared with; a training has its own base, so it is not used.
-        tuned: the fine-tuned model.
+    A training has its own base, so ``base`` is not used.
     """
     st.header("When is it forgotten?")
     runs = view.read(series.runs)
@@ -94,9 +90,7 @@ def draw(view: View, base: str, tuned: str) -> None:
 
 
 def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
-    """The chosen training with its set of facts; a control comes last, because its line is in the figures of the
-    others.
-    """
+    """The chosen training with its set of facts; a control comes last, as the others' figures have its line."""
     order = followed.assign(
         _other=followed["model"] != tuned,
         _control=followed["objective"] == CONTROL,

@@ -126,20 +126,10 @@ def _say_command(model: live_models.Choice, head: str) -> None:
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
-    """Gold rank of every fact at every layer.
+    """Gold rank of every fact at every layer: one column ``layer 0`` to ``layer L``, missing with a ``note`` if it
+    cannot be asked.
 
-    Args:
-        facts: the facts, in file order.
-        model: the model to ask; the user has pressed a button to ask it, so it is downloaded if it is not on this
-            machine.
-        head: kind of heads.
-
-    Returns:
-        ``subject, relation, object, prompt``, one column ``layer 0`` to ``layer L`` of ranks (missing if the fact
-        cannot be asked), and ``note`` with the reason.
-
-    Raises:
-        ModelError, HeadError: if the model cannot be loaded.
+    The user has pressed a button to ask the model, so it is downloaded if it is not on this machine.
     """
     from probing.models.encoders.answer_tokens import answer_ids
 

@@ -14,11 +14,7 @@ from probing.ui.widgets.markdown import filled
 
 
 def counts_only(run: Mapping[str, Any] | Any) -> bool:
-    """Whether only counts are stored for a run, without predictions per fact.
-
-    Args:
-        run: a row of ``store.run_queries.runs``.
-    """
+    """Whether only counts are stored for a run, without predictions per fact."""
     return bool(run.get("counted", False))
 
 

@@ -31,18 +31,10 @@ def bar(
 ) -> Iterator[DeltaGenerator]:
     """Draws a bar of filters; what the body draws stands in it, too.
 
-    Args:
-        view: the page.
-        fields: shared fields that are drawn in the bar.
-        more: shared fields that are drawn behind a button.
-        own: fields of the page's own that the body draws behind that button -> their labels.
-        words: value of such a field -> its word on the chip; without one, the value itself.
-        label: words of that button.
-        key: of the bar, if a page has several.
-
-    Yields:
-        The place behind that button, for options of the page's own: ``with place: ...``. What is chosen there stands in
-        the bar as chips, which remove it.
+    ``fields`` are shared ones drawn in the bar, ``more`` those behind a button, ``own`` the page's own that the body
+    draws there -> their labels; ``words`` has the word of such a field's value on the chip, if it is not the value.
+    Yields the place behind the button: ``with place: ...``. What is chosen there stands in the bar as chips, which
+    remove it.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=key):
         for name in fields:

@@ -42,12 +42,9 @@ WITHOUT_HEAD = (
 class Choice:
     """A model of the menu.
 
-    Attributes:
-        name: its name in results and links.
-        location: what to load: a name in the registry or a folder.
-        where: its origin, shown after its name in menus.
-        here: whether it is on this machine; other models are downloaded from the hub, and only at the user's request.
-        base: name of its base if a run of one's own names it; its head reads the model if that has none.
+    ``location`` is a name in the registry or a folder, ``where`` its origin, shown after its name. Models that are not
+    ``here`` are downloaded from the hub, and only at the user's request. ``base`` is named by a run of one's own; its
+    head reads the model if that has none.
     """
 
     name: str
@@ -58,7 +55,6 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """Its name in menus."""
         return self.called(self.name)
 
     def called(self, name: str) -> str:
@@ -67,11 +63,11 @@ class Choice:
 
 
 def choices() -> dict[str, Choice]:
-    """The models of the menu, by name.
+    """The models of the menu, by name; those on this machine come first.
 
     These are the registry's models, folders below ``cache/models``, the models that ``PROBING_MODELS`` names (see
     ``core.own_model.folders``), the folders that ``finetune`` recorded as the base of one of these, and the models of
-    own runs on this machine. No page or link can load any other model. Models on this machine come first.
+    own runs on this machine. No page or link can load any other model.
     """
     entries = {entry.name: entry for entry in read_registry().models}
     shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
@@ -137,9 +133,7 @@ def _in_hub_cache(entry: ModelEntry) -> bool:
 
 
 def lacks_head(choice: Choice) -> bool:
-    """Whether a model was saved without a masked-LM head and has no recorded base, as with models fine-tuned
-    elsewhere.
-    """
+    """Whether a model has no masked-LM head and no recorded base, as with models fine-tuned elsewhere."""
     if described(choice) or base_of(choice):
         return False
     files = ModelFiles(Path(choice.location))
@@ -158,16 +152,13 @@ def pick(name: str, offered: dict[str, Choice]) -> str:
 
 
 def missing_shipped(model: str) -> bool:
-    """Whether a shipped model's files are missing."""
     return any(
         entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models
     )
 
 
 def base_of(choice: Choice) -> str:
-    """Name of the model that this one was fine-tuned from, according to the user, the registry or its folder; ``""`` if
-    unknown.
-    """
+    """The model that this one was fine-tuned from, by the user, the registry or its folder; ``""`` if unknown."""
     if choice.base:
         return choice.base
     entry = next((entry for entry in read_registry().models if entry.name == choice.location), None)
@@ -200,14 +191,8 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
     """A model with a head for every layer, kept in memory within ``KEPT_BYTES``; all kinds of heads of a model share
     one encoder.
 
-    Args:
-        choice: the model.
-        head: one of ``HEADS``.
-        fetch: whether the user has asked to download it. Otherwise only files on this machine are loaded, so that a
-            link alone never makes the server contact the hub.
-
-    Raises:
-        ModelError, HeadError: if the model or its heads are missing, or do not fit together.
+    Without ``fetch``, the user's wish to download, only files on this machine are loaded, so that a link alone never
+    makes the server contact the hub.
     """
     if not (choice.here or fetch):
         raise ModelError(
@@ -262,11 +247,7 @@ def _newest_only() -> "Iterator[None]":
 
 
 def ask(choice: Choice, question: Question) -> Answer:
-    """Every layer's predictions at one gap.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
-    """
+    """Every layer's predictions at one gap."""
     with _newest_only():
         return _ask(choice, question)
 
@@ -280,11 +261,7 @@ def _ask(choice: Choice, question: Question) -> Answer:
 
 
 def every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
-    """Every layer's predictions at every token of a text; see ``LiveModel.every_token``.
-
-    Raises:
-        PromptError: if the text cannot be asked.
-    """
+    """Every layer's predictions at every token of a text; see ``LiveModel.every_token``."""
     with _newest_only():
         return _every_token(choice, text, head, top)
 
@@ -297,11 +274,7 @@ def _every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
 
 
 def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
-    """Fills several gaps from the left; see ``LiveModel.fill_left_to_right``.
-
-    Raises:
-        PromptError: if there are more than ``MAX_FILLED``, or the sentence cannot be asked.
-    """
+    """Fills up to ``MAX_FILLED`` gaps from the left; see ``LiveModel.fill_left_to_right``."""
     if (found := gaps(choice, question)) > MAX_FILLED:
         raise PromptError(
             f"the sentence has {found:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a"
@@ -319,12 +292,7 @@ def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]
 
 
 def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
-    """The last layer's predictions with n = 0..L layers replaced by the base's; see ``models.encoders.layer_swap``.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
-        ModelError: if the two models do not fit together.
-    """
+    """The last layer's predictions with n = 0..L layers replaced by the base's; see ``models.encoders.layer_swap``."""
     with _newest_only():
         return _replaced(choice, base, question, where)
 
@@ -343,13 +311,7 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
     """The result of ``ask`` for loaded models, run in the device's queue; a newer request of the user ends this run of
     the page.
 
-    Args:
-        choice: the model.
-        ask: called with the turn, which long work has to pause, the model and the further models.
-        beside: further models that are used in the same request.
-
-    Raises:
-        ModelError: if a model is missing.
+    ``ask`` is called with the turn, which long work has to pause, the model and the further models.
     """
     with _newest_only():
         live = [load(one, LOGIT_LENS) for one in (choice, *beside)]
@@ -358,21 +320,12 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
 
 
 def gaps(choice: Choice, question: Question) -> int:
-    """Number of gaps that the model recognises in a sentence.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
-    """
+    """Number of gaps that the model recognises in a sentence."""
     return load(choice, question.head).gaps(question.prompt)
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The question's words that are one token of the model at its gap, and those that are not; if it names no gap, at
-    every gap.
-
-    Raises:
-        PromptError: if the sentence cannot be asked there.
-    """
+    """The words that are one token of the model at the question's gap, or at every gap; and those that are not."""
     with _newest_only():
         return _watchable(choice, replace(question, top=1))
 

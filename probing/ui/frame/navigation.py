@@ -63,12 +63,7 @@ def sidebar_links() -> None:
 def link(page: str, label: str, *, icon: str | None = None, afresh: bool = False, **changes: Any) -> None:
     """Draws a link to *another* page with some fields changed; it can be copied and opened in a new tab.
 
-    Args:
-        page: a key of ``selection.PAGE_FIELDS``.
-        label: Markdown.
-        icon: the page's icon by default.
-        afresh: whether the page opens without its filters; see ``selection.link_to``.
-        changes: fields that differ from the current selection.
+    ``icon`` is by default the page's; ``afresh`` opens the page without its filters, see ``selection.link_to``.
     """
     path, symbol, query = _target(page, changes, afresh)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
@@ -89,9 +84,7 @@ def address(page: str, **changes: Any) -> str:
 
 
 def open_later(page: str, *, afresh: bool = False, **changes: Any) -> None:
-    """Opens another page with some fields changed at the next run; for callbacks, in which Streamlit cannot change the
-    page.
-    """
+    """Opens another page with fields changed at the next run; in callbacks, Streamlit cannot change the page."""
     st.session_state[_PENDING] = (page, changes, afresh)
 
 

@@ -40,13 +40,8 @@ _MENU = Path(__file__).with_name("menu.html").read_text(encoding="utf-8")
 class View:
     """The data and selection of a page.
 
-    Attributes:
-        page: name of the page.
-        chosen: the choice of runs and facts, with defaults filled in and without names that are not in the store.
-        database: the open database; None if there is none and the page does not need one.
-        runs: the primary runs, one per model, head and probe set.
-        models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are
-            known.
+    ``chosen`` has defaults filled in, without names that are not in the store; ``runs`` are the primary ones, one per
+    model, head and probe set; ``models`` are all stored ones, None if only ``runs`` are known.
     """
 
     page: str
@@ -102,16 +97,12 @@ class View:
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the
-        registry.
-        """
+        """Fine-tuned model -> whether it learned its task; models never probed are of the registry."""
         return verdicts_by_model(self.learned)
 
     @cached_property
     def clearest(self) -> front.Lost | None:
-        """The fine-tuned model with the clearest finding, which every page shows first; None if no single facts of one
-        are stored.
-        """
+        """The fine-tuned model with the clearest finding, shown first; None if no single facts of one are stored."""
         return next(iter(self.clear_ones), None)
 
     @cached_property
@@ -127,12 +118,8 @@ class View:
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.
 
-        First come those that learned their task and whose single results are stored: what such a model lost was lost to
-        a task.
-
-        Args:
-            models: to sort.
-            whole: the models whose single results are stored; None takes those whose single facts are.
+        First come those that learned their task and whose single results (None: single facts) are stored: what such a
+        model lost was lost to a task.
         """
         if whole is None:
             whole = set(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
@@ -143,9 +130,7 @@ class View:
         return self.names.get(model, model)
 
     def label(self, model: str) -> str:
-        """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its
-        task.
-        """
+        """A model's name in plain text, with a mark for whether a fine-tuned one learned its task."""
         return marked(self.name(model), self.verdicts.get(model))
 
     def labelled(self, words: str) -> str:
@@ -155,7 +140,6 @@ class View:
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
-        """The exposures kept, as an argument of queries."""
         return self.chosen.exposures or None
 
     @property
@@ -171,10 +155,7 @@ class View:
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
     ) -> pd.DataFrame:
-        """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject".
-
-        Baselines from too few facts are empty; see ``shown_baselines``.
-        """
+        """The result of a report of ``probing.reports`` with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
         counted: Callable[..., pd.DataFrame] = page_reads.counted
@@ -190,22 +171,13 @@ class View:
         return bool(self.chosen.exposures) or self.chosen.in_subject != "any"
 
     def filter_words(self) -> str:
-        """The active filters in words."""
         words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []
         words += {"any": [], "no": ["answer not in subject"], "yes": ["answer in subject"]}[self.chosen.in_subject]
         return ", ".join(words) or "all facts"
 
 
 def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
-    """Draws title, navigation and sidebar; if results are needed and missing, shows the command that makes them and
-    stops.
-
-    Args:
-        page: a key of ``selection.PAGE_FIELDS``.
-        title: title of the browser's tab.
-        question: the page's heading.
-        needs_results: False for pages that also work with an empty store.
-    """
+    """Draws title, navigation and sidebar; without needed results, shows the command that makes them and stops."""
     VISITS.note()
     st.set_page_config(
         page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
@@ -243,11 +215,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
 
 
 def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
-    """Draws the product's name, and the pages.
+    """Draws the product's name, and the pages; a line on the demonstration model, as long as there are only such.
 
-    Args:
-        models: the stored models; a line says what the demonstration model is, as long as there are only such.
-        here: whether the page has the name, too; a phone has it on every page, because its sidebar is closed.
+    ``here``: the page has the name, too; a phone has it on every page, because its sidebar is closed.
     """
     name = Markdown("**BERTnesia Explorer**")
     # What is made of a demonstration model is called after it.

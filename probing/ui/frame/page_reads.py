@@ -26,22 +26,14 @@ BY_DATA: dict[str | type, Callable[[Any], Hashable]] = {Database: lambda databas
 
 
 def open_results() -> Database:
-    """Opens the results again if a file is new, changed or gone.
-
-    Raises:
-        StoreError: if a folder cannot be read.
-    """
+    """Opens the results again if a file is new, changed or gone."""
     sources = result_folders()
     files = find_files(sources)
     return _open(version_of(files), sources, files)
 
 
 def open_sample() -> Database:
-    """Opens the finished sample run of a user's own model, which no other page shows.
-
-    Raises:
-        StoreError: if its folder is not there.
-    """
+    """Opens the finished sample run of a user's own model, which no other page shows."""
     folders = [SAMPLES_FOLDER / "own-model"]
     files = find_files(folders)
     return _open(version_of(files), folders, files)
@@ -56,13 +48,8 @@ def _open(version: str, _sources: Sequence[Path], _files: Sequence[SourceFile]) 
 def read(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:
     """The function's result for this state of the data, from the cache if possible.
 
-    Args:
-        function: defined at the top level of a module of ``probing``.
-        database: its first argument.
-        args, kwargs: its other arguments; tuples, not lists.
-
-    Raises:
-        TypeError: for a nested function: the values that it closes over would not be part of the cache key.
+    Arguments are tuples, not lists. A nested function is refused: the values that it closes over would not be part of
+    the cache key.
     """
     return _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
 

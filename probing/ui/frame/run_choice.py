@@ -20,12 +20,6 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a page shows of stored results.
-
-    Attributes:
-        view: the page.
-    """
-
     view: View
 
     def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -36,13 +30,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class ShownRuns(Reading):
-    """The stored runs that a page shows.
-
-    Attributes:
-        runs: the stored runs among which models and tasks are chosen.
-        tasks: title by task, of the chosen ones, in the order of tables.
-        models: the chosen models.
-    """
+    """The stored runs that a page shows; ``tasks`` has the titles of the chosen ones, in the order of tables."""
 
     runs: pd.DataFrame
     tasks: dict[str, str]
@@ -50,16 +38,13 @@ class ShownRuns(Reading):
 
     @property
     def colours(self) -> dict[str, str]:
-        """Model -> colour."""
         return self.view.all_colours
 
     @property
     def labels(self) -> dict[str, str]:
-        """Model -> its name in figures."""
         return {model: self.view.label(model) for model in self.models}
 
     def names(self, models: Sequence[str]) -> str:
-        """Names of models in words."""
         return listing([self.view.label(model) for model in models], limit=len(models))
 
     def stamp_of(self, filters: str, models: Sequence[str]) -> Stamp:
@@ -69,14 +54,7 @@ class ShownRuns(Reading):
 
 
 class Offer(NamedTuple):
-    """Models and tasks that can be chosen.
-
-    Attributes:
-        models: in the order of menus.
-        usual: the models that are shown if none is chosen.
-        tasks: title by task, in the order of tables.
-        most: maximum number of models.
-    """
+    """Models in menus' order, and titles of tasks; ``usual`` are shown if none is chosen, ``most`` can be."""
 
     models: Sequence[str]
     usual: Sequence[str]
@@ -114,14 +92,7 @@ class Offer(NamedTuple):
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
     ) -> tuple[tuple[str, ...], dict]:
-        """The chosen models and tasks; names that are not offered, and models that are too many, are ignored with a
-        message.
-
-        Args:
-            view: the page.
-            models, tasks: what is chosen.
-            unknown: further names that are ignored.
-        """
+        """The chosen models and tasks; a message names what is not offered, ``unknown`` or too much."""
         blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
         stored = [model for model in models if model in self.models]
         if too_many := stored[self.most :]:

@@ -1,8 +1,7 @@
 """The user's selection: frozen values, kept in the session and mirrored in the page's link.
 
 All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares its own small selection in
-    its
-folder. The default of a field sets its type in a link; its metadata restrict its values.
+its folder. The default of a field sets its type in a link; its metadata restrict its values.
 
 Streamlit's widgets forget their values when the page changes, so the selection is the only state: a widget gets its
 value before it is drawn and returns a change through a callback. The link is read when a page is entered and when the
@@ -40,28 +39,20 @@ def one_of(choices: Sequence, default: Any = None, **notes: Any) -> Any:
 def noted(default: Any, **notes: Any) -> Any:
     """A field with notes.
 
-    Args:
-        default: its default.
-        notes: ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each``
-            lists the allowed items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()``
-            means a default; ``kept`` is true if a link that opens the page without filters leaves the field unchanged.
+    ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` the allowed
+    items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()`` means a default; ``kept``:
+    a link that opens the page without filters leaves the field unchanged.
     """
     return field(default=default, metadata=notes)
 
 
 @dataclass(frozen=True)
 class RunChoice(RunNames):
-    """The selection that all pages share. An empty text or tuple means the page's default.
+    """The selection that all pages share. An empty text or tuple means the page's default, or all.
 
-    Attributes:
-        models, heads, probe_sets: the runs compared in overviews.
-        average: over relations (``macro``) or over facts (``micro``).
-        k: the rank up to which a fact counts as known.
-        exposures: exposures kept; none means all.
-        in_subject: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps only these, ``any`` keeps
-            all.
-        model, head, probe_set: the run of the pages that show a single one.
-        live_model: the model that is asked live, also for the user's own facts.
+    ``models, heads, probe_sets`` are the runs compared in overviews; ``model, head, probe_set`` the run of the pages
+    that show a single one. ``in_subject``: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps
+    only these. ``live_model`` is asked live, also for the user's own facts.
     """
 
     models: tuple[str, ...] = ()
@@ -77,7 +68,6 @@ class RunChoice(RunNames):
     live_model: str = ""
 
 
-#: Groups of shared fields that pages use.
 FILTERS = ("exposures", "in_subject")
 ONE_RUN = ("model", "head", "probe_set")
 
@@ -96,9 +86,8 @@ _STREAMLITS = ("embed", "embed_options")
 class Ignored:
     """What a link has and a page does not use.
 
-    Attributes:
-        invalid: names of fields whose values make no sense.
-        unknown: name that is no field of the page -> the most similar name of a field; ``""`` if none is similar.
+    ``invalid`` names fields whose values make no sense; ``unknown``: a name that is no field of the page -> the most
+    similar name of a field, or ``""``.
     """
 
     invalid: tuple[str, ...] = ()
@@ -106,12 +95,7 @@ class Ignored:
 
 
 def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
-    """Makes a frozen dataclass the selection of a page.
-
-    Args:
-        page: name of the page.
-        shared: fields of ``RunChoice`` that the page also uses.
-    """
+    """Makes a frozen dataclass the selection of a page, which also uses these fields of ``RunChoice``."""
 
     def declare(own: type[T]) -> type[T]:
         names = [one.name for one in fields(own)]  # type: ignore[arg-type]
@@ -131,7 +115,6 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
 
 
 def _fields_of(page: str) -> dict[str, Field]:
-    """The fields of a page's link."""
     own = {one.name: one for one in fields(_OWN[page])}
     return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
 
@@ -147,11 +130,7 @@ def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, st
 
 
 def _parse(one: Field, values: Sequence[str]) -> Any:
-    """The value of a field from its texts in a link.
-
-    Raises:
-        ValueError: if the texts are not a value of this field.
-    """
+    """The value of a field from its texts in a link; a ``ValueError`` if they are none."""
     default = one.default
     if isinstance(default, tuple):
         if "each" in one.metadata and set(values) - set(one.metadata["each"]):
@@ -174,15 +153,10 @@ def _parse(one: Field, values: Sequence[str]) -> Any:
 def from_query(
     query: Mapping[str, Sequence[str]], page: str, shared: RunChoice | None = None
 ) -> tuple[RunChoice, Any, list[str]]:
-    """Parses the link to a page.
+    """Parses the link to a page: shared choice, the page's own selection, and the names of ignored fields with invalid
+    values.
 
-    Args:
-        query: name -> its values in the link.
-        page: a key of ``PAGE_FIELDS``; its fields come from the link or have their defaults.
-        shared: source of the shared fields that the page does not use.
-
-    Returns:
-        Shared choice, the page's own selection, and the names of fields with invalid values, which are ignored.
+    Shared fields that the page does not use come from ``shared``, absent ones have their defaults.
     """
     changes, ignored = {}, []
     for name, one in _fields_of(page).items():
@@ -211,12 +185,9 @@ def to_query(page: str, shared: RunChoice, own: Any) -> dict[str, str | list[str
 
 
 def link_to(page: str, *, afresh: bool = False, **changes: Any) -> dict[str, str | list[str]]:
-    """The link to a page with the user's selection and some fields changed.
+    """The link to a page with the user's selection and some fields, shared or the page's own, changed.
 
-    Args:
-        page: a key of ``PAGE_FIELDS``.
-        afresh: whether the page's own fields are reset to their defaults, except those noted as ``kept``.
-        changes: shared fields, and the page's own.
+    ``afresh`` resets the page's own fields to their defaults, except those noted as ``kept``.
     """
     both, own = _split(changes)
     return to_query(page, replace(current(), **both), replace(_opened(page) if afresh else _own(page), **own))
@@ -236,7 +207,6 @@ def _opened(page: str) -> Any:
 
 
 def current() -> RunChoice:
-    """The user's selection for all pages."""
     return st.session_state.get(_KEY, RunChoice())
 
 
@@ -255,17 +225,11 @@ def value_of(page: str, name: str) -> Any:
 
 
 def default_of(page: str, name: str) -> Any:
-    """The default of a field of a page."""
     return _fields_of(page)[name].default
 
 
 def update(*, afresh: bool = False, **changes: Any) -> None:
-    """Changes the selection of the open page; for callbacks of buttons.
-
-    Args:
-        afresh: as for ``link_to``.
-        changes: shared fields, and the page's own.
-    """
+    """Changes the selection of the open page, as ``link_to``; for callbacks of buttons."""
     state = st.session_state
     page, (both, own) = state[_PAGE], _split(changes)
     state[_KEY] = replace(current(), **both)
@@ -283,10 +247,8 @@ def _reset_dependents(shared: str) -> None:
 def enter(page: str) -> Ignored:
     """Reads the link when a page is opened through one, or after the browser's "back" button has changed it.
 
-    After a change of a widget the link is not read, because it is out of date until it is written.
-
-    Returns:
-        What was ignored of the link, until the view changes; a run of the page that changes nothing does not hide it.
+    After a change of a widget the link is not read, because it is out of date until it is written. Returns what was
+    ignored of the link, until the view changes; a run of the page that changes nothing does not hide it.
     """
     state = st.session_state
     entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
@@ -306,9 +268,7 @@ def enter(page: str) -> Ignored:
 def write_back(page: str, **followed: str) -> None:
     """Updates the link to the shown selection.
 
-    Args:
-        page: a key of ``PAGE_FIELDS``.
-        followed: current defaults of shared fields that are empty, if the default of a new session may differ.
+    ``followed``: current defaults of shared fields that are empty, if the default of a new session may differ.
     """
     wanted = to_query(page, replace(current(), **followed), _own(page))  # type: ignore[arg-type]
     listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
@@ -332,20 +292,11 @@ def bound(
     resets_dependents: bool = False,
     **options: Any,
 ):
-    """Draws a widget that shows a field and stores its changes.
+    """Draws a widget that shows a field of the page's link, stores its changes and returns its value.
 
-    Args:
-        widget: a Streamlit widget function, such as ``st.selectbox``.
-        label: its label.
-        name: a field of the page's link.
-        page: the page, part of the widget's key.
-        value: the value to show if the field is empty and so means the default.
-        resets: other fields that get these values when this one changes.
-        resets_dependents: whether a change resets all fields that depend on this one to their defaults, on every page.
-        options: passed on to the widget. A multiselect drops values that it does not offer, or beyond its maximum.
-
-    Returns:
-        The value of the widget.
+    ``value`` is shown if the field is empty and so means the default; ``resets`` are other fields that get these values
+    when this one changes; ``resets_dependents`` resets all fields that depend on this one, on every page. A multiselect
+    drops values that it does not offer, or beyond its maximum.
     """
     key = f"{page}.{name}"
     shown = value_of(page, name) if value is None else value
@@ -371,17 +322,10 @@ def bound(
 
 @contextmanager
 def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
-    """Draws tabs, and into the open one what the body draws; the link stores which one is open.
+    """Draws tabs, and into the open one what the body draws; the link's field ``name`` stores which one is open.
 
-    Only the open tab is drawn: opening another one runs the page again.
-
-    Args:
-        name: a field of the page's own selection.
-        titles: value in the link -> title of its tab; a value that has none opens the first tab.
-        page: the page, part of the widget's key.
-
-    Yields:
-        The open tab's value in the link.
+    Only the open tab is drawn: opening another one runs the page again. ``titles`` are by value in the link; a value
+    that has none opens the first tab.
     """
     key = f"{page}.{name}"
     st.session_state[key] = titles.get(getattr(_own(page), name), next(iter(titles.values())))

@@ -21,9 +21,7 @@ V = TypeVar("V", bound=Sized)
 class KeptByBytes(Generic[V]):
     """Many small values or a few large ones; the least recently used is dropped first.
 
-    Attributes:
-        limit: bytes. The newest value is kept even if it exceeds the limit.
-        kept: the values, the most recently used last.
+    ``limit`` is in bytes; the newest value is kept even if it exceeds it. ``kept`` has the most recently used last.
     """
 
     limit: int
@@ -47,5 +45,4 @@ class KeptByBytes(Generic[V]):
         return value
 
     def total(self) -> int:
-        """Bytes of all values."""
         return sum(one.nbytes for one in self.kept.values())

@@ -13,7 +13,6 @@ from probing.ui.frame.page import View
 from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: Mode of a figure -> its label.
 MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
 NO_MAJORITY = (
     "The commonest answer is a single word, so it can be subtracted only from first places: choose rank 1, or right"
@@ -36,11 +35,8 @@ assert tuple(MODES) == tuple(ZEROS)
 def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     """Draws the choice of the mode; returns the mode to show.
 
-    Args:
-        view: the page.
-        field: its field of the page's selection.
-        undefined: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown,
-            the choice is disabled and its help text states the reason.
+    ``undefined``: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown,
+    the choice is disabled and its help text states the reason.
     """
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
@@ -63,11 +59,9 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
 
 
 def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = True) -> dict[str, str]:
-    """The modes that are undefined for these points, each with the reason and what to do.
+    """The modes that are undefined for these points of a report, each with the reason and what to do.
 
-    Args:
-        points: ``above_majority`` and ``above_swapped`` of a report.
-        majority, swapped: whether this yardstick is defined for the metric.
+    ``majority, swapped``: whether the yardstick is defined for the metric.
     """
     why = {} if majority else {"majority": NO_MAJORITY}
     if majority and points["above_majority"].isna().all():
@@ -80,13 +74,7 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
 
 
 def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
-    """States, for each of the user's own sets with fewer than ``SMALL_SET`` facts, what can be said at its size; before
-    any curve.
-
-    Args:
-        points: ``n`` (facts), and ``probe_set`` if they are of several sets.
-        probe_set: the only set.
-    """
+    """States, for each of the user's own sets below ``SMALL_SET`` facts, what can be said at its size."""
     sizes = points.assign(probe_set=probe_set) if probe_set else points
     for name, n in sizes.groupby("probe_set", sort=False)["n"].max().items():
         if name not in PROBE_SETS and 0 < n < SMALL_SET:
@@ -94,5 +82,4 @@ def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
 
 
 def labels(view: View) -> dict[str, str]:
-    """Model -> its name in figures."""
     return {model: view.label(model) for model in view.colours}

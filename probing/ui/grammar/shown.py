@@ -19,7 +19,6 @@ from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.task_marks import mark_key
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
-#: Options behind the button "Filters" -> label.
 _OPTIONS = {
     "edge_tasks": "Tasks",
     "edge_part": "Part of the data",
@@ -34,7 +33,6 @@ class Shown(ShownRuns):
 
     @property
     def own(self) -> GrammarSelection:
-        """What is chosen on the page."""
         return selection.of(GrammarSelection)
 
     @cached_property
@@ -64,7 +62,6 @@ class Shown(ShownRuns):
         return plot("edges", what, **chosen | more)
 
     def stamp(self, what: str) -> Stamp:
-        """Filters and fingerprint of a figure."""
         seen = ", span text not in training" if self.own.unseen else ""
         return self.stamp_of(f"{what}, {self.names(self.models)}, {self.own.edge_part}{seen}", self.models)
 

@@ -1,6 +1,4 @@
-"""One sentence word by word: each of its spans through the layers (Figure 3 of Tenney et al. 2019), and how to find a
-sentence.
-"""
+"""One sentence word by word: its spans through the layers (Figure 3 of Tenney et al. 2019), and how to find it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +28,6 @@ PART_NAMES = {OWN: "our own", "dev": "dev", "test": "test"}
 _KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}
 _ORDERS = {"ambiguous": "most that depend on context", "revised": "most changes first", "sentence": "as in the data"}
 assert tuple(PART_NAMES) == TRACE_PARTS and tuple(_KINDS) == KINDS and tuple(_ORDERS) == ORDERS
-#: Filter of the list -> its label.
 _FILTERS = {
     "trace_task": "Task",
     "trace_label": "Right label",
@@ -66,15 +63,7 @@ _HOW = (
 
 @dataclass(frozen=True)
 class Traced:
-    """The stored answers that the tab shows.
-
-    Attributes:
-        view: the page.
-        runs: the runs of the chosen model that have traces of the part, one per task.
-        tasks: title by task, of these runs, in the order of tables.
-        model: the chosen model.
-        part: of the data.
-    """
+    """The stored answers that the tab shows: the chosen model's runs that have traces of the part, one per task."""
 
     view: View
     runs: pd.DataFrame
@@ -84,7 +73,6 @@ class Traced:
 
     @property
     def own(self) -> GrammarSelection:
-        """What is chosen on the page."""
         return selection.of(GrammarSelection)
 
     @property
@@ -94,11 +82,9 @@ class Traced:
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """The runs of all its tasks."""
         return tuple(self.runs["run_id"])
 
     def labels(self) -> list[str]:
-        """The labels of the chosen task."""
         table = self.view.read(edge_labels)
         return list(table.loc[table["task"] == self.task, "name"])
 
@@ -116,7 +102,6 @@ class Traced:
         }
 
     def stamp(self, what: str) -> Stamp:
-        """Filters and fingerprint of a figure."""
         said = [f"{name} {value}" for name, value in self.filters().items() if value and value != "any"]
         return self.view.stamp(
             ", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *said]), self.run_ids
@@ -196,7 +181,6 @@ def _open(view: View) -> Traced | None:
 
 
 def _filters(traced: Traced) -> None:
-    """The filters behind the button."""
     titles, labels, last = traced.tasks, traced.labels(), int(traced.runs["layers"].max()) - 1
     bound = partial(selection.bound, page=traced.view.page, resets=_RESTART)
     one_task = partial(bound, st.selectbox, options=["", *titles], format_func=lambda task: titles.get(task, "any"))
@@ -300,7 +284,6 @@ def named(row: Mapping[str, Any]) -> str:
 
 
 def has_words(row: Mapping[str, Any]) -> bool:
-    """Whether the words of a sentence are available."""
     return isinstance(row["text"], str) and bool(row["text"])
 
 
@@ -367,9 +350,7 @@ def _span(start: int, end: int, words: list[str] | None) -> str:
 
 
 def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the figure: one per target, right label and layer; a target without a right label has one per
-    layer.
-    """
+    """The rows of the figure: one per target, right label (or none) and layer."""
     found = []
     for row in rows.to_dict("records"):
         total = row["p_sum"] or 1
@@ -401,8 +382,6 @@ def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_revised(panels: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most so many panels, in their order: those whose most probable label changes most often; ties go to the
-    first.
-    """
+    """At most so many panels, in their order: those whose most probable label changes most often; ties: the first."""
     each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
     return panels[panels["panel"].isin(each["panel"].head(most))]

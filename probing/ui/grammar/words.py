@@ -18,11 +18,6 @@ def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table, with words from a fetched data set for sentences that have none in the store.
 
     Tasks are read one after the other until every sentence of the table is found.
-
-    Args:
-        view: the page.
-        part: of the data.
-        table: text_sha256 and text.
     """
     of_task = _lacking(view, part, table)
     wanted, found = set().union(*of_task.values()), dict[str, str]()
@@ -64,9 +59,7 @@ def _lacking(view: View, part: str, table: pd.DataFrame) -> dict[str, set[str]]:
 
 
 def _fetched(task: str) -> dict[str, str]:
-    """sha256 -> text of the sentences of a task whose data sets were fetched; none if they were not, or cannot be
-    read.
-    """
+    """sha256 -> text of the sentences of a task; none if its data sets were not fetched, or cannot be read."""
     if task not in EDGE_TASKS:
         return {}
     downloads = cache_folder() / "downloads"

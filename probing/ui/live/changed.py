@@ -55,12 +55,7 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
 
 
 def _again(choice: Choice, question: Question) -> Answer:
-    """The answer to the changed sentence: a gap that now starts it may need another token for a followed word, or have
-    none.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
-    """
+    """The answer to the changed sentence; a gap that now starts it may need another token for a word, or have none."""
     watch, _ = live_models.watchable(choice, question)
     return live_models.ask(choice, replace(question, watch=watch))
 
@@ -102,9 +97,7 @@ def _change(view: View, how: str, first: Answer) -> Changed:
 
 
 def layers_put_back(view: View, asked: Mapping[Choice, Question]) -> None:
-    """Draws the first model that was fine-tuned from another one with more and more layers of that one, if this is
-    chosen.
-    """
+    """Draws the first fine-tuned model with more and more layers of its base, if this is chosen."""
     where = selection.of(AskSelection).replaced
     if not where:
         return
@@ -147,9 +140,7 @@ def _unknown_base(view: View, choice: Choice, offered: Mapping[str, Choice]) -> 
 
 
 def _last_word(base: Choice, question: Question) -> str:
-    """What the base says at its last layer, through its head of that kind, or through its pre-trained head if it has
-    none.
-    """
+    """What the base says at its last layer, by its head of that kind, or else its pre-trained head."""
     try:
         answer = live_models.ask(base, question)
     except HeadError:

@@ -34,29 +34,18 @@ Stamps = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class SpanQuestion:
-    """Attributes:
-    words: the words of the sentence.
-    spans: the chosen spans; none, one or two.
-    """
+    """The words of a sentence, and none, one or two chosen spans."""
 
     words: tuple[str, ...]
     spans: tuple[Span, ...]
 
     def text(self, span: Span) -> str:
-        """The words of a span."""
         return " ".join(self.words[span[0] : span[1]])
 
 
 @dataclass(frozen=True)
 class Readers:
-    """The probes that read a model.
-
-    Attributes:
-        choice: the model that is read.
-        of: the model that the probes were trained on: ``choice`` or its base.
-        weights: identity of the weights of ``of``.
-        files: task -> file of its probes.
-    """
+    """The probes that read a model, by task: its own, or its base's (``of``, with the identity of its ``weights``)."""
 
     choice: Choice
     of: Choice
@@ -65,11 +54,7 @@ class Readers:
 
 
 def readers(choice: Choice, *, of_base: bool) -> Readers:
-    """The probes of a model, or of its base if that is wanted and the base is on this machine.
-
-    Raises:
-        ModelError: if a model is missing.
-    """
+    """The probes of a model, or of its base if that is wanted and the base is on this machine."""
     base = live_models.choices().get(live_models.base_of(choice)) if of_base else None
     of = base if base is not None and base.here else choice
 
@@ -83,11 +68,7 @@ def readers(choice: Choice, *, of_base: bool) -> Readers:
 
 
 def span_answers(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, ...]:
-    """The predictions of all tasks that fit the chosen spans.
-
-    Raises:
-        ProbingError: if probes cannot be read, or the spans cannot be asked.
-    """
+    """The predictions of all tasks that fit the chosen spans."""
     stamps = tuple((str(path), path.stat().st_mtime_ns) for path in reading.files.values())
     return _span_answers(reading.choice, reading.weights, stamps, question)
 
@@ -116,12 +97,7 @@ def _edge_probes(path: str, changed: int) -> "EdgeProbes":
 
 
 def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":
-    """The attention of a model, and of the model compared with it.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
-        ModelError: if the two models tokenise it differently.
-    """
+    """The attention of a model, and of the model compared with it; refused if the two tokenise the text differently."""
     key, kept = (choice, base, text, pair, _weights(choice, base)), _attention()
     if (found := kept.find(key)) is not None:
         return found
@@ -148,9 +124,7 @@ def _weights(*choices: Choice | None) -> tuple[str, ...]:
 
 @st.cache_resource(show_spinner=False)
 def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
-    """Copies of the loaded models that return attention. They share all weights with these models and are dropped with
-    them.
-    """
+    """Copies of the loaded models that return attention; they share all weights, and are dropped with them."""
     return WeakKeyDictionary()
 
 
@@ -175,11 +149,7 @@ def probes_of(choice: Choice) -> Stamps:
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def read(path: str, changed: int) -> "TaskProbes":
-    """The probes in a file.
-
-    Raises:
-        HeadError: if they cannot be read.
-    """
+    """The probes in a file."""
     from probing.models.sentences.files import read_probes
 
     return read_probes(Path(path))
@@ -187,12 +157,7 @@ def read(path: str, changed: int) -> "TaskProbes":
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verdicts]":
-    """The predictions of all probes whose task has as many sentences.
-
-    Raises:
-        PromptError: if the sentence cannot be asked.
-        HeadError, ModelError: if probes cannot be read, or belong to another model.
-    """
+    """The predictions of all probes whose task has as many sentences."""
     probes = [read(*one) for one in stamps]
 
     def asked(_turn: "Turn", live: "LiveModel") -> "list[Verdicts]":
@@ -207,9 +172,8 @@ def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verd
 class PairScores:
     """A model's scores of minimal pairs.
 
-    Attributes:
-        logp: (pairs, layers, 2) log-probabilities of the good and of the bad word; NaN if the pair cannot be asked.
-        why: (pairs,) why the pair cannot be asked; empty if it can.
+    ``logp`` (pairs, layers, 2): log-probabilities of the good and of the bad word; NaN if the pair cannot be asked.
+    ``why`` (pairs,): why it cannot; empty if it can.
     """
 
     logp: np.ndarray

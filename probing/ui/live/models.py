@@ -41,9 +41,7 @@ def first(view: View) -> str:
 
 
 def is_named(view: View, choice: Choice) -> bool:
-    """Whether the user chose a model, so that what it lacks is said; a model that is there by default is left out
-    without a word.
-    """
+    """Whether the user chose a model, so that what it lacks is said; of a default one nothing is."""
     return choice.name == first(view) or choice.name in selection.of(AskSelection).live_models
 
 
@@ -166,9 +164,7 @@ def _fetch(name: str) -> None:
 
 
 def _with_base(view: View, choice: Choice, *, first: bool) -> Choice:
-    """The choice, completed by the base that the user names; only the first model's base can be named and is kept in
-    links.
-    """
+    """The choice, completed by the base that the user names, which links keep for the first model only."""
     st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
     if not first:
         st.caption("To name its base, choose it as the first model.")

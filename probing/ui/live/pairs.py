@@ -130,9 +130,7 @@ def difference_lines(lines: pd.DataFrame, colours: dict[str, str]) -> go.Figure:
 def _chosen(
     view: View, choices: list[Choice], shipped: list[MinimalPair], table: pd.DataFrame
 ) -> tuple[int, MinimalPair | None]:
-    """Draws the choice of a pair; returns the number of a shipped pair, or 0 and the user's own pair if it is
-    complete.
-    """
+    """Draws the choice of a pair: the number of a shipped one, or 0 and the user's own if it is complete."""
     own = selection.of(AskSelection)
     right = table[
         (table["model"] == choices[0].name) & (table["layer"] == table["layer"].max()) & (table["right"] == True)

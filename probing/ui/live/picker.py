@@ -67,17 +67,13 @@ def choose(spans: Sequence[Span]) -> None:
 
 
 def replaced(spans: Sequence[Span], number: int, span: Span | None) -> list[Span]:
-    """The spans with the one at that index replaced, or removed if ``span`` is None; a second span may then become the
-    first.
-    """
+    """The spans with one replaced, or removed if ``span`` is None; a second may then become the first."""
     given: list[Span | None] = [*spans[:number], span, *spans[number + 1 :]]
     return [one for one in given if one is not None]
 
 
 def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
-    """The span from the first to the last of the chosen words; if a word inside it was removed, the longest remaining
-    part.
-    """
+    """The span from the first to the last chosen word; if one inside was removed, the longest part left."""
     words = sorted(set(chosen))
     if not words:
         return None
@@ -95,11 +91,8 @@ def hull(chosen: Iterable[int], before: Span | None) -> Span | None:
 def changed_spans(event: Any, words: int, spans: Sequence[Span]) -> list[Span] | None:
     """The spans after an event of the component; None if the event is invalid, as any browser can send anything.
 
-    Args:
-        event: ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words",
-            "swap"}``.
-        words: number of words of the sentence.
-        spans: the chosen spans.
+    An event is ``{"words", "span", "start", "end"}``, without ``start`` and ``end`` to remove the span; or ``{"words",
+    "swap"}``.
     """
     if not isinstance(event, Mapping) or event.get("words") != words:
         return None

@@ -67,15 +67,8 @@ def grids(
 ) -> None:
     """Draws one grid per model, two next to each other, and the row below them.
 
-    Args:
-        view: the page.
-        answers: one per model.
-        word: the followed word whose rank is a column; ``""`` if none is.
-        name: of the figure.
-        how: what this sentence adds to how the grids are read.
-        note: what the grids are, beside the names of the models.
-        steps: what a row is, if it is no layer.
-        table: the numbers, if they are others than those of the grids.
+    ``how``: what this sentence adds to how the grids are read; ``note``: what the grids are; ``steps``: what a row is,
+    if it is no layer; ``table``: the numbers, if they are others than those of the grids.
     """
     columns = selection.of(AskSelection).top
     drawn, abreast = [grid(view, one, note) for one in answers], 2 if columns == token_grids.COLUMNS else 1
@@ -112,15 +105,9 @@ def lines(answers: Mapping[str, Answer], changed: Mapping[str, Answer]) -> pd.Da
 def named(
     view: View, table: pd.DataFrame, *, by_word: bool = True
 ) -> tuple[pd.DataFrame, dict[str, str], dict[str, str]]:
-    """Names, colours and dashes of lines: models in colour, words in dashes, and what is changed dotted.
+    """Names, colours and dashes of lines: models in colour, words (``by_word``) in dashes, and what is changed dotted.
 
-    Args:
-        view: the page.
-        table: ``model``, ``word`` and, where a sentence is drawn twice, ``changed``.
-        by_word: whether a model has a line per word.
-
-    Returns:
-        The rows to draw with ``name``, name -> colour, name -> dash.
+    Returns the rows to draw with ``name``, name -> colour, name -> dash.
     """
     if "changed" not in table:
         table = table.assign(changed=False)

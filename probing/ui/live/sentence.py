@@ -282,9 +282,7 @@ def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str)
 
 
 def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
-    """The predictions of a model's probes; if it has none that a named model should have, or asking fails, shows a
-    message.
-    """
+    """The predictions of a model's probes; a message if a named model has none, or asking fails."""
     name, stamps = view.name(choice.name), kept.probes_of(choice)
     if not stamps and not models.is_named(view, choice):
         return None
@@ -344,7 +342,6 @@ def _same_word(view: View, found: "SentenceAttention") -> None:
 
 
 def similarity_lines(lines: pd.DataFrame, colours: dict[str, str], dashes: dict[str, str]):
-    """Mean cosine by layer."""
     figure = layer_lines(lines, "similarity", "%{y:.3f}", colours=colours, dashes=dashes)
     figure.update_yaxes(title_text="similarity (cosine)")
     return figure

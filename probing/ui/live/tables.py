@@ -78,17 +78,10 @@ def best_verdicts(
     stored: pd.DataFrame,
     names: Callable[[str], str],
 ) -> pd.DataFrame:
-    """What the best probe of each model and property says, next to its yardstick.
+    """What the best probe of each model and property says, next to its yardstick; one row per property and model.
 
-    Args:
-        found: model -> its verdicts, in the columns ``VERDICTS``.
-        changed: the same for the changed sentence, in the same rows; empty if there is none.
-        stored: stored accuracies, see ``reports.sentences.accuracy.accuracies``.
-        names: a model's name for readers.
-
-    Returns:
-        One row per property and model; of a changed sentence also what the probe says then, and how many of the probes
-        that are better than the commonest label change theirs.
+    Of a changed sentence (``changed``, in the same rows as ``found``, or empty) also what the probe says then, and how
+    many of the probes that are better than the commonest label change theirs.
     """
     rows = []
     for model, table in found.items():

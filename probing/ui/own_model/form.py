@@ -28,12 +28,7 @@ _PASTED = "my-facts.txt"
 
 @dataclass(frozen=True)
 class Given:
-    """The facts that are given.
-
-    Attributes:
-        file, content: name and content of the file.
-        facts: as read.
-    """
+    """The facts that are given, and the name and content of their file."""
 
     file: str
     content: bytes
@@ -41,13 +36,9 @@ class Given:
 
 
 def draw(view: View, refused: Markdown | None, standing: Callable[[], None], *, busy: bool) -> None:
-    """Draws the form.
+    """Draws the form, or why no run can be started (``refused``).
 
-    Args:
-        view: the page.
-        refused: why no run can be started; None if one can.
-        standing: draws the run that is at work, or did not end well.
-        busy: whether a run is at work, which then stands where the button was.
+    ``standing`` draws the run that is at work, or did not end well; if ``busy``, it stands where the button was.
     """
     model, base, more = models.draw(view, refused is not None)
     given = _facts()
@@ -76,9 +67,7 @@ def _start(
     *,
     busy: bool,
 ) -> None:
-    """Draws the options, the button with the expected time, and the commands that it runs; for ``standing`` and
-    ``busy`` see ``draw``.
-    """
+    """Draws the options, the button with the expected time, and the commands that it runs, as in ``draw``."""
     if not given.facts.facts:
         st.info("None of these facts can be asked.", icon=":material/info:")
         standing()

@@ -17,7 +17,6 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import code, filled
 
-#: Further models of one run.
 MAX_OTHERS = 6
 #: Session key: hub ids that the user has asked to look up.
 _ASKED = "own_model.asked"
@@ -25,14 +24,9 @@ _ASKED = "own_model.asked"
 
 @dataclass(frozen=True)
 class Named:
-    """A model that is named.
+    """A model that is named: as in commands (``text``) and in results; ``model`` is None if it cannot be checked here.
 
-    Attributes:
-        text: as in commands.
-        name: in results.
-        model: None if it cannot be checked here.
-        base: the recorded one, as in commands; empty if there is none.
-        fine: whether nothing is known that keeps it from being probed.
+    ``base`` is the recorded one; ``fine``: nothing is known that keeps the model from being probed.
     """
 
     text: str
@@ -67,9 +61,7 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
 
 
 def _with_base(model: Named, base: Named | None) -> Named:
-    """The model, which is not fine if it needs a base or this one cannot be its own; says why, or which tokens the two
-    do not share.
-    """
+    """The model, not fine if it needs a base or this one cannot be its own; says why, or how tokens differ."""
     if not model.model or (base and not base.model):
         return model
     lent = base.model if base else None
@@ -88,7 +80,6 @@ def _offered(model: Named | None, base: Named | None) -> list[str]:
 
 
 def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
-    """Draws the fields of the model and its base."""
     _say_found(public)
     own = selection.of(OwnModelSelection)
     left, right = st.columns(2)
@@ -159,12 +150,7 @@ def _named(text: str, public: bool, field: str) -> Named | None:
 
 
 def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
-    """Folder of the configuration, whether the weights are here, and how much is to be downloaded; no folder if nothing
-    is known yet.
-
-    Raises:
-        ModelError: if the hub has no such model, or cannot be reached.
-    """
+    """Folder of the configuration (None: unknown), whether the weights are here, and how much is to be downloaded."""
     if not hub_id:
         return Path(location), True, 0
     from probing.models.sources.hub_lookup import look_up

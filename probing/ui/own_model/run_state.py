@@ -23,12 +23,7 @@ _UP = "<script>document.querySelector('[data-testid=\"stMain\"]')?.scrollTo(0, 0
 
 
 def draw(run: OwnRun, may_act: bool) -> None:
-    """Draws how far the run is, or how it ended.
-
-    Args:
-        run: the chosen one.
-        may_act: whether this user may cancel, resume and delete runs.
-    """
+    """Draws how far the run is, or how it ended; ``may_act``: this user may cancel, resume and delete runs."""
     if run.running:
         st.fragment(_at_work, run_every=_EVERY)(run.id, may_act)
     else:

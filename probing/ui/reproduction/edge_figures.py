@@ -1,6 +1,4 @@
-"""The figures on edge probing with our numbers and the published ones, and F1 of every layer, which the paper does not
-draw.
-"""
+"""The figures on edge probing with our numbers and the published ones, and F1 of every layer."""
 
 import pandas as pd
 
@@ -38,7 +36,6 @@ _HOW = (
 
 
 def labels(shown: Shown) -> dict[str, str]:
-    """Encoder -> its name in tables and figures."""
     published = {one.title: f"{one.title} (published)" for one in shown.numbers.models}
     return published | ({shown.ours.name: shown.view.label(shown.ours.name)} if shown.ours else {})
 
@@ -49,7 +46,6 @@ def _colours(shown: Shown) -> dict[str, str]:
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    """The figures: number in links -> title."""
     return {one.number: one.title for one in shown.numbers.figures} | {CURVES: "F1 of every layer"}
 
 

@@ -33,14 +33,11 @@ _HOW = (
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    """The figures: number in links -> title."""
     return {str(one.number): f"Figure {one.number}: {one.title}" for one in shown.numbers.figures}
 
 
 def panels(shown: Shown, number: str) -> dict[str, str]:
-    """A figure's probe sets, the paper's own first and of these the largest; none for relations, and for lines of a
-    single model.
-    """
+    """A figure's probe sets, the paper's own first, then by size; none for relations, and lines of one model."""
     figure = shown.numbers.figure(int(number))
     if shown.about is None or figure.kind == "relations" or (figure.kind == "layers" and len(figure.models) == 1):
         return {}
@@ -60,7 +57,6 @@ def _sets(shown: Shown, figure: PublishedFigure) -> dict[str, str]:
 
 
 def draw(shown: Shown, number: str, panel: str) -> None:
-    """Draws ours for a figure of the paper."""
     if shown.about is None or shown.about.runs.empty:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return

@@ -42,12 +42,10 @@ _HOW = (
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    """The figures: number in links -> title."""
     return {one.number: one.title for one in shown.numbers.figures}
 
 
 def _models(shown: Shown) -> dict[str, str]:
-    """Objective -> model of ours."""
     return {BASE: shown.about.family.base, **shown.about.family.members}
 
 
@@ -67,13 +65,11 @@ def _colour(shown: Shown, objective: str) -> str:
 
 
 def panels(shown: Shown, number: str) -> dict[str, str]:
-    """The panels of a figure, named by their titles."""
     drawn = plot(shown.about, shown.numbers.figure(number).kind).points["panel"] if shown.about else ()
     return {panel: panel for panel in dict.fromkeys(drawn)}
 
 
 def draw(shown: Shown, number: str, panel: str) -> None:
-    """Draws ours for a figure of the paper."""
     if shown.about is None:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return

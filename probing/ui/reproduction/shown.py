@@ -12,21 +12,12 @@ from probing.ui.widgets.export import Stamp
 
 @dataclass(frozen=True)
 class Shown:
-    """A paper on the page.
-
-    Attributes:
-        view: the page.
-        paper: the paper.
-        found: ours compared with it.
-    """
-
     view: View
     paper: Paper
     found: Reproduction
 
     @property
     def numbers(self) -> Any:
-        """The published numbers."""
         return self.paper.numbers
 
     @property
@@ -40,9 +31,7 @@ class Shown:
         return self.ours.about if self.ours else None
 
     def stamp(self, what: str, rows: pd.DataFrame | None = None, panel: str = "") -> Stamp:
-        """The origin of a table or figure; ``rows`` are its runs, if they are not all, ``panel`` the only one of
-        several that is shown.
-        """
+        """The origin of a table or figure: its runs (``rows``) if not all, and the one ``panel`` that is shown."""
         # Rows that were not probed have no run.
         ids = (
             tuple(rows["run_id"].dropna().drop_duplicates())

@@ -24,15 +24,9 @@ _ENCODERS = ("BERT", "RoBERTa", "ALBERT")
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table of ``Reproduction.tables``.
 
-    Attributes:
-        name: in ``Reproduction.tables``, and of its file.
-        title: its heading.
-        columns: the columns that are shown -> headings or formats; the file has all.
-        caption: below it, at most two lines.
-        worded: the table for the page.
-        height: as of ``st.dataframe``.
+    ``columns`` are shown, the file has all; ``caption`` has at most two lines; ``worded`` gives the table for the page.
     """
 
     name: str
@@ -43,9 +37,7 @@ class Table:
     height: int | str = "content"
 
     def draw(self, shown: Shown) -> None:
-        """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what
-        is missing.
-        """
+        """Draws it; a table of ours without stored results is left out, as the top of the page states that."""
         if self.name not in shown.found.tables:
             return
         st.header(escape(self.title))
@@ -122,7 +114,6 @@ _POINTS = {
     "seed_low": "seeds from",
     "seed_high": "seeds to",
 }
-#: Paper -> its tables.
 TABLES: Mapping[str, tuple[Table, ...]] = {
     "bertnesia": (
         Table(

@@ -36,13 +36,7 @@ SAMPLE = "sentence\tlabel\nThe dogs are barking .\tplural\nThe dog is barking .\
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that was read.
-
-    Attributes:
-        data: the sentences that are probed.
-        whole: how many the file has.
-        sha256: of the file.
-    """
+    """A file that was read: the sentences that are probed, how many the file has (``whole``), and its sha256."""
 
     data: SentenceData
     whole: int
@@ -115,11 +109,7 @@ def draw(view: View) -> None:
 
 
 def read_upload(content: bytes, name: str) -> Upload:
-    """A file of labelled sentences, cut to ``MAX_AT_ONCE``.
-
-    Raises:
-        ProbingError: if it cannot be read; the message names line and reason.
-    """
+    """A file of labelled sentences, cut to ``MAX_AT_ONCE``; a refusal names line and reason."""
     _, data = tasks.read_upload(content, name)
     whole = sum(len(data.parts[part]) for part in PARTS)
     return Upload(cut_to(data, MAX_AT_ONCE), whole, hashlib.sha256(content).hexdigest())
@@ -158,10 +148,6 @@ def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame
     long.
 
     A rerun of the page ends it: Streamlit stops the script when it updates the progress bar.
-
-    Raises:
-        ModelError: if the model cannot be loaded.
-        SentenceDataError: if too few of the sentences fit the model.
     """
     from probing.models.sentences.training.curve import quick_curve
 

@@ -1,6 +1,4 @@
-"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer, and what needs no
-model.
-"""
+"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,19 +56,13 @@ LEARNING_HOW = (
 
 @dataclass(frozen=True)
 class Shown(ShownRuns):
-    """The stored probes that the tab shows.
-
-    Attributes:
-        about: one row per task of the protocol, see ``sentence_tasks``.
-        protocol: how the sentences were divided.
-    """
+    """The stored probes that the tab shows, one row per task of the protocol."""
 
     about: pd.DataFrame
     protocol: str
 
     @cached_property
     def panels(self) -> SentencePanels:
-        """The numbers of the figures."""
         poolings = selection.of(GrammarSelection).poolings
         return SentencePanels(self.report, self.models, self.tasks, poolings or POOLINGS, self.protocol)
 
@@ -80,7 +72,6 @@ class Shown(ShownRuns):
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"])))
 
     def stamp(self, what: str) -> Stamp:
-        """Filters and fingerprint of a figure."""
         return self.stamp_of(
             f"{what}, {self.names(self.models)}, {PROTOCOL_NAMES[self.protocol]} protocol", self.models
         )

@@ -56,16 +56,10 @@ def figure(
 ) -> None:
     """Shows a figure, one line below it, and the quiet row: how to read it, its data, its files and its link.
 
-    Args:
-        drawn: the figure, or the function call that draws it, without a stamp.
-        table: the numbers shown in the figure.
-        stamp: filters and fingerprint; behind "How to read" and in every file.
-        name: prefix of the widgets' keys and name of the files, unique on the page.
-        caption: at most two lines; its markup is escaped unless it is ``Markdown``.
-        how: how to read it, at any length; stands behind "How to read" and in the caption for papers.
-        alt: text for screen readers.
-        on_point: called with the ``customdata`` of a point that is clicked.
-        call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
+    ``name`` is the prefix of the widgets' keys and the name of the files, unique on the page. The markup of a caption
+    of at most two lines is escaped unless it is ``Markdown``; ``how`` has any length. ``on_point`` gets the
+    ``customdata`` of a clicked point; ``call`` is the call of ``results.plot`` that draws the figure, empty if the
+    page's link does.
     """
     shown = on_page(drawn)
     config = {
@@ -101,9 +95,7 @@ def files(
     alt: str = "",
     call: str = "",
 ) -> None:
-    """Shows the line below a picture and its quiet row; see ``figure``. Without a figure, None, there is nothing to
-    save.
-    """
+    """Shows the line below a picture and its quiet row, see ``figure``; without one (None), nothing to save."""
     if drawn is not None:
         collect(name, drawn)
     if caption:
@@ -113,9 +105,7 @@ def files(
 
 @st.fragment
 def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> None:
-    """How to read a figure, its data, its files and its link; what one holds is drawn once it is opened, without the
-    rest of the page.
-    """
+    """How to read a figure, its data, its files and its link, each drawn once it is opened, by itself."""
     offered: dict[str, tuple[str, Callable[[], object]]] = {
         "How to read": ("help", partial(_how, told)),
         "Data": ("table", partial(_numbers, told)),
@@ -146,13 +136,9 @@ def _how(told: Told) -> None:
 
 @st.fragment
 def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> None:
-    """Shows an expander, closed; what it holds is drawn once it is opened, without the rest of the page.
+    """Shows an expander, closed; what ``draw`` draws in it is drawn once it is opened, without the rest of the page.
 
-    Args:
-        label: its heading.
-        draw: draws what it holds; a click in it runs nothing outside it.
-        key: unique on the page.
-        icon: name of a Material symbol.
+    ``key`` is unique on the page.
     """
     place = st.expander(filled("{label}", label=label), icon=f":material/{icon}:", key=key, on_change="rerun")
     if place.open:
@@ -161,7 +147,6 @@ def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> No
 
 
 def _numbers(told: Told) -> None:
-    """The table of a figure."""
     table = told.table
     top = table.head(MAX_ROWS)
     st.dataframe(
@@ -178,7 +163,6 @@ def _numbers(told: Told) -> None:
 
 
 def _save(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
-    """The files of a figure."""
     section.draw(drawn, told)
     with st.container(horizontal=True):
         for label, whole, words in _HTML:
@@ -195,14 +179,7 @@ def _save(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
 
 
 def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
-    """Shows a list from which one row is chosen.
-
-    Args:
-        table: the rows.
-        pick: called with the number of the row that is chosen.
-        key: of the widget; another one for other rows.
-        headings: column -> its heading; see ``tables.fitted``.
-    """
+    """Shows a list from which one row is chosen; ``pick`` gets its number. Other rows need another ``key``."""
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
@@ -246,15 +223,10 @@ def table_with_download(
     column_config: dict | None = None,
     **options,
 ) -> None:
-    """Shows a table that has no figure, with its CSV.
+    """Shows a table (or ``shown``, worded for the page) that has no figure, with its CSV and its stamp.
 
-    Args:
-        table: the whole table, written to the CSV file.
-        stamp: filters and fingerprint, in the file.
-        name: prefix of the widgets' keys and name of the file, unique on the page.
-        shown: a version of ``table`` worded for the page, shown in its place.
-        column_config: headings and formats; columns are as wide as their longest words.
-        **options: other options of ``st.dataframe``, such as ``column_order``.
+    ``name`` is the prefix of the widgets' keys and the name of the file, unique on the page; columns are as wide as
+    their longest words; options are those of ``st.dataframe``.
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
     styled, config = tables.written(top, column_config)
@@ -306,7 +278,5 @@ def say_ignored(names: list[str], of: str = "these results") -> None:
 
 
 def dark() -> bool:
-    """Whether the browser has reported a dark theme; for the few figures whose colours cannot follow the theme by
-    themselves.
-    """
+    """Whether the browser reported a dark theme; for the few figures whose colours cannot follow it."""
     return st.context.theme.type == "dark"

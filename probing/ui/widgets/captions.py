@@ -5,12 +5,9 @@ from probing.ui.widgets.markdown import Markdown, filled
 
 
 def size_words(items: int, things: str, name: str = "") -> Markdown:
-    """What can be said with so few items of a user's own set: the width of an interval.
+    """What can be said with so few ``things`` (in the plural) of a user's own set: the width of an interval.
 
-    Args:
-        items: number of items.
-        things: what the items are, in the plural.
-        name: of the set; ``""`` if there is only one.
+    ``name`` is ``""`` if there is only one set.
     """
     low, high = widest(items)
     return filled(

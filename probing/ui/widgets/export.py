@@ -13,13 +13,10 @@ from probing.reports.table_text import as_csv
 
 @dataclass(frozen=True)
 class Stamp:
-    """Origin of a figure.
+    """Origin of a figure: the selection in words, the runs, and the shown one of several panels, for the names of
+    files.
 
-    Attributes:
-        filters: the selection, in words.
-        data_version: fingerprint of the database, or ``""`` for live predictions.
-        run_ids: the runs it is computed from.
-        panel: the one that is shown of a figure with several, for the names of files.
+    ``data_version`` is the fingerprint of the database, ``""`` for live predictions.
     """
 
     filters: str
@@ -50,14 +47,9 @@ def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
 
 
 def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool = True) -> bytes:
-    """The figure as one interactive HTML file.
+    """The figure as one interactive HTML file, with its stamp as a comment, and as title if none is given.
 
-    Args:
-        figure: with its stamp.
-        stamp: its origin, which is written into a comment, and the title if none is given.
-        title: of the browser's tab.
-        whole: whether the file has Plotly's script, 4.8 MB, and needs no network; else the file is small and loads the
-            script.
+    ``whole`` files have Plotly's script, 4.8 MB, and need no network; others load it.
     """
     figure = theme.ink(go.Figure(figure))
     body = figure.to_html(include_plotlyjs=True if whole else "cdn", full_html=True, config={"displaylogo": False})

@@ -20,20 +20,13 @@ from probing.figures import theme
 
 @dataclass(frozen=True)
 class LazyFigure:
-    """A figure that is not drawn yet.
-
-    Attributes:
-        draw: a function of ``probing.figures``.
-        arguments: its positional arguments.
-        options: its keyword arguments.
-    """
+    """A figure that is not drawn yet: a function of ``probing.figures`` with its arguments."""
 
     draw: Callable[..., go.Figure]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
 
     def figure(self) -> go.Figure:
-        """Draws it."""
         return self.draw(*self.arguments, **self.options)
 
     def key(self) -> str:
@@ -58,9 +51,7 @@ class Drawn(BaseFigure):
 
 
 def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> LazyFigure:
-    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` only if the figure is not
-    cached.
-    """
+    """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` unless it is cached."""
     return LazyFigure(draw, arguments, options)
 
 
@@ -88,5 +79,4 @@ def _on_page(key: str, _wanted: LazyFigure) -> Drawn:
 
 
 def forget() -> None:
-    """Empties the cache of figures."""
     _on_page.clear()

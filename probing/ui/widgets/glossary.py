@@ -16,7 +16,6 @@ def help_on(text: str) -> Markdown:
 
 
 def line(term: Term) -> Markdown:
-    """A term and its meaning."""
     return filled("- **{name}**: {meaning}", name=term.name, meaning=term.meaning)
 
 

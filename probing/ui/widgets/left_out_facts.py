@@ -12,9 +12,7 @@ _WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 
 
 def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
-    """The facts that a model can be asked, by its tokenizer; all if the model is not on this machine, or cannot be
-    read.
-    """
+    """The facts that a model's tokenizer allows; all if it is not on this machine, or cannot be read."""
     from probing.models.encoders.answer_pieces import one_piece_only
 
     try:
@@ -24,9 +22,7 @@ def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
 
 
 def say(facts: FactSet, *, checked: bool = True) -> None:
-    """States how many facts can be asked, or are read if no model was ``checked``, and names those that are left out
-    with the reasons.
-    """
+    """States how many facts can be asked (or were read, if unchecked), and names those left out, with reasons."""
     words = "{facts} can be asked." if checked else "{facts} read."
     parts: list[Markdown] = [filled(words, facts=count(len(facts.facts), "fact"))]
     for reason, number in sorted(facts.left_out.items()):

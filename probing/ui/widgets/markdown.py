@@ -31,9 +31,7 @@ class Markdown(str):
 
 
 def escape(text: Any) -> Markdown:
-    """Text escaped for Markdown, on one line; addresses are shown as code, not as links. A "%" stays on the line of its
-    number.
-    """
+    """Text escaped for Markdown, on one line; addresses become code, and a "%" stays with its number."""
     if isinstance(text, Markdown):
         return text
     words = re.sub(r"\s+", " ", str(text)).split(" ")

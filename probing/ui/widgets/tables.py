@@ -50,11 +50,7 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
     """The configuration of a table's columns, with a width for text and integer columns that have none.
 
     Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets
-    their width; ``written`` does both instead.
-
-    Args:
-        table: the table to show.
-        config: column -> its heading or an ``st.column_config`` object; other columns use their name as heading.
+    their width; ``written`` does both instead. ``config``: column -> its heading or an ``st.column_config`` object.
     """
     found: dict[str, Any] = {}
     for name in table.columns:
@@ -70,22 +66,16 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
 
 
 def _width(label: str, texts: Iterable[str]) -> int:
-    """Width of a column in pixels."""
     widest = max(map(text_width, [label, *heapq.nlargest(_MEASURED, dict.fromkeys(texts), key=len)]))
     return min(max(math.ceil(widest) + _PADDING, _LEAST), _MOST)
 
 
 def written(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-    """The table with its numbers written as in sentences and figures: "12.2 %", "−1.1", "4,423". Its values stay as
-    they were.
+    """The table with its numbers written as in sentences and figures ("12.2 %", "−1.1", "4,423"), and its ``fitted``
+    configuration.
 
-    Args:
-        table: the table to show.
-        config: as for ``fitted``; a column's format is "percent", "points" for differences of shares, one of printf, or
-            none.
-
-    Returns:
-        The table, and its ``fitted`` configuration, in which columns of numbers are as wide as their longest one.
+    Its values stay as they were. A column's format is "percent", "points" for differences of shares, one of printf, or
+    none; columns of numbers are as wide as their longest one.
     """
     formats, found = {}, fitted(table, config)
     for name in table.select_dtypes("number"):
@@ -114,9 +104,7 @@ def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:
 
 
 def telling(table: pd.DataFrame) -> list[str]:
-    """The columns worth showing: without run ids next to model names, and without columns that only repeat the
-    selection.
-    """
+    """The columns worth showing: without run ids next to names, and those that repeat the selection."""
     named = "model" in table.columns
     return [
         str(name)

@@ -7,7 +7,6 @@ from probing.core.tasks.task_success import Verdict
 from probing.figures.model_looks import MARKS
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-#: Mark -> its meaning.
 _KEY: Mapping[str, Markdown] = {
     " ✓": Markdown(
         "✓ learned its task: the task score lies above its baseline with its 95 % interval, and at least halfway to the"

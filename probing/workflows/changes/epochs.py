@@ -21,15 +21,6 @@ class EpochPerplexity:
     """Called by ``finetune``: perplexity at masked pieces of a text, by the base's own head on the changed body.
 
     The values are kept with the checkpoints, as a resumed training does not repeat its beginning.
-
-    Args:
-        lines: of the text.
-        ready: the fine-tuning, with the base.
-        kept: file of the values.
-
-    Raises:
-        TextError: if the text is too short.
-        ModelError: if the file is of another text.
     """
 
     def __init__(self, lines: list[str], ready: Prepared, kept: Path):
@@ -63,11 +54,7 @@ class EpochPerplexity:
 
 
 def epoch_perplexity(text: Path | None, ready: Prepared, kept: Path, say: Say) -> EpochPerplexity | None:
-    """The perplexity to measure; None, with a line on the reason, if no text is given and WikiText-2's is not fetched.
-
-    Raises:
-        TextError, ModelError: as ``EpochPerplexity``; for a given text that cannot be read.
-    """
+    """The perplexity to measure; None, with a line on why, if no text is given and WikiText-2's is not fetched."""
     if text is not None:
         return EpochPerplexity(text_lines(text), ready, kept)
     try:

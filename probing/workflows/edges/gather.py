@@ -21,19 +21,7 @@ LEVELS = 5
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
-    """Writes all edge tables below ``source`` into ``target``, one file per table, or per table and model.
-
-    Args:
-        source: folder of ``edges train --out``.
-        target: another folder.
-        say: called with each line for the user.
-
-    Returns:
-        The files that were written.
-
-    Raises:
-        StoreError: if there are no runs, a file cannot be read, or two rows have the same key.
-    """
+    """Writes all edge tables below ``source`` into ``target``, one file per table, or per table and model."""
     lighter = {"edge_predictions": _lighter, "edge_sentences": lambda rows, _: without_texts(rows)}
     return gather_tables(
         source, target, "edge_runs", [table.name for table in TABLES if table.name not in COUNTS], lighter, say

@@ -35,13 +35,9 @@ SOURCE, LICENCE = "BERTnesia Explorer", "Apache-2.0"
 class OwnRequest:
     """Probes, sentences, and where predictions are written.
 
-    Attributes:
-        model: registry name, hub id or folder of the encoder.
-        probes: folder with its probes, one folder per task.
-        results: folder with the stored runs of these probes; the predictions are written there, too.
-        downloads: the folder with the fetched data sets: memory and labels are those of the training part.
-        sentences: folder with ``TASK.jsonl``.
-        tasks: those to apply, of the ones that have sentences; None: all.
+    ``probes`` has one folder per task, ``sentences`` has ``TASK.jsonl``, ``downloads`` has the fetched data sets:
+    memory and labels are those of the training part. ``results`` has the stored runs of the probes and gets the
+    predictions. ``tasks`` None: all that have sentences.
     """
 
     model: str
@@ -56,14 +52,7 @@ def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
     """Stores the predictions of every task's probes for its sentences, as the part ``own`` of the run that trained
     them.
 
-    Returns:
-        The files that were written.
-
-    Raises:
-        EdgeDataError: if sentences or training data are missing or malformed, or a label is not in the training part.
-        HeadError: if probes are missing or damaged.
-        StoreError: if no stored run belongs to the probes.
-        ModelError: if the model cannot be loaded, or the probes were trained on other weights.
+    Returns the files; refused if no stored run belongs to the probes, or they were trained on other weights.
     """
     encoder = open_encoder(request.model, device="cpu")
     rows: dict[str, list[dict]] = {"edge_tasks": [], "edge_sentences": [], "edge_targets": []}

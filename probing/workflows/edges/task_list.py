@@ -17,19 +17,9 @@ COUNTS = ("part", "sentences", "records", "targets", "labels", "unseen_labels", 
 def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False) -> pd.DataFrame:
     """One row per task or, with counts, per part of its data; the counts are empty if a task's data are not fetched.
 
-    Args:
-        downloads: the folder of the fetched data sets.
-        names: of tasks, or folders in jiant's format; none: all built-in tasks.
-        counts: whether data are read and counted.
-
-    Returns:
-        task, title, spans, asks, data_set, licence, fetched and, with counts, those of ``COUNTS``: ``labels`` of the
-        training part, ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left
-        out (sentences, if the reason says so), ``ceiling`` and ``memory_f1`` as F1 in [0, 1].
-
-    Raises:
-        OptionError: for an unknown task.
-        EdgeDataError: if data are malformed.
+    ``names`` are tasks, or folders in jiant's format; none: all built-in tasks. ``labels`` are those of the training
+    part, ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left out
+    (sentences, if the reason says so), ``ceiling`` and ``memory_f1`` F1 in [0, 1].
     """
     rows: list[dict] = []
     for name in names or EDGE_TASKS:

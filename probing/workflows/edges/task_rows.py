@@ -41,11 +41,7 @@ def label_names(data: TaskData) -> list[str]:
 
 
 def write_task(task: EdgeTask, data: TaskData, folder: Path) -> list[Path]:
-    """Writes the tables of a task's data if they are missing or differ.
-
-    Returns:
-        The files.
-    """
+    """Writes the tables of a task's data if they are missing or differ, and returns the files."""
     stored = data.parts()[STORED_PART]
     tables = {
         "edge_tasks": [part_row(task, data, name, part) for name, part in data.parts().items()],
@@ -63,14 +59,7 @@ def counted_mask(task: EdgeTask, names: Sequence[str]) -> np.ndarray:
 
 
 def part_row(task: EdgeTask, data: TaskData, name: str, part: Part) -> dict:
-    """The row of ``edge_tasks`` of one part.
-
-    Args:
-        task: with source and licence of the part.
-        data: whose training part gives the labels.
-        name: of the part.
-        part: its sentences.
-    """
+    """The row of ``edge_tasks`` of one part; the labels are those of the training part."""
     known, best = set(data.labels), ceiling(part, task.counts)
     return {
         "task": data.task,
@@ -168,9 +157,7 @@ def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
 
 
 def k_hot(labels: Sequence[Sequence[str]], names: Sequence[str], task: EdgeTask) -> np.ndarray:
-    """(targets, labels) numbers of gold labels: 0 or 1, except for the label of all that training lacks, which counts
-    all of them.
-    """
+    """(targets, labels) numbers of gold labels: 0 or 1, but the label of all that training lacks counts all of them."""
     number_of = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(labels), len(names)), np.int64)
     for row, given in enumerate(labels):

@@ -19,30 +19,18 @@ from probing.workflows.requests.edges import TraceRequest
 
 @dataclass(frozen=True)
 class SentenceTraces:
-    """Attributes:
-    model: its name.
-    words: of the sentence.
-    traces: each task's predictions, for one span or for both.
-    """
+    """Each task's predictions for the chosen span, or for both."""
 
     model: str
     words: tuple[str, ...]
     traces: tuple[SpanTrace, ...]
 
     def text(self, span: Span) -> str:
-        """The words of a span."""
         return " ".join(self.words[span[0] : span[1]])
 
 
 def trace_sentence(request: TraceRequest) -> SentenceTraces:
-    """The predictions of every task that fits the spans, at every layer.
-
-    Raises:
-        OptionError: if the sentence is empty, no span is given, or a task has no probes.
-        EdgeDataError: if a span is not inside the sentence, or cannot be probed.
-        HeadError: if no probes are trained on this model, or their files are damaged.
-        ModelError: if the model cannot be loaded.
-    """
+    """The predictions of every task that fits the spans, at every layer."""
     words = split_words(request.sentence)
     if not words:
         raise OptionError("the sentence is empty; expected words, as in --sentence 'he smoked toronto'")
@@ -60,20 +48,10 @@ def trace_sentence(request: TraceRequest) -> SentenceTraces:
 def trace_spans(
     encoder: Encoder, words: Sequence[str], spans: Sequence[Span], tasks: Sequence[str] = (), location: str = ""
 ) -> SentenceTraces:
-    """The predictions of every task that fits the spans, at every layer of a loaded model.
+    """The predictions of every task (none: of all that have probes) that fits one or two half-open spans, at every
+    layer of a loaded model.
 
-    Args:
-        encoder: the model.
-        words: of the sentence.
-        spans: one or two, half-open.
-        tasks: names of tasks; none: all that have probes.
-        location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in
-            memory.
-
-    Raises:
-        OptionError: if a task has no probes, or is named and needs two spans where there is one.
-        EdgeDataError: if a span is not inside the sentence, or cannot be probed.
-        HeadError: if no probes are trained on this model, or their files are damaged.
+    ``location`` names the model in the command that trains missing probes; empty for one in memory.
     """
     files = found_probes(encoder.name, encoder.weights_id, cache_folder())
     if not files:

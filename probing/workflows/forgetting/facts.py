@@ -9,16 +9,9 @@ from probing.workflows.output import Say
 
 
 def one_set(facts: str, own_name: str | None = None, say: Say = print, templates: str | None = None) -> FactSet:
-    """The facts that a name or a path gives.
+    """The facts that a name or a path gives, as ``read_facts`` takes it; refused if they are several probe sets.
 
-    Args:
-        facts: as for ``read_facts``.
-        own_name: name of the probe set of the user's own facts; None: the file's name.
-        say: called with how a table of the user's was read, if there is something to say.
-        templates: template set; None: as for ``read_facts``.
-
-    Raises:
-        FactsError: if they are several probe sets.
+    ``own_name`` None calls the user's own facts by their file's name; ``say`` gets how a table of the user's was read.
     """
     sets = read_facts(facts, shipped_relations(), templates, own_name=own_name)
     if len(sets) != 1:

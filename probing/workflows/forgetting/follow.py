@@ -37,14 +37,7 @@ _TRAINER_STATE = "trainer_state.json"
 
 @dataclass(frozen=True)
 class States:
-    """The states of a training on disk.
-
-    Attributes:
-        folders: step -> folder, ascending.
-        note: the record of ``finetune``; empty if there is none.
-        record: its folder.
-        history: losses and scores by step.
-    """
+    """The states of a training on disk, by ascending step; ``note`` is the record of ``finetune``, or empty."""
 
     folders: Mapping[int, Path]
     note: Mapping[str, Any]
@@ -53,19 +46,9 @@ class States:
 
 
 def follow(request: FollowRequest, say: Say = print) -> Path:
-    """Asks the base and every state of a training; a killed run goes on where it was, and a finished one is not
-    repeated.
+    """Asks the base and every state of a training, and returns the file with the row of the series.
 
-    Args:
-        request: states and facts.
-        say: called with each line for the user.
-
-    Returns:
-        The file with the row of the series.
-
-    Raises:
-        ModelError: if the folder has no states, no base is known, or a state is none of its base.
-        FactsError: if there are no such facts, or several sets of them.
+    A killed run goes on where it was, and a finished one is not repeated.
     """
     threads = set_threads(request.threads)
     found = states_of(Path(request.model), request.name, request.record)
@@ -122,13 +105,7 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
 def states_of(folder: Path, name: str | None = None, record: Path | None = None) -> States:
     """The states of a training: its folders ``checkpoint-STEP``, with what is recorded of the training.
 
-    Args:
-        folder: of the states.
-        name: of the trained model; None: the folder's.
-        record: folder of the finished model; None: that of this name in ``cache/models``.
-
-    Raises:
-        ModelError: if there are no states, or a record is damaged.
+    ``name`` None takes the folder's; ``record`` None takes the finished model of this name in ``cache/models``.
     """
     if not folder.is_dir():
         raise ModelError(

@@ -42,14 +42,10 @@ NO_GUESS = "the taught base's answer is right, or no answer of the relation"
 
 @dataclass(frozen=True)
 class Planted:
-    """The control.
+    """The control: a base that was taught arbitrary answers, and the same fine-tuning, done again from it.
 
-    Attributes:
-        base: the base that was taught arbitrary answers.
-        tuned: the same fine-tuning, done again from it.
-        kept: the facts that both are asked; a planted or guessed one has its new answer.
-        gold: (facts,) token ids of the answers.
-        exposure: (facts,) ``planted`` or ``guessed``; empty for all others.
+    Both are asked ``kept``, where a planted or guessed fact has its new answer. ``gold`` (facts,) has the answers'
+    token ids; ``exposure`` (facts,) is ``planted``, ``guessed`` or empty.
     """
 
     base: Encoder
@@ -69,22 +65,12 @@ def planted(
     threads: int,
     say: Say,
 ) -> Planted:
-    """Teaches the base arbitrary answers and fine-tunes it again; a killed call goes on, a finished one is read.
+    """Teaches the base ``number`` arbitrary answers and fine-tunes it again; a killed call goes on, a finished one is
+    read.
 
     Of as many other facts that the base does not know, the taught base's own first answers count as right from then on.
-    They are wrong and were not taught, so they are guesses.
-
-    Args:
-        entry, base: the fine-tuned model and its base.
-        kept: the facts that both can be asked; ``gold`` their answers.
-        number: how many answers are planted.
-        folder: keeps both new models, until the caller removes it.
-        threads: of the computation.
-        say: called with each line for the user.
-
-    Raises:
-        ModelError: if the model was not made by ``finetune``, or the base cannot be taught so many answers.
-        FactsError: if the data of the fine-tuning are not at hand, or the base knows too many of the facts.
+    They are wrong and were not taught, so they are guesses. ``folder`` keeps both new models, until the caller removes
+    it. Refused if the model was not made by ``finetune``, or the base cannot be taught so many answers.
     """
     recipe, note, data, ready = _recorded(entry)
     prompts = Prompts.of([fact.prompt for fact in kept.facts], base)
@@ -111,9 +97,7 @@ def planted(
 
 
 def _taught(base: Encoder, prompts: Prompts, lessons: Mapping[int, int], known: Mapping[int, int]) -> Encoder:
-    """The base when most lessons, number of a prompt -> first answer, are learned; one of two is of what it knows
-    already.
-    """
+    """The base when most lessons, number of a prompt -> first answer, are learned; every second is of what it knows."""
     body, random, wanted = copy.deepcopy(base.body), np.random.default_rng(1), {**known, **lessons}
     # A head may be tied to the word embeddings, and is not trained.
     words: Any = body.get_input_embeddings()
@@ -139,9 +123,7 @@ def _first(model: Encoder, prompts: Prompts, answers: Mapping[int, int]) -> floa
 
 
 def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
-    """Recipe and record of a fine-tuned model, the folder of its data, and its base with these; raises as
-    ``planted``.
-    """
+    """Recipe and record of a fine-tuned model, the folder of its data, and its base with these."""
     place = Path(entry.location)
     note, origin = finetuning_note(place), base_entry(entry)
     needs = "planted facts need a model that `probing finetune` made, to make it again"
@@ -210,9 +192,7 @@ def _changed(
 def _made_again(
     recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say
 ) -> None:
-    """Fine-tunes the base of a folder by a recorded recipe. Looks change no weights, and which state they kept is
-    recorded.
-    """
+    """Fine-tunes a folder's base by a recorded recipe up to the recorded state; looks change no weights."""
     ready = prepare(TASKS[recipe.objective], find_entry(str(base)), data, None, recipe.model_dump(), recipe.seed)
     again = recipe.model_copy(update={"base_weights": ready.base_weights, "looks": 0, "patience": 0})
     step, training = note.get("kept_step", note["steps"]), ready.training

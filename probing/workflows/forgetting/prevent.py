@@ -1,6 +1,4 @@
-"""Fine-tunes a base in several recipes against forgetting, and stores what each scores on its task and keeps of the
-facts.
-"""
+"""Fine-tunes a base by several recipes against forgetting, and stores scores on the task and facts kept."""
 
 import shutil
 from dataclasses import dataclass, replace
@@ -37,16 +35,7 @@ from probing.workflows.requests.forgetting_series import PreventRequest, parts_o
 
 @dataclass(frozen=True)
 class _Compared:
-    """What all recipes share.
-
-    Attributes:
-        entry, task: the base and the objective.
-        base: the opened base.
-        questions: what every model is asked.
-        before: the base's ranks.
-        threads: of the computation.
-        target: folder of the results.
-    """
+    """What all recipes share: the base and its ranks before, the objective, the questions, and results' folder."""
 
     request: PreventRequest
     entry: ModelEntry
@@ -83,16 +72,7 @@ class _Compared:
 def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
     """Fine-tunes in every recipe and seed, and stores counts and scores of each; what is stored is not repeated.
 
-    Args:
-        request: base, objective, recipes and facts.
-        say: called with each line for the user.
-
-    Returns:
-        The files with the rows of the series, one per recipe and seed.
-
-    Raises:
-        ModelError: if the base cannot be fine-tuned.
-        FactsError: if facts or data are missing or malformed.
+    Returns the files with the rows of the series, one per recipe and seed.
     """
     threads = set_threads(request.threads)
     entry = find_entry(request.model)

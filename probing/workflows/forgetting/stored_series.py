@@ -23,13 +23,8 @@ COUNTED, FACT_BY_FACT = (
 class Training:
     """The training that a series is of.
 
-    Attributes:
-        name: of the model, in results.
-        base: name of the model before it.
-        base_weights: identity of its weights.
-        objective, variant, seed: as in runs of the trained model.
-        protection: what it did against forgetting.
-        state_weights: identity of the weights of each state, as canonical JSON; empty if they were not kept.
+    ``protection`` is what it did against forgetting; ``state_weights`` has the identity of the weights of each state,
+    as canonical JSON; empty if they were not kept.
     """
 
     name: str
@@ -50,16 +45,7 @@ def series_config(
     asked: tuple[Sequence[int], Sequence[int]],
     threads: int,
 ) -> SeriesRunConfig:
-    """The configuration of a series.
-
-    Args:
-        training: what was trained.
-        last: the model at its end.
-        weights: identity of its weights there.
-        questions: what every state was asked.
-        asked: steps of the states, and the layers.
-        threads: of the computation.
-    """
+    """The configuration of a series; ``weights`` is the identity of ``last``, ``asked`` has steps and layers."""
     head = OWN_HEAD if last.opens_base is None else HEAD_OF_THE_BASE
     steps, layers = asked
     made = provenance_of(last, training.base, training.objective, head, 0, threads)
@@ -79,7 +65,6 @@ def series_config(
 
 
 def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True) -> RunFiles:
-    """The files of a series in a folder of results."""
     return RunFiles(config, FACT_BY_FACT if fact_by_fact else COUNTED, target)
 
 

@@ -1,6 +1,4 @@
-"""The recipe that heads are trained by: requested settings, else those of the heads in their folder, else the usual
-ones.
-"""
+"""The recipe that heads are trained by: as requested, else as the heads in their folder, else the usual."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,14 +26,7 @@ START_POSITIONS = 1024
 
 @dataclass(frozen=True)
 class Wish:
-    """Which heads are wanted.
-
-    Attributes:
-        kind: one of ``STORED``.
-        seed: of the order.
-        text_sha256: of the text they learn from.
-        asked: settings of the recipe that the user named, by field of ``HeadRecipe``.
-    """
+    """Which heads are wanted; ``asked`` has the settings of ``HeadRecipe`` that the user named."""
 
     kind: str
     seed: int
@@ -55,17 +46,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
     """The recipe that heads are trained by.
 
     Existing heads, finished or not, that fit the requested settings decide the rest: they stay valid if the usual
-    recipe changes.
-
-    Args:
-        wish: which heads.
-        encoder: whose heads they are.
-        train: the training sentences.
-        places: folder of the heads, then folders of heads that they should be like.
-        say: called with a line if the recipe is not the usual one.
-
-    Raises:
-        HeadError: for a setting that no head can be trained with.
+    recipe changes. ``places`` are the folder of the heads, then folders of heads that they should be like.
     """
     usual = wish.with_(settings(wish))
     for place in places:
@@ -85,9 +66,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
 
 
 def settings(wish: Wish) -> dict[str, Any]:
-    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` a hundred steps from
-    it.
-    """
+    """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` 100 steps from it."""
     start = wish.asked.get("start", FROM_LEAST_SQUARES)
     usual = {"start": start} if wish.kind == LEAST_SQUARES else {"start": start, "version": VERSION}
     if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:

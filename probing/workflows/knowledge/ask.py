@@ -11,23 +11,12 @@ from probing.workflows.requests.knowledge import AskRequest
 
 
 def ask(request: AskRequest, say: Say = print) -> Answer:
-    """Every layer's predictions.
-
-    Args:
-        request: sentence and model.
-        say: called with a line for the user if the logit lens replaces heads that are not trained.
-
-    Raises:
-        PromptError: if the prompt cannot be used.
-        ProbingError: if model or heads are missing or not usable.
-    """
+    """Every layer's predictions; ``say`` gets a line if the logit lens replaces heads that are not trained."""
     return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
 
 
 def _opened(request: AskRequest, say: Say) -> LiveModel:
-    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens, which
-    every model has.
-    """
+    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens."""
     encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
     kind, folder = chosen_heads(request.model, encoder, request.head, cache_folder())
     if request.head is None and kind == LOGIT_LENS:

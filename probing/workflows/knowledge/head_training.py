@@ -1,6 +1,4 @@
-"""What is stored about the training of heads, with the runs made with them: validation losses, steps and seconds of
-every layer.
-"""
+"""What is stored about the training of heads, with their runs: validation losses, steps and seconds by layer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,16 +13,7 @@ from probing.workflows.output import Say
 
 
 def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], target: Path, say: Say) -> None:
-    """Adds the heads in a folder to the runs' ``head_training``; rows of other recipes and seeds stay.
-
-    Args:
-        model: as results call it.
-        seed: of the heads.
-        folder: of the heads.
-        layers: the probed ones.
-        target: folder of the runs.
-        say: called with a line if a damaged file is made again.
-    """
+    """Adds the heads in a folder to the runs' ``head_training``; rows of other recipes and seeds stay."""
     rows = []
     for losses in validation_losses(folder, layers):
         identity = read_identity(head_path(folder, losses["layer"]))
@@ -44,12 +33,7 @@ def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], t
 
 
 def _of_the_logit_lens(losses: Mapping[str, Any], random: bool) -> float | None:
-    """The logit lens's loss on all validation positions; None if it is unknown.
-
-    Args:
-        losses: a row of ``validation_losses``.
-        random: whether the head started at random.
-    """
+    """The logit lens's loss on all validation positions, from a row of ``validation_losses``; None if it is unknown."""
     if LOGIT_LENS not in losses:
         # A head that was not tried on top of the map started as the pre-trained one, unless it started at random.
         return None if random else losses["start"]

@@ -29,20 +29,16 @@ def in_order(facts: Sequence[Fact]) -> list[int]:
 
 
 def predictions_path(target: Path, run_id: str) -> Path:
-    """The file of a run's predictions."""
     return target / f"predictions-{run_id}.parquet"
 
 
 def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
-    """Whether all predictions of a run are stored."""
     kept = _readable("predictions", predictions_path(target, run_id), say)
     return kept is not None and kept.num_rows == rows
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
-    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them,
-    ``lenders``.
-    """
+    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and ``lenders``."""
     made = stored_configuration(row["config"])
     names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
     # A compact run has no swapped subjects.
@@ -85,9 +81,7 @@ def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: P
 def write_row(
     config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool
 ) -> None:
-    """Writes what is counted of a run, and its row, unless an equal one is stored and its predictions were, too
-    (``done``).
-    """
+    """Writes a run's counts and row, unless an equal one is stored and its predictions were, too (``done``)."""
     from probing.store.counts import write_counts
     from probing.store.kinds import FACTS, KINDS
     from probing.store.parquet import write_table

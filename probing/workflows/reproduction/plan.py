@@ -15,16 +15,7 @@ from probing.workflows.requests.reproduction import ReproduceRequest, Stage
 
 @dataclass(frozen=True)
 class Plan:
-    """The models of one call.
-
-    Attributes:
-        request: the reproduction.
-        registry: of models and data sets.
-        family: the registry's entry.
-        procedure: of the paper.
-        members: the fine-tuned models, with the way to make each.
-        tasks: probing tasks.
-    """
+    """The models of one call: the family, the way to make each member, and the probing tasks."""
 
     request: ReproduceRequest
     registry: Registry
@@ -45,7 +36,6 @@ class Plan:
 
     @property
     def out(self) -> Path:
-        """Folder of the tables."""
         return self.request.out or cache_folder() / "reproduction" / f"{self.procedure.prefix}{self.family.name}"
 
     @property
@@ -63,14 +53,8 @@ class Plan:
 class Procedure:
     """How a paper is reproduced.
 
-    Attributes:
-        paper: what it is compared by.
-        title: of its stages; ``{family}`` is the family's entry.
-        steps: what is done in each stage, in order.
-        tasks: its probing tasks; raises an ``OptionError`` for unknown ones.
-        members: its fine-tuned models.
-        prefix: of the usual folder of its tables.
-        begin: says what will be made.
+    ``title`` of its stages has ``{family}``, the family's entry; ``prefix`` is of the usual folder of its tables;
+    ``tasks`` raises an ``OptionError`` for unknown ones; ``begin`` says what will be made.
     """
 
     paper: Paper
@@ -83,13 +67,7 @@ class Procedure:
 
 
 def planned(request: ReproduceRequest, procedure: Procedure) -> Plan:
-    """The models that a request makes; impossible requests are refused now, not after days of fine-tuning.
-
-    Raises:
-        RegistryError: if the registry has no such family.
-        OptionError: for unknown tasks.
-        JobError: if the executor's library is not installed.
-    """
+    """The models that a request makes; impossible requests are refused now, not after days of fine-tuning."""
     tasks = procedure.tasks(request)
     executor(request.executor, 1, request.device)
     registry = read_registry()

@@ -9,21 +9,11 @@ from probing.workflows.reproduction.interplay import INTERPLAY
 from probing.workflows.reproduction.plan import planned
 from probing.workflows.requests.reproduction import ReproduceRequest
 
-#: Paper -> how it is reproduced.
 PROCEDURES = {procedure.paper.name: procedure for procedure in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
 
 
 def reproduce(request: ReproduceRequest, say: Say = print) -> None:
-    """Does the stages of a paper, or one of them.
-
-    Args:
-        request: the reproduction.
-        say: called with a line for each step.
-
-    Raises:
-        OptionError: for a stage that this paper lacks.
-        ProbingError: as ``planned`` and the workflow of each stage.
-    """
+    """Does the stages of a paper, or one of them."""
     procedure = PROCEDURES[request.paper]
     plan, only = planned(request, procedure), request.only
     if only is not None and only not in procedure.steps:

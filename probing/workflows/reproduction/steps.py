@@ -28,12 +28,7 @@ def in_words(member: FamilyMember) -> str:
 
 
 def fetch(plan: Plan, data_sets: Iterable[str], say: Say) -> None:
-    """Fetches the models that are not made here, the data of the others' fine-tuning, and further data sets; an
-    existing model is skipped.
-
-    Raises:
-        RegistryError: if one cannot be fetched or is damaged.
-    """
+    """Fetches models that are not made here, the data of the others' fine-tuning, and data sets, unless here."""
     for name in (*plan.bases, *(member.model for member in plan.members if member.how != "finetune")):
         entry = plan.registry.model(name)
         kept = cache_folder() / "models" / entry.name
@@ -64,11 +59,7 @@ def fine_tune(plan: Plan, say: Say) -> None:
 
 
 def compare(plan: Plan, say: Say) -> None:
-    """Writes the tables of the paper with ours.
-
-    Raises:
-        StoreError: if nothing of the base is stored.
-    """
+    """Writes the tables of the paper with ours."""
     base, paper = plan.family.base, plan.procedure.paper
     with open_database(*result_folders()) as db:
         if base not in paper.subjects(db):
@@ -78,7 +69,6 @@ def compare(plan: Plan, say: Say) -> None:
 
 
 def as_text(table: pd.DataFrame, name: str, ending: str) -> str:
-    """A table as CSV or JSON."""
     if ending == "csv":
         return as_csv(table)
     return table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15) + "\n"

@@ -131,9 +131,7 @@ class FinetuneRequest(Options):
     device: Annotated[str, Option("auto or cpu.", known=("auto", "cpu"))] = "auto"
 
     def check(self) -> None:
-        """Refuses bits without a difference, several rates together with one, and rates that nothing can choose
-        from.
-        """
+        """Refuses bits without a difference, several rates together with one, and rates that nothing chooses from."""
         if self.protection.replay_text and not self.protection.replay:
             raise OptionError(f"got {spelled('replay_text')} without {spelled('replay')}; give both, or neither")
         if self.bits and not self.difference:

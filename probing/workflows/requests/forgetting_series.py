@@ -93,9 +93,6 @@ class PreventRequest(Options):
 def parts_of(recipe: str) -> dict[str, float]:
     """The parts of a recipe; empty if it is unprotected.
 
-    Raises:
-        OptionError: for a part that is none.
-
     >>> parts_of("freeze=0.5+average=0.25"), parts_of("unprotected")
     ({'freeze': 0.5, 'average': 0.25}, {})
     """

@@ -11,9 +11,7 @@ from probing.workflows.requests.model import LongWork
 
 @dataclass(frozen=True)
 class HeadsRequest(LongWork):
-    """The heads to train. A setting of the recipe that is None is that of the heads in the folder, else the usual
-    one.
-    """
+    """The heads to train. A setting that is None is that of the heads in the folder, else the usual one."""
 
     head: Annotated[str, Option(f"{listed(STORED)}.")] = TIED
     text: Annotated[Path | None, Option("Training text in WikiText's form; none: the fetched WikiText-2.")] = None

@@ -32,7 +32,6 @@ class ProbeRequest(StoredRuns):
     double: Annotated[bool, Option("Compute in float64.", names=("--float64",))] = False
     shard: Annotated[int, Option("Facts per shard; a killed run repeats the shards in progress.", least=1)] = 2048
     compact: Annotated[bool, Option("A third of the size: rounded, best token only, no swapped subject.")] = False
-    #: Whether a progress bar is shown.
     progress: bool = True
 
     def check(self) -> None:
@@ -52,12 +51,10 @@ class ProbeRequest(StoredRuns):
 
     @property
     def target(self) -> Path:
-        """Folder of the runs."""
         return self.out or runs_folder()
 
     @property
     def dtype(self) -> str:
-        """The number format of the computation."""
         return "float64" if self.double else "float32"
 
 

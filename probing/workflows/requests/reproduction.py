@@ -87,9 +87,7 @@ class ReproduceRequest(Options):
             )
 
     def refuse_of_others(self, given: Collection[str]) -> None:
-        """Raises an ``OptionError`` if an option that was given is not used by this paper's reproduction, instead of
-        ignoring it.
-        """
+        """Raises an ``OptionError`` if an option was given that this paper's reproduction does not use."""
         for other, names in OWN.items():
             for name in names:
                 if name in given and name not in OWN[self.paper]:

@@ -29,28 +29,14 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class SentenceAnswer:
-    """Attention and predictions.
-
-    Attributes:
-        attention: of the model and of its base, if it has one.
-        verdicts: model -> predictions of the model's probes; the base first.
-    """
+    """Attention of a model and of its base, if it has one; by model, the base first, what its probes predict."""
 
     attention: SentenceAttention
     verdicts: dict[str, tuple[Verdicts, ...]]
 
 
 def ask_live(request: SentenceAskRequest, say: Say = print) -> SentenceAnswer:
-    """Attention by layer and every probe's verdict.
-
-    Args:
-        request: sentence and model.
-        say: called with a line for the user if a model has no probes.
-
-    Raises:
-        PromptError: if the sentence cannot be used.
-        ModelError, HeadError: if a model or probes are missing or not usable.
-    """
+    """Attention by layer and every probe's verdict."""
     opened = open_models(request.model, request.base, request.device, None, request.revision)
     return ask_encoders(opened.encoder, opened.base, request.text, request.pair, say)
 
@@ -58,16 +44,7 @@ def ask_live(request: SentenceAskRequest, say: Say = print) -> SentenceAnswer:
 def ask_encoders(encoder: Encoder, base: Encoder | None, text: str, pair: str = "", say: Say = print) -> SentenceAnswer:
     """Attention by layer and every probe's verdict, of a loaded model and of its base, if it has one.
 
-    Args:
-        encoder: the model.
-        base: the model that it was fine-tuned from.
-        text: the sentence.
-        pair: the second sentence; empty if there is none.
-        say: called with a line for the user if a model has no probes.
-
-    Raises:
-        PromptError: if the sentence cannot be used.
-        ModelError, HeadError: if probes are not usable, or the two models cut the sentence into different pieces.
+    Refused if the two models cut the sentence into different pieces. ``pair`` is the second sentence.
     """
     encoders = [one for one in (base, encoder) if one is not None]
     attention = ask_attention(text, Attending(encoder), None if base is None else Attending(base), pair)
@@ -90,9 +67,7 @@ def attention_rows(answer: SentenceAnswer, head: int | None = None) -> pd.DataFr
     """One row per model and layer: ``model, layer`` and the measures of the first token's attention and of the mean
     over all tokens.
 
-    Args:
-        answer: attention and predictions.
-        head: one head, from 0; None: the mean over heads.
+    ``head`` counts from 0; None: the mean over heads.
     """
     columns: dict[tuple[str, int], dict[str, float]] = {}
     for ending, token in (("first", 0), ("mean", None)):

@@ -14,14 +14,7 @@ from probing.workflows.output import Say
 def write_odd_man_out(source: Path | None, out: Path, say: Say = print) -> Path:
     """Writes odd-man-out as TSV with the columns ``sentence`` and ``label``; equal treebanks give equal bytes.
 
-    Args:
-        source: folder of UD English EWT; None: the fetched one.
-        out: the file.
-        say: called with each line for the user.
-
-    Raises:
-        SentenceDataError: if the treebank is missing or malformed.
-        StoreError: if the file cannot be written.
+    ``source`` is a folder of UD English EWT; None: the fetched one.
     """
     examples = make_odd_man_out(source or cache_folder() / "downloads" / EWT)
     try:

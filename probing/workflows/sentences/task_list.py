@@ -15,20 +15,9 @@ COUNTS = ("source", "rows", *PARTS, "labels", "majority", "dropped")
 def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False, protocol: str = OURS) -> pd.DataFrame:
     """One row per task; the counts are empty if its data are not fetched.
 
-    Args:
-        downloads: the folder of the fetched data sets.
-        names: of tasks, or files; none: all built-in tasks.
-        counts: whether data are read and counted.
-        protocol: the rule that splits sentences into parts.
-
-    Returns:
-        task, title, level, asks, data_set (any of them is enough), licence, fetched and, with counts, those of
-        ``COUNTS``: ``rows`` of the files, examples of each part, ``majority`` the test accuracy of the most frequent
-        training label in [0, 1], and ``dropped`` reasons with numbers, which with the parts make up all rows.
-
-    Raises:
-        OptionError: for an unknown task.
-        SentenceDataError: if data are malformed.
+    ``names`` are tasks, or files; none: all built-in tasks. Any of the data_set is enough. ``majority`` is the test
+    accuracy of the most frequent training label in [0, 1]; ``dropped`` reasons with numbers, and the parts, make up all
+    ``rows`` of the files.
     """
     rows: list[dict] = []
     for name in names or SENTENCE_TASKS:

@@ -18,16 +18,9 @@ from probing.store.parquet import write_differing
 
 
 def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path) -> list[Path]:
-    """Writes the tables of a task's data if they are missing or differ.
+    """Writes the tables of a task's data if they are missing or differ, and returns the files.
 
-    Args:
-        task: with source and licence.
-        data: of one protocol.
-        folder: of the tables.
-        cache: folder for the surface probe's correct sentences.
-
-    Returns:
-        The files.
+    ``cache`` keeps the surface probe's correct sentences.
     """
     decides = canonical_json([__version__, data.task, data.protocol, data.sha256])
     # It depends on no model, and takes seconds.
@@ -53,13 +46,7 @@ def task_path(table: str, data: SentenceData, folder: Path) -> Path:
 
 
 def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:
-    """The row of ``sentence_tasks``.
-
-    Args:
-        task: with source and licence.
-        data: of one protocol.
-        right: test sentences that the surface probe labels correctly.
-    """
+    """The row of ``sentence_tasks``; ``right`` is how many test sentences the surface probe labels correctly."""
     of_label = Counter(one.label for one in data.parts["train"])
     return {
         "task": data.task,

@@ -1,6 +1,4 @@
-"""Losses of fine-tuned models against their bases at the last layer, by kind of head: P@k, and P@k minus the swapped
-subject.
-"""
+"""Losses of fine-tuned models at the last layer, by kind of head: P@k, and P@k minus the swapped subject."""
 
 from collections.abc import Sequence
 
@@ -47,23 +45,13 @@ def points_lost(
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
 ) -> pd.DataFrame:
-    """Base minus fine-tuned model at the last layers; micro.
+    """Base minus fine-tuned model at the last layers, for ``pairs`` of runs; micro. Pairs without facts have no row.
 
-    Args:
-        db: the database.
-        pairs: of ``reports.runs.pairs``.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        The columns of ``pairs``, k, n (facts of the model's run) and shares, empty if they are not defined: majority
-        (for P@1 only); for the model, and with ``base_`` before it for its base: value with ends, and swapped_n,
-        matched, swapped and above_swapped with ends as in ``precision.by_layer``; lost with ends (base_value minus
-        value) and lost_above with ends (the base's above_swapped minus the model's). by_fact: whether ``lost`` is on
-        the facts that both were probed on, paired fact by fact as in ``transitions``; a run with counts only cannot be
-        paired, so its interval combines the two as for independent shares. The interval of ``lost_above`` always does
-        so, as in ``pairs.yardsticks``. Ends with ``_answers`` are those if answers are drawn again, too, paired fact by
-        fact and empty for counts only. Pairs without facts under these filters have no row.
+    ``lost`` is base_value minus value, ``lost_above`` the base's above_swapped minus the model's; the yardsticks are
+    those of ``precision.by_layer``, ``majority`` for P@1 only. by_fact: ``lost`` is paired fact by fact, as in
+    ``transitions``; a run with counts only cannot be paired, so its interval combines the two as for independent
+    shares. The interval of ``lost_above`` always does so. Ends with ``_answers`` are those if answers are drawn again,
+    too, paired fact by fact and empty for counts only.
     """
     if pairs.empty:
         return pd.DataFrame(columns=list(COLUMNS))
@@ -109,15 +97,9 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the kind of head changes the conclusion on a model: the two kinds that are furthest apart.
 
     Two sizes differ (``apart``) if the 95 % intervals of two kinds do not touch, which is stricter than a test of the
-    difference. Only if the two also lie differently to 0 (above, below, or 0 is inside), the conclusion changes.
-
-    Args:
-        table: of ``points_lost``, several kinds of heads on one probe set.
-
-    Returns:
-        model, what (``lost``: of the base's P@k minus swapped subject; ``kept``: the model's own P@k minus swapped
-        subject), heads (how many kinds), least_head and most_head with value, low and high of each, apart, changed; no
-        row for a model with fewer than two kinds.
+    difference. Only if the two also lie differently to 0 (above, below, or 0 is inside), the conclusion changes. what
+    is ``lost`` (of the base's P@k minus swapped subject) or ``kept`` (the model's own P@k minus swapped subject); a
+    model with fewer than two kinds has no row.
     """
     rows = []
     for model, group in table.groupby("model", sort=False):

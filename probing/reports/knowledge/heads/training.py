@@ -16,18 +16,11 @@ COST_COLUMNS = ("head", "layers", "start", "steps", "seconds", "inner_loss", "be
 
 
 def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """Validation loss, by layer and in nats, of the heads that runs used.
+    """Validation loss, by layer and in nats, of the heads that the runs of one model used, one run per kind of head.
 
-    Args:
-        db: the database.
-        run_ids: of one model, one run per kind of head.
-
-    Returns:
-        head, seed, layer, loss, start_loss (before training), below_lens (loss of the logit lens minus this one, as the
-        head's own training measured it, or else another kind's; empty if it is not known), steps, seconds (empty if
-        they were not recorded) and start (where training began, in words). The kind ``logit_lens`` has the loss of the
-        pre-trained head, which the training of another kind measured. A run whose head's training is not stored has no
-        row.
+    below_lens: loss of the logit lens minus this one, as the head's own training measured it, or else another kind's.
+    The kind ``logit_lens`` has the loss of the pre-trained head, which the training of another kind measured. A run
+    whose head's training is not stored has no row; unknown numbers are empty.
     """
     runs = all_runs(db)
     runs = runs[runs["run_id"].isin(list(run_ids))]
@@ -72,14 +65,9 @@ def _start(recipe: str) -> str:
 
 
 def costs(table: pd.DataFrame) -> pd.DataFrame:
-    """The cost of each kind, and its loss.
+    """The cost of each kind of head, steps and seconds of all layers together, and its loss.
 
-    Args:
-        table: of ``losses``.
-
-    Returns:
-        head, layers (how many), start, steps and seconds of all layers together (seconds empty if one layer's are not
-        recorded), inner_loss and below_lens (means over the layers 1 to L-1; empty if there are none), last_loss.
+    seconds is empty if one layer's are not recorded; inner_loss and below_lens are means over the layers 1 to L-1.
     """
     rows = []
     for head, part in table.groupby("head", sort=False):

@@ -39,19 +39,7 @@ def listed_facts(
     ks: Sequence[int] = (1,),
     parts: Sequence[str] = PARTS,
 ) -> pd.DataFrame:
-    """The facts that both runs of each pair were asked, by outcome at the last layer.
-
-    Args:
-        db: the database.
-        found: from ``reports.runs.pairs``, or (base's run id, run id) of each.
-        ks: the ranks up to which a fact counts as known.
-        parts: the outcomes that are listed: ``kept``, ``gained``, ``lost``, ``never``.
-
-    Returns:
-        ``COLUMNS``: the pair, k, and for each fact its part and fate, both models' ranks of the right answer with its
-            probability, and
-        both models' best tokens with theirs. The numbers of rows are those of ``transitions``.
-    """
+    """The facts that both runs of each pair were asked, by outcome at the last layer, as counted by ``transitions``."""
     tables = [
         paired_facts(db, pair.base_run_id, pair.run_id, k, parts).assign(**pair._asdict(), k=int(k))
         for pair in pair_identities(db, found).itertuples(index=False)
@@ -68,19 +56,10 @@ def named_pairs(
     probe_sets: Sequence[str] | None = None,
     templates: str = "default",
 ) -> pd.DataFrame:
-    """The runs of a model with those of the model that it is compared with, as ``reports.runs.pairs``.
+    """The runs of a model with those of the model that it is compared with (None: its base), as ``reports.runs.pairs``.
 
-    Args:
-        db: the database.
-        model: the fine-tuned model.
-        base: the model that it is compared with; None takes its own base.
-        heads: kinds of heads to keep; None takes the first of ``HEADS`` by which single facts of both models are
-            stored.
-        probe_sets: to keep; None keeps all.
-        templates: name of the template set.
-
-    Raises:
-        StoreError: if the model has no base, the two have no such runs, or only counts of one are stored.
+    ``heads`` None takes the first of ``HEADS`` by which single facts of both models are stored. Refused with a
+    ``StoreError`` if the model has no base, the two have no such runs, or only counts of one are stored.
     """
     runs, heads = choose(db, templates=templates), canonical_heads(heads)
     model_runs = runs[runs["model"] == model]

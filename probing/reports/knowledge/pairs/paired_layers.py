@@ -39,18 +39,9 @@ def paired_by_layer(
 ) -> pd.DataFrame:
     """P@k of two runs and its paired difference at every layer that both have; micro, because facts are paired.
 
-    Args:
-        db: the database.
-        base_run: id of the run compared with.
-        run: id of the other.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        layer, n (facts in common), both, base_only, model_only, neither, base_value, base_low, base_high, value, low,
-        high (Wilson), difference (the run's share minus the base's), difference_low, difference_high (Newcombe),
-        difference_low_answers, difference_high_answers (answers drawn again, too), more_low_answers, more_high_answers
-        (the same of the difference of both minus the swapped subject), p_value (exact McNemar).
+    Intervals of shares are Wilson's, of the difference (the run's share minus the base's) Newcombe's, and with
+    ``_answers`` those if answers are drawn again, too; more: the same of the difference of both minus the swapped
+    subject; p_value: exact McNemar.
     """
     counted = paired_layers(db, base_run, run, k, exposures, answer_in_subject)
     rows = []

@@ -22,15 +22,7 @@ def relation_losses(
 ) -> pd.DataFrame:
     """Relations of one pair, by the share of the base's known facts that was lost.
 
-    Args:
-        db: the database.
-        pairs: one row of ``reports.runs.pairs``.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        ``COLUMNS`` first, then those of ``transitions_by_relation``; ``share_lost`` of the facts that the base knows.
-        Where only counts are stored, ``share_lost`` is that of the net loss and ``kept, lost, gained`` are empty.
+    Where only counts are stored, ``share_lost`` is that of the net loss and ``kept, lost, gained`` are empty.
     """
     table = transitions_by_relation(db, pairs, k, exposures, answer_in_subject)
     if len(table):

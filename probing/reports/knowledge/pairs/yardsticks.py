@@ -36,25 +36,13 @@ def paired_with_yardsticks(
 ) -> pd.DataFrame:
     """``paired_by_layer`` with its yardsticks; micro.
 
-    Majority answers are on the facts in common. Swapped subjects are each run's own, on all its facts that have one: a
-    run may store only their counts, which cannot be paired with another run fact by fact.
-
-    Args:
-        db, base_run, run, k, exposures, answer_in_subject: as for ``paired_by_layer``.
-
-    Returns:
-        The columns of ``paired_by_layer`` and, shares, empty if they are not defined: majority (for P@1 only); for the
-        run, and with
-        ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in
-            ``precision.by_layer``,
-        differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from
-        the subject) with more_low and more_high, which combine the two intervals as for independent shares (Newcombe),
-        so rather too wide; the ends with ``_answers`` are paired fact by fact; shuffled and
-        shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts; again_n: how
-            many other models
-        of the same base and objective were asked in the same way; again_low and again_high: the smallest and the
-        largest share of them;
-        again_swapped_low and again_swapped_high: the same minus their swapped subjects.
+    Majority answers (P@1 only) are on the facts in common. Swapped subjects are each run's own, on all its facts that
+    have one: a run may store only their counts, which cannot be paired with another run fact by fact. They are named as
+    in ``precision.by_layer``, with ``base_`` before them for the base. more: above_swapped minus the base's, how much
+    more the run gains from the subject; its ends combine the two intervals as for independent shares (Newcombe), so
+    rather too wide; the ends with ``_answers`` are paired fact by fact. shuffled: of the control with shuffled labels
+    of the run's model, on all its facts. again: smallest and largest share of the other models of the same base and
+    objective that were asked in the same way.
     """
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
@@ -84,11 +72,8 @@ def paired_with_yardsticks(
 
 
 def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
-    """The runs, asked in the same way, of models that were trained like this run's.
-
-    Returns:
-        The run of its control with shuffled labels, None if there is none; and those of other models of the same base
-        and objective: other seeds, or other recipes.
+    """The runs, asked in the same way, of models that were trained like this run's: of its control with shuffled
+    labels, None if there is none; and of other models of the same base and objective.
     """
     known = runs(db).set_index("run_id")
     own_run = known.loc[run]
@@ -102,8 +87,7 @@ def joined(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, Any, Any]:
     """First minus second, with the combined interval for independent shares (Newcombe 1998, method 10 without
     correlation).
 
-    Args:
-        first, second: value, lower and upper end, as numbers or row by row.
+    Each is value, lower and upper end, as numbers or row by row.
     """
     (value, low, high), (base, base_low, base_high) = first, second
     more = value - base

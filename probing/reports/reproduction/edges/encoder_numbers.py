@@ -21,18 +21,11 @@ ENCODER_COLUMNS = ("model", "base", "layers", "tasks")
 
 @dataclass(frozen=True)
 class EncoderNumbers:
-    """The numbers of one encoder. Unknown numbers have no entry.
+    """The numbers of one encoder; unknown numbers have no entry, published ones (``published``) no interval.
 
-    Attributes:
-        name: its name in tables.
-        depth: number of layers above the embeddings.
-        curves: task -> micro F1 of P(0) to P(L) on the development set.
-        centres, k_weights: task -> centre of gravity of the mixing weights of P(L) in layers, and their K in bits.
-        weights: ``task, layer, weight``: mixing weights of P(L), mean over seeds.
-        beside: yardstick (``memory``, ``majority``, ``ceiling``, ``random``) -> task -> F1; ``random`` is P(L) on a
-            random encoder.
-        data: ``task, source, targets, labels`` of the training data.
-        published: whether the paper published them; such numbers have no interval.
+    By task: ``curves``, micro F1 of P(0) to P(L) on the development set; ``centres``, centre of gravity of the mixing
+    weights of P(L) in layers, ``k_weights`` their K in bits; ``beside``, F1 by yardstick first (``random`` is P(L) on a
+    random encoder). ``weights`` are mixing weights of P(L), mean over seeds; ``data`` is on training data.
     """
 
     name: str
@@ -76,12 +69,7 @@ def _published_curve(model: str, task: str, per_cent: tuple[float, ...]) -> Edge
 
 
 def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
-    """Encoders with cumulative probes of the paper's tasks: ``ENCODER_COLUMNS``; pre-trained ones first, then those
-    with most tasks.
-
-    ``base`` is empty for a pre-trained encoder, ``layers`` counts the layers above the embeddings, ``tasks`` the
-    paper's tasks.
-    """
+    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, then those with most tasks."""
     runs = _runs(db)
     rows = [
         (
@@ -101,9 +89,7 @@ def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
 
 
 def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
-    """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run
-    stands for.
-    """
+    """The runs behind an encoder's numbers, the newest of each seed, with the paper's task that each stands for."""
     runs = _runs(db)
     own_runs = runs[runs["model"] == model]
     names = {stored: task for task, stored in published.stored_tasks(set(own_runs["task"])).items()}
@@ -117,7 +103,6 @@ def _runs(db: Database) -> pd.DataFrame:
 
 
 def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNumbers:
-    """The numbers of a stored encoder."""
     runs = runs_of(db, model, published)
     names, order = dict(zip(runs["task"], runs["paper_task"], strict=True)), [task.name for task in published.tasks]
     measured = curves(db, PART, models=[model], tasks=list(names))

@@ -11,9 +11,7 @@ from probing.store.database import Database
 
 
 def encoders_here(db: Database) -> dict[str, None]:
-    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, and among them those with most
-    tasks first.
-    """
+    """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, then those with most tasks."""
     return dict.fromkeys(probed_encoders(db, EDGE_PROBING.numbers)["model"])
 
 

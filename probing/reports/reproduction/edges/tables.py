@@ -11,7 +11,6 @@ from probing.reports.edges.curves import Number
 from probing.reports.edges.places import expected_layer_of
 from probing.reports.reproduction.edges.encoder_numbers import EncoderNumbers
 
-#: Titles of the tasks.
 CALLED = {
     "pos": "part of speech",
     "constituents": "constituents",
@@ -48,9 +47,7 @@ DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels
 
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
-    """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the
-    last layer.
-    """
+    """One row per task and encoder, one column per probe, P(0) to P(L): F1 in %; empty above the last layer."""
     most = max((encoder.depth for encoder in encoders), default=0)
     rows = []
     for task in tasks:
@@ -62,8 +59,7 @@ def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) ->
 
 
 def summary(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
-    """One row per task and encoder, as in the paper's Figure 1: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K
-    in bits.
+    """One row per task and encoder, as in the paper's Figure 1: F1 in [0, 1], places in layers, K in bits.
 
     The interval of a published number is only its rounding, so it is not shown here.
     """
@@ -134,9 +130,7 @@ def levels(tasks: Sequence[str], ours: EncoderNumbers | None) -> pd.DataFrame:
 
 
 def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
-    """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights exist only
-    as a drawing.
-    """
+    """Weights and gains of an encoder by layer (layer 0 has no gain); published weights exist only as a drawing."""
     known = encoder.weights.set_index(["task", "layer"])["weight"]
     rows = []
     for task in tasks:
@@ -151,13 +145,7 @@ def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
 
 
 def data(published: PublishedEdges, ours: pd.DataFrame) -> pd.DataFrame:
-    """Training data of the paper's probes and of ours: ``DATA_COLUMNS`` and the columns of ``ours``, one row per task
-    of the paper.
-
-    Args:
-        published: the paper's numbers.
-        ours: ``task, source, targets, labels`` of the training parts, and others.
-    """
+    """Training data of the paper's probes and of ours, one row per task of the paper."""
     rows = [(task.name, task.data, task.targets, task.labels) for task in published.tasks]
     theirs = pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype(
         {"published_targets": "Int64", "published_labels": "Int64"}

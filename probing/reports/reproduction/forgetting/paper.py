@@ -1,6 +1,4 @@
-"""The claims on forgetting: which bases they are compared with, and the outcome of the facts that their fine-tuned
-models knew.
-"""
+"""The claims on forgetting: the bases that are compared, and what became of the facts that they knew."""
 
 import pandas as pd
 

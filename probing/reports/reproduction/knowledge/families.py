@@ -13,13 +13,10 @@ from probing.store.run_queries import runs as all_runs
 
 @dataclass(frozen=True)
 class Family:
-    """Which model here stands for which objective.
+    """Which model here stands for which objective, the base among them as ``BASE``.
 
-    Attributes:
-        base: the base model's name.
-        members: objective -> model, the base among them as ``BASE``; one model per objective.
-        others: further models of the family: their objective already has a model, or is not one of the paper's. Seeds
-            and controls of which only results ship are left out.
+    ``others``: further models whose objective already has a model, or is not one of the paper's. Seeds and controls of
+    which only results ship are left out.
     """
 
     base: str
@@ -28,7 +25,6 @@ class Family:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Every model, the base first."""
         return (*self.members.values(), *self.others)
 
     def objective(self, model: str) -> str:

@@ -19,9 +19,7 @@ LAMA_TEMPLATES = "lama"
 
 
 def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
-    """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, over the facts that some
-    layer knows.
-    """
+    """``total`` with Wilson's intervals of the intermediate share, over the facts that some layer knows."""
     ends = [_inner_ends(row) for row in total.itertuples()]
     return total.assign(
         **{
@@ -75,9 +73,7 @@ def subject_of(family: Family, head: str) -> Subject:
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
-    """The family's runs: with LAMA's own templates for probe sets that the base was probed on with them, else with the
-    default ones.
-    """
+    """The family's runs: with LAMA's own templates where the base was asked with them, else the default."""
     ours, theirs = (
         choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES)
     )

@@ -18,9 +18,7 @@ NOT_PROBED = "not probed"
 
 
 def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
-    """The probe set that is compared with one of the paper: the one from the same source if it was probed, else its
-    stand-in.
-    """
+    """The probe set compared with one of the paper: that of the same source if it was probed, else its stand-in."""
     probed = set(runs["probe_set"]) if len(runs) else set()
     return published.ours if published.ours in probed or not published.stand_in else published.stand_in
 
@@ -40,9 +38,7 @@ def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
 def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
 
-    Returns:
-        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``.
-        ``read`` and ``left_out`` are stored by probe set, so they are empty for a part.
+    ``read`` and ``left_out`` are stored by probe set, so they are empty for a part.
     """
     rows = []
     base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
@@ -92,9 +88,7 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
 
 
 def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
-    """(objective, the paper's name or "") of every row: the paper's models, the control, and further models that have
-    these heads.
-    """
+    """(objective, the paper's name or "") of every row: the paper's models, control, and others with these heads."""
     rows = [(model.objective, model.name) for model in published.models]
     known, probed = (
         {objective for objective, _ in rows},
@@ -105,13 +99,10 @@ def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[t
 
 
 def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
-    """Table 2: forgotten T-REx relations, by model and rank.
+    """Table 2: forgotten T-REx relations, by model and rank; shares in [0, 1], counts without a divisor.
 
-    Only ``authors`` is counted like the published cells, so only this column is comparable with them.
-
-    Returns:
-        ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations,
-        model``; shares in [0, 1], ``authors`` over the published divisor, counts without one.
+    Only ``authors`` is counted like the published cells, over the published divisor, so only this column is comparable
+    with them.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered):
@@ -159,14 +150,9 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
 def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
 
-    Returns:
-        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro,
-        majority_micro, majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The
-        yardsticks are
-        per cent, too: the accuracy of a relation's most frequent answer; and the share of the ``inner_facts``, which
-            the last layer misses
-        with both the own and a swapped subject, that inner layers find with either of them. The paper has no such
-        control.
+    The yardsticks are per cent, too: the accuracy of a relation's most frequent answer; and the share of the
+    ``inner_facts``, which the last layer misses with both the own and a swapped subject, that inner layers find with
+    either of them. The paper has no such control.
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered):

@@ -23,14 +23,7 @@ _NAMES = ["model", "base", "objective", "variant", "tuned_seed"]
 
 @dataclass(frozen=True)
 class SentenceFamily:
-    """A base with its fine-tuned models.
-
-    Attributes:
-        base: name of the pre-trained encoder.
-        members: objective -> the model that stands for it.
-        depth: number of layers above the embeddings.
-        protocol: by which its probes were trained; ``ours`` if there are none.
-    """
+    """A base with the model that stands for each objective, and the protocol of its probes (``ours`` without any)."""
 
     base: str
     members: Mapping[str, str]
@@ -39,7 +32,6 @@ class SentenceFamily:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The base and its fine-tuned models."""
         return (self.base, *self.members.values())
 
 

@@ -43,18 +43,12 @@ EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity")
 
 @dataclass(frozen=True)
 class SentenceNumbers:
-    """The numbers of a base and its fine-tuned models. Unknown numbers have no row. Accuracies and changes are shares.
+    """The numbers of a base and its fine-tuned models; unknown ones have no row, accuracies and changes are shares.
 
-    Attributes:
-        family: the base and its models.
-        accuracies: ``ACCURACY_COLUMNS``: probes of the base, and of the paper's other encoders that are stored.
-        groups: ``GROUP_COLUMNS``: change after fine-tuning, averaged over the lower and the upper layers, with the
-            control's.
-        changes: ``CHANGE_COLUMNS``: the same by layer, and ``over_mean``: against the base's own mean-pooled probe.
-        values: ``VALUE_COLUMNS``: measures of attention.
-        perplexities: ``PERPLEXITY_COLUMNS``: ``value`` is the log of the model's perplexity over its base's.
-        epochs: ``EPOCH_COLUMNS``: perplexity while the model was fine-tuned.
-        learned: objective -> whether its model learned its task, see ``reports.task_success``.
+    ``accuracies`` has the paper's other stored encoders, too. ``groups``: change after fine-tuning, mean over the lower
+    and the upper layers, with the control's; ``changes``: the same by layer, and ``over_mean`` against the base's own
+    mean-pooled probe. ``values`` are of attention. ``perplexities``: the log of the model's perplexity over its base's.
+    ``learned``: objective -> verdict, see ``reports.task_success``.
     """
 
     family: SentenceFamily
@@ -70,14 +64,7 @@ class SentenceNumbers:
 def numbers_of(
     db: Database, family: SentenceFamily, others: Mapping[str, SentenceFamily], published: PublishedSentences
 ) -> SentenceNumbers:
-    """The numbers of a base and its fine-tuned models.
-
-    Args:
-        db: the database.
-        family: the family that is compared.
-        others: base -> all families that are stored.
-        published: the paper's encoders, whose accuracy is shown if they are stored.
-    """
+    """The numbers of a base and its fine-tuned models, and accuracies of the paper's other encoders (``others``)."""
     stands = [others[base] for base in published.stored_encoders(others).values() if base != family.base]
     scored = [_accuracies(db, one, published) for one in (family, *stands)]
     there = [one for one in scored if len(one)]

@@ -1,6 +1,4 @@
-"""The paper on fine-tuning and sentence-level probing: which of our bases are compared with it, and by which
-numbers.
-"""
+"""The paper on fine-tuning and sentence-level probing: our bases that are compared with it, and their numbers."""
 
 import pandas as pd
 

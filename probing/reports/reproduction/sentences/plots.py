@@ -19,10 +19,8 @@ PUT_BACK = {"last": "last n layers put back", "first": "first n layers put back"
 class Plot(NamedTuple):
     """A figure of the paper with our numbers.
 
-    Attributes:
-        points: ``POINT_COLUMNS``; ``dashed`` lines are of CLS-pooling if both poolings are drawn.
-        levels: ``LEVEL_COLUMNS``: yardsticks of a panel.
-        stars: ``POINT_COLUMNS`` of single points: against the encoder's own mean-pooled probe.
+    ``dashed`` points are of CLS-pooling if both poolings are drawn; ``levels`` are yardsticks of a panel; ``stars``
+    compare with the encoder's own mean-pooled probe.
     """
 
     points: pd.DataFrame
@@ -31,9 +29,7 @@ class Plot(NamedTuple):
 
 
 def plot(ours: SentenceNumbers, kind: str) -> Plot:
-    """The points of a figure of this kind, of the base and its models; a figure of pre-trained encoders shows all
-    stored ones.
-    """
+    """The points of a figure of the base and its models; one of pre-trained encoders shows all stored ones."""
     nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
     if kind == "accuracy":
         return _accuracy(ours, nothing[1])

@@ -1,6 +1,4 @@
-"""Tables 1 to 5 of the paper next to ours, cell by cell. ``why`` gives the reason for an empty cell and the command
-that fills it.
-"""
+"""Tables 1 to 5 of the paper next to ours. ``why``: the reason for an empty cell and the command that fills it."""
 
 from collections.abc import Mapping
 
@@ -146,12 +144,7 @@ def _no_model(family: SentenceFamily | None, objective: str) -> str:
 
 
 def settings(published: PublishedSentences, recipes: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
-    """Table 3: ``setting, published``, and one column per objective of ours with the values of its recipe.
-
-    Args:
-        published: the paper's.
-        recipes: objective -> field of its recipe -> value.
-    """
+    """Table 3: ``setting, published``, and one column per objective of ours with the values of its recipe."""
     fields = {
         "Learning rate": "learning_rate",
         "Warmup steps": "warm_up",

@@ -36,14 +36,10 @@ COLUMNS = 3
 class Grid:
     """One model's best words.
 
-    Attributes:
-        model: its name.
-        tokens: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer.
-            Places that are not shown complete the words' curves.
-        ranks: layer -> rank of the right answer; empty if none is known.
-        right: layer -> probability of the right answer, for its curve; empty if none is known.
-        note: what the model is.
-        tuned: whether it is the fine-tuned one of two models.
+    ``tokens``: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer;
+    places that are not shown complete the words' curves. ``ranks`` and ``right``, layer -> rank and probability of the
+    right answer, are empty if none is known. ``note`` is what the model is; ``tuned``, whether it is the fine-tuned one
+    of two.
     """
 
     model: str
@@ -63,28 +59,20 @@ def draw(
     columns: int = COLUMNS,
     steps: str = "layer",
 ) -> None:
-    """Draws the grids next to each other, the last layer on top.
+    """Draws one or two grids next to each other, the last layer on top.
 
-    Args:
-        grids: one or two models.
-        answer: the right word, whose rank is a column; ``""`` if none is known.
-        key: of the widget.
-        plays: whether the grids play by themselves, once in a session of the browser.
-        columns: words of a layer.
-        steps: what a row is, if it is no layer.
+    ``answer`` is the right word, whose rank is a column; ``plays``: by themselves, once in a session of the browser;
+    ``columns``: words of a layer; ``steps``: what a row is, if it is no layer.
     """
     _COMPONENT(key=key, data={**data_of(grids, answer, columns), "plays": plays, "steps": steps})
 
 
 def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[str, Any]:
-    """What the component draws."""
     return {"answer": answer, "grids": [_data(grid, answer, columns) for grid in grids]}
 
 
 def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
-    """One grid: the layers from the last to the first with their words from the best on, and the curve of every shown
-    word.
-    """
+    """One grid: layers from the last to the first with their words, the best first, and the shown words' curves."""
     layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
     shown = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
     curves: dict[str, dict[int, float]] = {}

@@ -5,13 +5,10 @@ from urllib.parse import urlsplit
 
 
 def plot(method: str, *given: str, filtered: bool = False, **arguments: object) -> str:
-    """The code that draws a figure; empty if no method draws it, so that ``of_page`` does.
+    """The code that draws a figure; empty if no method of ``results.plot`` draws it, so that ``of_page`` does.
 
-    Args:
-        method: of ``results.plot``.
-        given: its arguments without a name.
-        filtered: whether the page leaves out facts that the method counts.
-        **arguments: its other arguments; None, and an empty list, are left out.
+    ``filtered``: the page leaves out facts that the method counts. Arguments that are None or an empty list are left
+    out.
     """
     if filtered:
         return ""
@@ -23,11 +20,7 @@ def plot(method: str, *given: str, filtered: bool = False, **arguments: object) 
 
 
 def of_page(link: str, name: str) -> str:
-    """The code that draws any figure of a page, from the page's link.
-
-    Args:
-        link: with or without the address of the server, which a notebook does not need.
-        name: of the figure.
+    """The code that draws any figure of a page, from the page's link, whose server a notebook does not need.
 
     >>> print(of_page("http://localhost:8501/Compare_models?k=10", "flow").splitlines()[-1])
     page_figure('Compare_models?k=10', 'flow')

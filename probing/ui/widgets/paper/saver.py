@@ -16,9 +16,7 @@ _COMPONENT = st.components.v2.component(
 
 
 def resolution(dpi: int) -> bytes:
-    """The chunk of a PNG file, pHYs, that says how many dots an inch has, so that a document shows the image at its
-    size.
-    """
+    """The PNG chunk pHYs, the dots of an inch, so that a document shows the image at its size."""
     dots = round(dpi / 0.0254)
     content = b"pHYs" + struct.pack(">IIB", dots, dots, 1)
     return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
@@ -27,11 +25,7 @@ def resolution(dpi: int) -> bytes:
 def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:
     """Draws the button.
 
-    Args:
-        label: its text.
-        within: key of the container that has the figure and nothing else with a camera; letters, digits, ``-`` and
-            ``_``.
-        key: of the widget.
-        dpi: dots per inch that a PNG file states; 0 for other formats.
+    ``within`` is the key of the container that has the figure and nothing else with a camera: letters, digits, ``-``
+    and ``_``. ``dpi`` is what a PNG file states; 0 for other formats.
     """
     _COMPONENT(key=key, data={"label": label, "within": within, "chunk": list(resolution(dpi)) if dpi else None})

@@ -25,16 +25,7 @@ DPI = 300
 
 @dataclass(frozen=True)
 class Told:
-    """What a page states about a figure.
-
-    Attributes:
-        table: the numbers shown in it.
-        stamp: filters and fingerprint.
-        name: prefix of the widgets' keys and name of the files.
-        caption: the line below it; its markup is escaped unless it is ``Markdown``.
-        how: how to read it, at length.
-        call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
-    """
+    """What a page states about a figure, see ``blocks.figure``."""
 
     table: pd.DataFrame
     stamp: Stamp
