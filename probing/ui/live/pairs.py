@@ -133,8 +133,8 @@ def _chosen(
     """Draws the choice of a pair: the number of a shipped one, or 0 and the user's own if it is complete."""
     own = selection.of(AskSelection)
     right = table[
-        (table["model"] == choices[0].name) & (table["layer"] == table["layer"].max()) & (table["right"] == True)
-    ]  # noqa: E712
+        (table["model"] == choices[0].name) & (table["layer"] == table["layer"].max()) & table["right"].eq(True)
+    ]
     usual = int(right["pair"].iloc[0]) if len(right) else 1
     number = usual if own.minimal_pair is None or own.minimal_pair > len(shipped) else own.minimal_pair
     selection.bound(
