@@ -19,7 +19,7 @@ from probing.reports.knowledge.declarations import KNOWLEDGE
 from probing.reports.reproduction.judge import claims_frame, judge
 from probing.reports.reproduction.knowledge.families import families_here
 from probing.reports.reproduction.knowledge.measurements import subject_of
-from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
+from probing.reports.reproduction.knowledge.paper import BERTNESIA
 from probing.reports.runs import choose
 from probing.reports.table_text import Form
 from probing.store.opening import open_database
@@ -161,7 +161,7 @@ def _tables(plan: Plan, say: Say) -> None:
             tables[name] = report.table(db, KNOWLEDGE.choose(name, {"model": plan.models, **of_facts}))
         family = families_here(db)[plan.family.base]
         claims = [
-            claims_frame(judge(db, PAPER.numbers.claims, subject_of(family, head))).assign(head=head) for head in heads
+            claims_frame(judge(db, BERTNESIA.numbers.claims, subject_of(family, head))).assign(head=head) for head in heads
         ]
 
     def text(table: pd.DataFrame, name: str, ending: Form) -> str:
@@ -171,7 +171,7 @@ def _tables(plan: Plan, say: Say) -> None:
 
 
 BERTNESIA = Procedure(
-    PAPER,
+    BERTNESIA,
     "{family.title}",
     members=_members,
     steps={

@@ -5,7 +5,7 @@ from pathlib import Path
 from probing.core.edges.encoders import RANDOM, TRAINED
 from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError
-from probing.reports.reproduction.edges.paper import EDGE_PROBING as PAPER
+from probing.reports.reproduction.edges.paper import EDGE_PROBING
 from probing.workflows.edges.train import train_edges
 from probing.workflows.output import Say
 from probing.workflows.reproduction import steps
@@ -41,7 +41,7 @@ def _train(plan: Plan, say: Say) -> None:
 
 
 EDGE_PROBING = Procedure(
-    PAPER,
+    EDGE_PROBING,
     "Edge probing, {family.base}",
     prefix="edges-",
     tasks=_tasks,

@@ -1,6 +1,6 @@
 """How the claims on forgetting are judged: every fine-tuned model of a family is asked for the facts that it lost."""
 
-from probing.reports.reproduction.forgetting.paper import FORGETTING as PAPER
+from probing.reports.reproduction.forgetting.paper import FORGETTING
 from probing.workflows.forgetting.recover import recover
 from probing.workflows.output import Say
 from probing.workflows.reproduction import steps
@@ -20,7 +20,7 @@ def _measure(plan: Plan, say: Say) -> None:
 
 
 FORGETTING = Procedure(
-    PAPER,
+    FORGETTING,
     "Claims on forgetting, {family.base}",
     prefix="forgetting-",
     members=lambda request, family: tuple(family.members),

@@ -5,7 +5,7 @@ from probing.core.paths import cache_folder
 from probing.core.registry import FamilyEntry, FamilyMember
 from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.core.tasks.objectives import CALLED, Task
-from probing.reports.reproduction.sentences.paper import INTERPLAY as PAPER
+from probing.reports.reproduction.sentences.paper import INTERPLAY
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.fetch import fetch_or_stand_in
 from probing.workflows.output import Say
@@ -94,7 +94,7 @@ def _measure(plan: Plan, say: Say) -> None:
 
 
 INTERPLAY = Procedure(
-    PAPER,
+    INTERPLAY,
     "Fine-tuning and probing, {family.base}",
     prefix="interplay-",
     tasks=_tasks,
