@@ -161,7 +161,8 @@ def _tables(plan: Plan, say: Say) -> None:
             tables[name] = report.table(db, KNOWLEDGE.choose(name, {"model": plan.models, **of_facts}))
         family = families_here(db)[plan.family.base]
         claims = [
-            claims_frame(judge(db, BERTNESIA.numbers.claims, subject_of(family, head))).assign(head=head) for head in heads
+            claims_frame(judge(db, BERTNESIA.numbers.claims, subject_of(family, head))).assign(head=head)
+            for head in heads
         ]
 
     def text(table: pd.DataFrame, name: str, ending: Form) -> str:
