@@ -164,12 +164,12 @@ class AskingCallback(TrainerCallback):
         """Prepares the questions; a training that goes on from a checkpoint asks those that it asked before."""
         body, head = _parts(model)
         base = self._opens_base() if self._opens_base and head is None else None
-        if tokenizer is None and base is None:
-            raise ModelError("got no tokenizer to ask facts with; give it to the Trainer (processing_class=)")
+        if tokenizer is None:
+            if base is None:
+                raise ModelError("got no tokenizer to ask facts with; give it to the Trainer (processing_class=)")
+            tokenizer = base.tokenizer
         whole = model if isinstance(model, PreTrainedModel) else body
-        first = encoder_of(
-            whole, tokenizer or base.tokenizer, base=(lambda: base) if base else None, device=str(body.device)
-        )  # type: ignore[union-attr]
+        first = encoder_of(whole, tokenizer, base=(lambda: base) if base else None, device=str(body.device))
         # Not the copy, but the model that is trained.
         encoder = replace(first, body=body, head=head or first.head)
         layers = self._asking.of(encoder.depth)

@@ -21,17 +21,17 @@ class Weighted(Sized, Protocol):
         """All weights by their address in memory."""
 
 
-V = TypeVar("V", bound=Weighted)
+M = TypeVar("M", bound=Weighted)
 
 
 @dataclass
-class ModelCache(KeptByBytes[V]):
+class ModelCache(KeptByBytes[M]):
     """Models kept in memory."""
 
     limit: int = KEPT_BYTES
     loading: threading.RLock = field(default_factory=threading.RLock)
 
-    def get(self, key: tuple, make: Callable[[], V]) -> V:
+    def get(self, key: tuple, make: Callable[[], M]) -> M:
         """The model of that key, loaded if necessary.
 
         Models are loaded one at a time, to save memory and because transformers requires it, and only once for several

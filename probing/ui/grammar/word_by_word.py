@@ -19,7 +19,7 @@ from probing.ui.frame.page import View
 from probing.ui.grammar.shown import TRAIN_COMMAND
 from probing.ui.grammar.words import say_missing, with_words
 from probing.ui.widgets import blocks
-from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.export import Stamp, csv_bytes
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled
 from probing.ui.widgets.task_marks import mark_key
@@ -242,7 +242,7 @@ def _listing(traced: Traced) -> str:
     say_missing(traced.view, traced.part, table, Markdown("The words of some sentences are not shipped"))
     st.download_button(
         "CSV",
-        lambda: blocks.export.csv_bytes(table, traced.stamp("sentences")),
+        lambda: csv_bytes(table, traced.stamp("sentences")),
         "sentences.csv",
         "text/csv",
         key="sentences.csv",

@@ -171,7 +171,7 @@ def _tables(plan: Plan, say: Say) -> None:
     steps.write_tables(plan, {**tables, "claims": pd.concat(claims)}, text, say)
 
 
-BERTNESIA = Procedure(
+REPRODUCE_BERTNESIA = Procedure(
     BERTNESIA,
     "{family.title}",
     members=_members,

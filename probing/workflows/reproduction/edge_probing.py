@@ -40,7 +40,7 @@ def _train(plan: Plan, say: Say) -> None:
         train_edges(wanted, say)
 
 
-EDGE_PROBING = Procedure(
+REPRODUCE_EDGE_PROBING = Procedure(
     EDGE_PROBING,
     "Edge probing, {family.base}",
     prefix="edges-",

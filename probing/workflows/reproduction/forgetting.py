@@ -19,7 +19,7 @@ def _measure(plan: Plan, say: Say) -> None:
         recover(RecoverRequest(member.model, device=request.device, text=request.valid), say)
 
 
-FORGETTING = Procedure(
+REPRODUCE_FORGETTING = Procedure(
     FORGETTING,
     "Claims on forgetting, {family.base}",
     prefix="forgetting-",

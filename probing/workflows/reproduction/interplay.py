@@ -93,7 +93,7 @@ def _measure(plan: Plan, say: Say) -> None:
         measure_changes(wanted, say)
 
 
-INTERPLAY = Procedure(
+REPRODUCE_INTERPLAY = Procedure(
     INTERPLAY,
     "Fine-tuning and probing, {family.base}",
     prefix="interplay-",

@@ -2,14 +2,14 @@
 
 from probing.core.errors import OptionError
 from probing.workflows.output import Say
-from probing.workflows.reproduction.bertnesia import BERTNESIA
-from probing.workflows.reproduction.edge_probing import EDGE_PROBING
-from probing.workflows.reproduction.forgetting import FORGETTING
-from probing.workflows.reproduction.interplay import INTERPLAY
+from probing.workflows.reproduction.bertnesia import REPRODUCE_BERTNESIA
+from probing.workflows.reproduction.edge_probing import REPRODUCE_EDGE_PROBING
+from probing.workflows.reproduction.forgetting import REPRODUCE_FORGETTING
+from probing.workflows.reproduction.interplay import REPRODUCE_INTERPLAY
 from probing.workflows.reproduction.plan import planned
 from probing.workflows.requests.reproduction import ReproduceRequest
 
-PROCEDURES = {procedure.paper.name: procedure for procedure in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
+PROCEDURES = {procedure.paper.name: procedure for procedure in (REPRODUCE_BERTNESIA, REPRODUCE_EDGE_PROBING, REPRODUCE_INTERPLAY, REPRODUCE_FORGETTING)}
 
 
 def reproduce(request: ReproduceRequest, say: Say = print) -> None:
