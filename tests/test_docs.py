@@ -12,7 +12,6 @@ from probing.commands.main import command as loaded
 from probing.core.registry import read_registry
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROSE = (
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     + sorted((ROOT / "docs").glob("*.md"))
@@ -21,8 +20,7 @@ PROSE = (
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_in_the_readme_and_has_help_for_every_option(name, run):
-    assert f"`{name}`" in README
+def test_every_command_has_help_for_every_option(name, run):
     shown = run(name, "--help").output
     assert len(loaded(name).help or "") > 20
     assert "Options" in shown
