@@ -12,7 +12,6 @@ from probing.commands.main import command as loaded
 from probing.core.registry import read_registry
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROSE = (
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     + sorted((ROOT / "docs").glob("*.md"))
@@ -21,8 +20,7 @@ PROSE = (
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_in_the_readme_and_has_help_for_every_option(name, run):
-    assert f"`{name}`" in README
+def test_every_command_has_help_for_every_option(name, run):
     shown = run(name, "--help").output
     assert len(loaded(name).help or "") > 20
     assert "Options" in shown
@@ -42,7 +40,7 @@ def test_links_and_commands_in_the_prose_exist():
         for link in re.findall(r"\]\(([^)#]+)\)", text):
             if "://" not in link:
                 assert (path.parent / link).exists(), f"{path}: {link}"
-        for command in re.findall(r"python -m probing ([a-z-]+)", text):
+        for command in re.findall(r"python -m probing ([a-z][a-z-]*)", text):
             assert command in {**COMMANDS, **MAKERS}, f"{path}: {command}"
 
 

@@ -224,7 +224,7 @@ def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
         (metadata,) = [name for name in names if name.endswith("METADATA")]
         text = archive.read(metadata).decode()
     assert {one for one in tracked if (ROOT / one).exists()} <= names
-    assert {Path(name).suffix for name in names} >= {".toml", ".js", ".css", ".svg", ".py"}
+    assert {Path(name).suffix for name in names} >= {".toml", ".js", ".css", ".svg", ".py", ".typed"}
     needed = [line.removeprefix("Requires-Dist: ") for line in text.splitlines() if line.startswith("Requires-Dist: ")]
     extras = [one for one in needed if one.endswith(('"app"', '"train"'))]
     assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges()) - {

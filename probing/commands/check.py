@@ -11,7 +11,7 @@ def check(
         list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
     ] = None,
 ) -> None:
-    """Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1."""
+    """Verify facts, data, models, heads, probes and runs, file by file; list the problems and exit with 1."""
     from probing.workflows.check import check as verify
 
     problems: list[str] = []

@@ -45,7 +45,6 @@ _FIRST = {
         "probing.commands.probe",
         "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",
     ),
-    "build": Command("probing.commands.build", "Nothing to build: pages and reports read the result files themselves."),
 }
 _LAST = {
     "own": Command(
@@ -63,7 +62,7 @@ _LAST = {
     ),
     "reproduce": Command(
         "probing.commands.reproduce",
-        "Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps.",
+        "Fetch, train missing models, probe, write the tables of a paper; resumable, skips finished steps.",
     ),
     "runs": Command("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
     "terms": Command(
@@ -83,8 +82,7 @@ _LAST = {
     ),
     "check": Command(
         "probing.commands.check",
-        "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit"
-        " with 1.",
+        "Verify facts, data, models, heads, probes and runs, file by file; list the problems and exit with 1.",
     ),
     "push": Command(
         "probing.commands.share.push",
@@ -162,7 +160,7 @@ def _group(capability: Capability) -> Any:
     of = type(
         "CommandsOfGroup",
         (CommandsOnCall,),
-        {"listed": commands_of(capability), "words": (capability.name,), "earlier": {}},
+        {"listed": commands_of(capability), "words": (capability.name,)},
     )
     group = typer.Typer(name=capability.name, cls=of, help=capability.line, no_args_is_help=True, **_PLAIN)
     group.callback()(lambda: None)

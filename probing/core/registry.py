@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -170,10 +171,21 @@ def has_data() -> bool:
 
 def where_data_are(what: str) -> str:
     """What to do if the repository's data are missing, for an error about something that ships with them."""
+    address = published_at()
     return (
-        f"{what} ships with the repository and not with the installed package; clone the repository and set the"
-        " environment variable PROBING_REPOSITORY to its folder before Python starts"
+        f"{what} ships with the repository and not with the installed package; clone the repository"
+        f"{' ' + address if address else ''} and set the environment variable PROBING_REPOSITORY to its folder before"
+        " Python starts"
     )
+
+
+def published_at() -> str:
+    """The repository's address, ``Source`` of ``[project.urls]`` in pyproject.toml; empty if that names none."""
+    try:
+        urls = metadata("bertnesia-explorer").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    return dict(one.split(", ", 1) for one in urls).get("Source", "")
 
 
 def read_registry(path: Path | None = None) -> Registry:

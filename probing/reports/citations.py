@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from probing import __version__
+from probing.core.registry import published_at
 
 #: Day of the release that ``probing.__version__`` names.
 RELEASED = "2026-11-28"
@@ -60,7 +61,12 @@ SOFTWARE = Reference(
     title="BERTnesia Explorer",
     authors=(("", "The BERTnesia Explorer maintainers"),),
     year=int(RELEASED[:4]),
-    fields=(("version", __version__), ("date", RELEASED), ("license", "Apache-2.0")),
+    fields=(
+        ("version", __version__),
+        ("date", RELEASED),
+        ("license", "Apache-2.0"),
+        *(("url", address) for address in [published_at()] if address),
+    ),
 )
 PAPERS = (
     Reference(

@@ -91,7 +91,9 @@ def _started() -> str | None:
         return None
     if config.get_option("server.sslCertFile"):
         return None
-    host = config.get_option("server.address") or "localhost"
+    # A server of all addresses is visited by the name that it is most likely to allow.
+    address = config.get_option("server.address")
+    host = address if address and address != "0.0.0.0" else "localhost"
     path = config.get_option("server.baseUrlPath").strip("/")
     return f"ws://{host}:{config.get_option('server.port')}" + (f"/{path}" if path else "")
 

@@ -170,10 +170,8 @@ def _spread_of_control(found: StoredRuns, table: pd.DataFrame) -> pd.DataFrame:
     controls = table[table["model"].map(found.relatives.stands).isin(found.relatives.control.values())]
     # The first token's vector at layer 0 is the same for all sentences, so its probe never changes.
     varied = controls[~(controls["pooling"].eq(FIRST) & controls["layer"].eq(0))]
-    return (
-        varied.groupby(["base", "task", "pooling"], as_index=False)["change"]
-        .agg(numbers.spread_about_zero)
-        .rename(columns={"change": "control_spread"})
+    return varied.groupby(["base", "task", "pooling"], as_index=False).agg(
+        control_spread=("change", numbers.spread_about_zero)
     )
 
 

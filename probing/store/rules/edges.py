@@ -44,7 +44,7 @@ RULES = (
         f"""SELECT id, name, found, wanted FROM (
             SELECT r.run_id AS id, n.name, coalesce(f.found, []) AS found, {_WANTED} AS wanted, coalesce(f.uneven,
                 false) AS uneven
-            FROM {ASKED} r, (SELECT unnest({list(_OF_LAYERS)}) AS name) n
+            FROM {ASKED} r CROSS JOIN (SELECT unnest({list(_OF_LAYERS)}) AS name) n
             LEFT JOIN found_layers f ON f.run_id = r.run_id AND f.name = n.name WHERE r.codes OR n.name <> 'edge_codes'
             ) WHERE found <> wanted OR uneven AND name <> 'edge_mix'""",
         "{name} has the layers {found}, expected {wanted}, each with as many rows",
