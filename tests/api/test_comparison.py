@@ -169,7 +169,7 @@ def test_a_comparison_states_its_numbers_and_refuses_what_cannot_be_compared(two
     for given, expected in ((other, "no probe set in common"), (base.table, "got DataFrame")):
         with pytest.raises(OptionError, match=expected):
             tuned.compare(given)
-    with pytest.raises(OptionError, match="expected 1, 10, 100"):
+    with pytest.raises(OptionError, match="expected one of 1, 10, 100"):
         tuned.compare(base, 7)
     monkeypatch.setattr(base, "head", "tied")
     with pytest.raises(OptionError, match=r"with logit_lens heads, tiny-bert with tied; .*\(head=\)"):

@@ -160,7 +160,7 @@ def test_arguments_of_another_type_are_refused(model, given, name):
 
 def test_the_base_is_opened_once_for_a_model(folder, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr("probing.api.sentence.opened_base", lambda encoder, entry: opened.append(entry.name))
+    monkeypatch.setattr("probing.api.answers.opened_base", lambda encoder, entry: opened.append(entry.name))
     model = probing.load(folder, "logit_lens", device="cpu")
     for text in (TEXT, "rome is red ."):
         model.sentence(text)

@@ -65,7 +65,7 @@ def figure(
         how: how to read it, at any length; stands behind "How to read" and in the caption for papers.
         alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
-        call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
+        call: the call of the Python API that draws it; empty if there is none, and the page's link does.
     """
     shown = on_page(drawn)
     config = {

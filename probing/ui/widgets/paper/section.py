@@ -33,7 +33,7 @@ class Told:
         name: prefix of the widgets' keys and name of the files.
         caption: the line below it; its markup is escaped unless it is ``Markdown``.
         how: how to read it, at length.
-        call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
+        call: the call of the Python API that draws it; empty if there is none, and the page's link does.
     """
 
     table: pd.DataFrame
