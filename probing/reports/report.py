@@ -1,4 +1,4 @@
-"""A report is declared once: its command, the methods of a notebook and the tests read the declaration."""
+"""A report is declared once: its command, ``results.report`` and the tests read the declaration."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter:
-    """A choice that the reports of a kind have: an option of their command, and an argument of their method.
+    """A choice that the reports of a kind have: an option of their command, and an argument of ``results.report``.
 
     Attributes:
         name: the argument, and the option of the command.
@@ -98,7 +98,6 @@ class Report:
         note: a line below the rows of the text.
         empty: the line instead of rows.
         needs: filters that need exactly one value.
-        figure: the panel that pages and notebooks draw of it; empty if there is none.
     """
 
     kind: str
@@ -114,7 +113,6 @@ class Report:
     note: Callable[[pd.DataFrame], str] | None = None
     empty: str = NO_ROWS
     needs: tuple[str, ...] = ()
-    figure: str = ""
 
     def json_table(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows and columns of its frame in JSON.

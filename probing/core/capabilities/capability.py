@@ -25,7 +25,7 @@ class Capability:
     commands loads none of it.
 
     Attributes:
-        name: of its folder in every room, of its group of commands and of its method in a notebook.
+        name: of its folder in every room and of its group of commands.
         kind: its ``store.kinds.Kind`` of runs.
         shared: what its runs are shared as, alone or with those of other capabilities.
         reports: its ``reports.report.Reports``.
