@@ -80,11 +80,6 @@ def test_the_figure_shows_itself_in_a_notebook(model):
     )
 
 
-def test_numbers_of_numpy_lists_and_one_task_by_name_are_taken(model):
-    found = ask_spans(model, SENTENCE, [np.array([0, 1]), [6, np.int64(7)]], "srl")
-    assert found.spans == ((0, 1), (6, 7)) and set(found.table["task"]) == {"srl"}
-
-
 def test_no_task_that_fits_is_an_empty_answer_that_says_so(model):
     found = ask_spans(model, SENTENCE, [(0, 2)], ["pos"])
     assert found.table.empty and list(found.table) == list(ask_spans(model, SENTENCE, [(0, 1)]).table)
@@ -119,18 +114,6 @@ def test_an_empty_sentence_an_unknown_task_and_a_model_without_probes_are_refuse
         HeadError, match=f"no probes are trained on tiny; train some: .*edges train --model {model.source} --tasks pos,"
     ):
         ask_spans(model, SENTENCE, [(0, 1)])
-
-
-def test_a_task_of_two_spans_that_is_named_for_one_span_is_refused(model):
-    with pytest.raises(OptionError, match=r"got one span; srl needs two spans \(predicate, argument\)"):
-        ask_spans(model, SENTENCE, [(0, 1)], ["pos", "srl"])
-    assert set(ask_spans(model, SENTENCE, [(0, 1)]).table["task"]) == {"pos", "entities"}
-
-
-@pytest.mark.parametrize(("sentence", "tasks"), [(None, None), (["A", "b"], None), (SENTENCE, 5), (SENTENCE, [5])])
-def test_arguments_of_another_type_are_refused(model, sentence, tasks):
-    with pytest.raises(OptionError, match=r"got (sentence|tasks)=.*; expected (one )?text"):
-        ask_spans(model, sentence, [(0, 1)], tasks)
 
 
 def test_a_long_sentence_is_cut_at_its_end_as_in_training(model):
