@@ -112,7 +112,8 @@ class Asked:
             FigureError: if there are more than ``most``, or nothing is stored.
         """
         if stored.empty:
-            raise FigureError(f"no {self.choice.report.kind} are stored; python -m probing --help has what stores some")
+            command = f"python -m probing {self.choice.report.kind} train --model nesia-mini --tasks all"
+            raise FigureError(f"no probes are stored; make some with: {command}")
         models = self.choice["model"] or usual(stored, [one for one in self.colours if one in set(stored["model"])])
         if len(models) > most:
             raise FigureError(f"got {len(models)} values of model; the figure shows at most {most}: narrow model")

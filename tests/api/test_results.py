@@ -220,7 +220,7 @@ def test_the_named_folders_are_opened_instead_of_the_usual_ones(tmp_path, monkey
         assert set(usual.models["model"]) == {"nesia-mini"} and set(found.models["model"]) == {"other-bert"}
         assert found.fingerprint == again.fingerprint != usual.fingerprint
         assert found.report("edges", "summary").table.empty
-        with pytest.raises(FigureError, match="no edges are stored"):
+        with pytest.raises(FigureError, match="no probes are stored; make some with: python -m probing edges train"):
             found.report("edges", "summary").figure()
 
 
