@@ -336,7 +336,9 @@ def draw_map(view: View, mode: str) -> pd.DataFrame:
         how=MAP_HOW,
         alt=f"P@{chosen.k} by relation and layer of {view.label(chosen.model)}",
         on_point=lambda point: open_relation(view, point),
-        call=plot("forgotten", **fields, k=chosen.k, filtered=view.filtered) if mode == "value" and not named else "",
+        call=plot("facts", "forgotten", {**fields, "k": chosen.k}, view.filtered)
+        if mode == "value" and not named
+        else "",
     )
     return points
 

@@ -193,6 +193,7 @@ def fates(pair: Pair) -> Markdown | None:
         return None
     yardsticks.say_size(table, pair.probe_set)
     row, labels = wider(table).iloc[0], yardsticks.labels(view)
+    names = {"model": pair.tuned, "head": view.chosen.head, "probe_set": pair.probe_set, "base": pair.base}
     blocks.figure(
         drawing(
             alluvial,
@@ -209,15 +210,7 @@ def fates(pair: Pair) -> Markdown | None:
         how=FATES_HOW,
         alt="Facts kept, lost and gained, and what happened to the lost ones",
         on_point=lambda point: opened(pair, str(point[0])),
-        call=plot(
-            "transitions",
-            model=pair.tuned,
-            head=view.chosen.head,
-            probe_set=pair.probe_set,
-            k=k,
-            base=pair.base,
-            filtered=view.filtered,
-        ),
+        call=plot("facts", "transitions", {**names, "k": k}, view.filtered),
     )
     known, gained = int(row["kept"] + row["lost"]), int(row["gained"])
     # Of fewer than a hundred facts every one counts, and shares would claim more than was asked.

@@ -241,7 +241,7 @@ def order(shown: Shown) -> None:
             caption=ORDER,
             how=ORDER_HOW,
             alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
-            call=shown.call("tasks", model=model),
+            call=shown.call("tasks", {"model": model}),
         )
     if len(shown.models) > 1:
         table = shown.report(
@@ -308,7 +308,7 @@ def labels(shown: Shown) -> None:
         caption=LABELS,
         how=f"{LABELS_HOW} {shown.marks}",
         alt=f"Expected layer of each label of {shown.tasks[task]}",
-        call=shown.call("labels", task=task),
+        call=shown.call("labels", {"task": task}),
         on_point=lambda point: selection.update(
             grammar_tab="sentence",
             trace_task=task,

@@ -29,7 +29,6 @@ from probing.ui.widgets import blocks, export
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.layers import token_grids
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
-from probing.ui.widgets.paper.calls import plot
 
 ROWS = 50
 #: Models in the grids; two stand next to each other.
@@ -305,7 +304,6 @@ def grids(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame], run_id
         caption=token_grids.CAPTION,
         how=joined(" ", [Markdown(HOW), *guesses(view, fact, shown[model], run_ids[model])]),
         alt=f"Words of every layer for: {fact['prompt']}",
-        call=plot("fact", fact["fact_id"], model=model, head=view.chosen.head),
     )
 
 

@@ -93,18 +93,18 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
         folders: folders of results; None takes the folder ``runs`` of the cache and the shipped snapshot.
 
     Returns:
-        The results: every report is a method that gives a DataFrame, and ``plot`` has the figure for the same
-            arguments.
+        The results: ``report(kind, name, **filters)`` has every report as a DataFrame, and its figure.
 
     Raises:
         StoreError: if a folder holds no results.
         OptionError: for an argument that names no folder.
 
     >>> import probing
-    >>> curve = probing.results().curve(model="nesia-mini", head="tied", probe_set="trex", k=1, average="macro")
-    >>> curve["layer"].tolist()
+    >>> filters = {"model": "nesia-mini", "head": "tied", "probe_set": "trex", "k": 1, "average": "macro"}
+    >>> precision = probing.results().report("facts", "precision", **filters)
+    >>> precision.table["layer"].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8]
     """
-    from probing.api.results import open_results
+    from probing.api.results import Results
 
-    return open_results(folders)
+    return Results(folders)

@@ -56,7 +56,8 @@ import sys
 sys.modules.update(streamlit=None, accelerate=None)
 import probing
 with probing.results(sys.argv[1]) as results:
-    print(len(results.curve()), len(results.plot.curve().data))
+    precision = results.report("facts", "precision")
+    print(len(precision.table), len(precision.figure().data))
 from probing.models.finetuning.trainer import require_accelerate
 try:
     require_accelerate()

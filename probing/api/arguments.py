@@ -1,21 +1,21 @@
-"""A caller's arguments: errors name them, and one of the wrong type is an error that shows what was got and what was
-expected.
-"""
+"""A caller's arguments: one of the wrong type is an error that names it, what was got and what was expected."""
 
-from collections.abc import Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import wraps
 from operator import index
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator, Strict, TypeAdapter, ValidationError, ValidationInfo
+from typing import Any, ParamSpec, TypeVar
 
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import CacheError, OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
 from probing.core.options import in_python
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 
 @contextmanager
@@ -35,101 +35,25 @@ def in_a_notebook() -> Iterator[None]:
         raise CacheError(words.replace("run the same command again", "call the same again")) from error
 
 
-@dataclass(frozen=True)
-class Argument:
-    """What an argument takes.
-
-    Attributes:
-        adapter: pydantic's check, which may give another form of the value, such as Python's number for one of numpy.
-        words: what is expected, for errors.
-    """
-
-    adapter: TypeAdapter[Any]
-    words: str
-
-    def value(self, name: str, given: Any, words: str = "") -> Any:
-        """The checked argument.
-
-        Args:
-            name: of the argument.
-            given: its value.
-            words: what is expected, if not ``self.words``.
-
-        Raises:
-            OptionError: for a value of another type, or a text that is not readable.
-        """
-        try:
-            return self.adapter.validate_python(given, context=name)
-        except ValidationError:
-            raise OptionError(
-                f"got {name}={in_short(given)}, of type {type(given).__name__}; expected {words or self.words}"
-            ) from None
-
-
-def _text(given: Any, info: ValidationInfo) -> Any:
-    """A text that is readable; pydantic would refuse half a character without naming it."""
-    return readable(str(info.context), given) if isinstance(given, str) else given
-
-
-def _number(given: Any) -> int:
-    """An integer, also numpy's; ``True`` is none."""
-    if isinstance(given, bool):
-        raise ValueError("a truth value")
-    try:
-        return index(given)
-    except TypeError as error:
-        raise ValueError("no integer") from error
-
-
-def _listed(given: Any) -> Any:
-    """A tuple of several values."""
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else given
-
-
-_Text = Annotated[str, Strict(), BeforeValidator(_text)]
-_Number = Annotated[int, BeforeValidator(_number)]
-_LISTED = BeforeValidator(_listed)
-
-TEXT = Argument(TypeAdapter(_Text), "a text")
-NUMBER = Argument(TypeAdapter(_Number), "a whole number")
-FLAG = Argument(TypeAdapter(Annotated[bool, Strict()]), "True or False")
-WORDS = Argument(TypeAdapter(Annotated[_Text | tuple[_Text, ...], _LISTED]), "a name or a list of names")
-NUMBERS = Argument(
-    TypeAdapter(Annotated[_Number | tuple[_Number, ...], _LISTED]), "a whole number or a list of whole numbers"
-)
-
-
 def in_short(value: Any) -> str:
     """A value in one line, abbreviated if it is long."""
     return " ".join(shortened(value).split())
 
 
-def text(name: str, given: Any, expected: str = "text") -> str:
-    """The argument, if it is a text.
+def refused(name: str, given: Any, expected: str) -> OptionError:
+    """The error for an argument that has another type or value."""
+    return OptionError(f"got {name}={in_short(given)}, of type {type(given).__name__}; expected {expected}")
 
-    Raises:
-        OptionError: if not.
 
-    >>> text("head", "tied")
-    'tied'
+def text(name: str, given: Any, expected: str = "a text") -> str:
+    """The argument, if it is a text without half characters and NUL.
+
     >>> text("head", 3, "the name of a kind of heads")
     Traceback (most recent call last):
     probing.core.errors.OptionError: got head=3, of type int; expected the name of a kind of heads
     """
-    return TEXT.value(name, given, expected)
-
-
-def readable(name: str, given: str) -> str:
-    """The text, if all of it is characters.
-
-    Raises:
-        OptionError: if it contains half a character or NUL.
-
-    >>> readable("sentence", "half \\ud83d")
-    Traceback (most recent call last):
-    probing.core.errors.OptionError: sentence= contains '\\ud83d', which is half a character; type it again, or save it
-        as UTF-8
-    """
+    if not isinstance(given, str):
+        raise refused(name, given, expected)
     refuse_half_characters(given, f"{name}=", OptionError)
     if "\0" in given:
         raise OptionError(f"{name}= contains NUL; expected characters")
@@ -137,54 +61,87 @@ def readable(name: str, given: str) -> str:
 
 
 def optional_text(name: str, given: Any, expected: str = "text") -> str | None:
-    """The argument, if it is a text that is not blank, or None.
-
-    Raises:
-        OptionError: if it is neither.
-    """
+    """The argument, if it is a text that is not blank, or None."""
     if given is not None and not text(name, given, f"{expected}, or None").strip():
-        raise _refused(name, given, f"{expected}, or None")
+        raise refused(name, given, f"{expected}, or None")
     return given
 
 
 def optional_folder(name: str, given: Any) -> Path | None:
-    """The folder that a text or a path names, or None.
-
-    Raises:
-        OptionError: if it is of another type, or empty.
-    """
+    """The folder that a text or a path names, or None."""
     found = optional_text(name, str(given) if isinstance(given, Path) else given, "the path of a folder")
     if found is None or isinstance(given, Path):
         return given
     try:
         return Path(found).expanduser()
     except RuntimeError:
-        raise _refused(name, given, "the path of a folder below an existing home") from None
+        raise refused(name, given, "the path of a folder below an existing home, or None") from None
 
 
-def whole_number(name: str, given: Any) -> int:
-    """The argument as an integer; numbers of numpy are taken, too.
+def whole_number(name: str, given: Any, expected: str = "a whole number") -> int:
+    """The argument as an integer; numbers of numpy are taken, truth values are not."""
+    try:
+        if not isinstance(given, bool):
+            return index(given)
+    except TypeError:
+        pass
+    raise refused(name, given, expected)
 
-    Raises:
-        OptionError: if it is no integer.
-    """
-    return NUMBER.value(name, given)
+
+def flag(name: str, given: Any) -> bool:
+    """The argument, if it is True or False."""
+    if not isinstance(given, bool):
+        raise refused(name, given, "True or False")
+    return given
 
 
-def texts(name: str, given: Any) -> tuple[str, ...]:
-    """All given texts: one, several, or none for None.
+_CHECKS: dict[Any, Callable[[str, Any], Any]] = {str: text, int: whole_number, bool: flag}
+_LISTS = {str: "text, a list of texts, or None", int: "a whole number, a list of whole numbers, or None"}
 
-    Raises:
-        OptionError: if it is something else.
 
-    >>> texts("tasks", "pos"), texts("tasks", ["pos", "srl"]), texts("tasks", None)
+def several(name: str, given: Any, of: type = str) -> tuple[Any, ...]:
+    """All given texts, or all whole numbers: one, or each of a list once; none for None.
+
+    >>> several("tasks", "pos"), several("tasks", ["pos", "srl"]), several("tasks", None)
     (('pos',), ('pos', 'srl'), ())
+    >>> several("k", 1.5, int)
+    Traceback (most recent call last):
+    probing.core.errors.OptionError: got k=1.5, of type float; expected a whole number, a list of whole
+        numbers, or None
     """
     if given is None:
         return ()
-    found = WORDS.value(name, given, "text, a list of texts, or None")
-    return (found,) if isinstance(found, str) else found
+    values = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if not values:
+        raise OptionError(f"got an empty list for {name}; give at least one value, or leave {name} out")
+    try:
+        return tuple(dict.fromkeys(_CHECKS[of](name, one) for one in values))
+    except OptionError:
+        if of is str and all(isinstance(one, str) for one in values):
+            raise
+        raise refused(name, given, _LISTS[of]) from None
 
 
-def _refused(name: str, given: Any, expected: str) -> OptionError:
-    return OptionError(f"got {name}={in_short(given)}; expected {expected}")
+def checked(method: Callable[Given, Found]) -> Callable[Given, Found]:
+    """A method whose texts, whole numbers and switches have the types of their annotations, and whose errors name
+    arguments instead of options.
+
+    >>> @checked
+    ... def curve(k: int = 1):
+    ...     return k
+    >>> curve(k=True)
+    Traceback (most recent call last):
+    probing.core.errors.OptionError: got k=True, of type bool; expected a whole number
+    """
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def called(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        given = signature.bind(*args, **kwargs)
+        with in_a_notebook():
+            for name, value in given.arguments.items():
+                if check := _CHECKS.get(signature.parameters[name].annotation):
+                    given.arguments[name] = check(name, value)
+            return method(*given.args, **given.kwargs)
+
+    return called

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probing.api.answer import Answer
-from probing.api.arguments import in_a_notebook, optional_folder, optional_text, readable, text, texts, whole_number
+from probing.api.answers import Answer, SentenceAnswer, SpanAnswer, TokenAnswer, ask_sentence, ask_spans
+from probing.api.arguments import in_a_notebook, optional_folder, optional_text, several, text, whole_number
 from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, canonical_head, listed
 from probing.core.model_folders import check_name, find_entry
@@ -23,10 +23,7 @@ from probing.models.knowledge.ask import LiveModel, load_live
 if TYPE_CHECKING:
     import pandas as pd
 
-    from probing.api.every_token import TokenAnswer
-    from probing.api.probed_facts import Probed
-    from probing.api.sentence import SentenceAnswer
-    from probing.api.spans import SpanAnswer
+    from probing.api.probed import Probed
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
 
 _log = logging.getLogger(__name__)
@@ -97,11 +94,11 @@ class Model:
         text("sentence", sentence, "one text with a gap, as in 'Paris is the capital of [MASK].'")
         number = None if mask is None else whole_number("mask", mask)
         try:
-            return Answer(self.live.ask(sentence, whole_number("top", top), texts("watch", watch), number))
+            return Answer(self.live.ask(sentence, whole_number("top", top), several("watch", watch), number))
         except SeveralMasks as error:
             raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
 
-    def every_token(self, sentence: str, top: int = 5) -> "TokenAnswer":
+    def every_token(self, sentence: str, top: int = 5) -> TokenAnswer:
         """Predicts every token of a sentence at every layer; the sentence needs no gap.
 
         Args:
@@ -116,8 +113,6 @@ class Model:
             PromptError: if the sentence is empty or has more word pieces than the model takes, or ``top`` is out of
                 range.
         """
-        from probing.api.every_token import TokenAnswer
-
         return TokenAnswer(self.live.every_token(text("sentence", sentence, "one text"), whole_number("top", top)))
 
     def probe(
@@ -161,7 +156,7 @@ class Model:
         >>> found.table[["object", "layer", "rank"]].tail(1).values.tolist()
         [['Philadelphia', 8, 1]]
         """
-        from probing.api.probed_facts import probe_facts
+        from probing.api.probed import probe_facts
 
         with in_a_notebook():
             optional_text("templates", templates, "the name of a template set")
@@ -170,9 +165,7 @@ class Model:
                 self, facts, called=called, templates=templates, out=optional_folder("out", out), progress=progress
             )
 
-    def edges(
-        self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None
-    ) -> "SpanAnswer":
+    def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
         """Predicts labels of words of a sentence at every layer, by edge probes.
 
         A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text
@@ -204,12 +197,10 @@ class Model:
         >>> words.answers[["task", "span1"]].values.tolist()
         [['pos', '2:3']]
         """
-        from probing.api.spans import ask_spans
-
         with in_a_notebook():
             return ask_spans(self, sentence, spans, tasks)
 
-    def sentence(self, text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> "SentenceAnswer":
+    def sentence(self, text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> SentenceAnswer:
         """Predicts properties of a sentence, or of a pair, at every layer by sentence probes, and measures attention.
 
         A fine-tuned model is compared with the model that it was fine-tuned from. Attention needs no probes; the
@@ -232,12 +223,11 @@ class Model:
             HeadError: if a file of probes is damaged, or tasks are named and neither model has probes.
 
         >>> import probing
-        >>> sentence = probing.load("nesia-mini").sentence("The old men are walking in the park.", tasks=["subject-number"])
+        >>> model = probing.load("nesia-mini")
+        >>> sentence = model.sentence("The old men are walking in the park.", tasks=["subject-number"])
         >>> sentence.table[["task", "pooling", "layer", "label"]].tail(1).values.tolist()
         [['subject-number', 'mean', 8, 'plural']]
         """
-        from probing.api.sentence import ask_sentence
-
         with in_a_notebook():
             return ask_sentence(self, text, second, tasks)
 
@@ -262,7 +252,7 @@ def open_model(
         if head is not None and head not in HEADS:
             raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
         if isinstance(model, str | Path):
-            readable("model", str(model))
+            text("model", str(model))
             if tokenizer is not None:
                 raise ModelError(
                     f"got a tokenizer with {str(model)!r}, which has its own; give a tokenizer only with a model in"

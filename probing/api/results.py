@@ -1,53 +1,120 @@
-"""The stored results in a notebook: the numbers of the reports as DataFrames, the figures of the pages as Plotly
-figures.
-"""
+"""The stored results in a notebook: every report as a DataFrame, with the figure that a page draws of it."""
 
-from collections.abc import Sequence
+import html
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from probing.api.stored.argument_checks import checked
-from probing.api.stored.argument_values import Numbers, Words, chosen, only, several, single
-from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
-from probing.api.stored.of_reports import method_of
-from probing.api.stored.opening import OpenResults
-from probing.api.stored.shown_runs import refuse_layers, run_names, without_pair
-from probing.core.capabilities.registry import CAPABILITIES
-from probing.core.errors import StoreError
-from probing.core.sentences.example import OURS
-from probing.reports.changes.declarations import CHANGES
-from probing.reports.declarations import KINDS
-from probing.reports.edges.declarations import EDGES
-from probing.reports.knowledge.declarations import KNOWLEDGE
-from probing.reports.report import Reports, refuse_unknown_words
-from probing.reports.sentences.declarations import SENTENCES
-from probing.store.run_queries import runs as all_runs
+from probing.api.arguments import flag, in_a_notebook, in_short, several, text
+from probing.api.figures import FIGURES, Asked
+from probing.core.capabilities.registry import CAPABILITIES, Declared, load
+from probing.core.errors import FigureError, OptionError, StoreError
+from probing.core.head_kinds import head_order
+from probing.core.paths import result_folders, runs_folder, snapshot_folder
+from probing.core.provenance import LOCAL
+from probing.core.tasks.task_success import in_words
+from probing.figures import theme
+from probing.figures.model_looks import looks_of
+from probing.figures.shown_runs import set_order
+from probing.reports.report import Choice, Filter, Report, Reports, refuse_unknown_words
+from probing.reports.task_success import learned, verdicts_by_model
+from probing.store.changes.queries import change_runs
+from probing.store.database import Database
+from probing.store.edges.queries import edge_runs
+from probing.store.kinds import KINDS
+from probing.store.knowledge.predictions import answers_of_runs
+from probing.store.opening import open_database
+from probing.store.run_queries import runs as fact_runs
+from probing.store.run_queries import stored_models
+from probing.store.sentences.queries import sentence_runs
+from probing.store.sources import holds_results
 
 if TYPE_CHECKING:
-    from probing.api.plots import Plots
+    from probing.figures.theme import go
+
+#: Kind of runs -> its reports.
+REPORTS = Declared[Reports](lambda: {load(one.kind).name: load(one.reports) for one in CAPABILITIES.values()})
+#: Columns of ``Results.models`` that hold tuples of names.
+_LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
+#: Columns of ``Results.runs``.
+_NAMES = ("run_id", "what", "model", "hub_id", "revision", "base", "objective")
+_OF_FACTS = ("head", "probe_set", "template_set", "role", "counted")
+_RUN = [*_NAMES, *_OF_FACTS, "task", "seed", "layers", "created"]
 
 
-def open_results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Results":
-    """Opens stored results; see ``Results``."""
-    return Results(folders)
+@dataclass(frozen=True, repr=False)
+class StoredReport:
+    """A report of stored results; made by ``Results.report``. A notebook shows its table.
+
+    Attributes:
+        kind, name: the two words that name it.
+        results: the open results, which stay open as long as their reports exist.
+        choice: the report with the values of its filters.
+    """
+
+    kind: str
+    name: str
+    results: "Results"
+    choice: Choice
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The rows, with the columns and values that the command prints with ``--json``.
+
+        Returns:
+            Unrounded: shares are in [0, 1], ranks count from 1, layer 0 is the embeddings, undefined values are NaN.
+
+        Raises:
+            OptionError: if the rows would not state what distinguishes them.
+        """
+        with in_a_notebook():
+            return self.choice.report.json_table(self.choice.report.table(self.results.database, self.choice))
+
+    def figure(self, dark: bool = False, **looks: Any) -> "go.Figure":
+        """The figure that a page draws of this report. What no filter chooses is what the page shows at first.
+
+        Args:
+            dark: for a dark notebook.
+            **looks: ``published=False`` leaves the paper's values out of the figures of ``edges`` ``summary`` and
+                ``scores``; ``layer`` is that of the figure of ``sentences`` ``curve``, by default the best one.
+
+        Raises:
+            FigureError: if no page draws this report, or the figure cannot show the choice; the message has the reports
+                with a figure, or the filter to narrow.
+            StoreError: if nothing is stored that the figure can show.
+
+        >>> import probing
+        >>> precision = probing.results().report("facts", "precision", model="nesia-mini", probe_set="trex", k=10)
+        >>> precision.figure().layout.yaxis.title.text
+        'right answers, % (P@10, mean of relations)'
+        """
+        with in_a_notebook():
+            if (self.kind, self.name) not in FIGURES:
+                there = ", ".join(f"{kind} {name}" for kind, name in FIGURES)
+                raise FigureError(
+                    f"no page draws a figure of {self.kind} {self.name}; use its table. Drawn are {there}"
+                )
+            asked = Asked.of(self.results.database, self.choice, flag("dark", dark))
+            return theme.ink(FIGURES[self.kind, self.name](asked, **looks), dark=dark)
+
+    def __repr__(self) -> str:
+        return f"StoredReport({self.kind!r}, {self.name!r}, {len(self.table):,} rows)"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self.table.to_html(index=False, max_rows=60, border=0)}"
 
 
-class Results(OpenResults):
-    """Stored results: every method returns a DataFrame, ``plot`` has the figure for the same arguments.
+class Results:
+    """Stored results; made by ``probing.results``, which documents ``folders``.
 
-    A method's columns and values are those that the command of the same name prints with ``--json``, unrounded: shares
-    are in [0, 1], ranks start at 1, layer 0 is the embeddings, and undefined values are NaN. An argument takes one
-    value or a list; None keeps everything. Results are closed when the object is deleted, or at the end of a ``with``
-    block.
-
-    Args:
-        folders: folders of results; None takes those of the pages, ``cache/runs`` and the shipped snapshot.
-
-    Raises:
-        StoreError: if a folder holds no results.
-        OptionError: for an argument that names no folder.
+    ``report`` gives any report, ``reports`` lists them. The results are closed when the object is deleted, or at the
+    end of a ``with`` block.
 
     >>> import probing
     >>> with probing.results() as results:
@@ -55,423 +122,273 @@ class Results(OpenResults):
     True
     """
 
+    def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None):
+        with in_a_notebook():
+            self._database = open_database(*(_usual_sources() if folders is None else _folders(folders)))
+        self._finalizer = weakref.finalize(self, self._database.close)
+
     @property
-    def plot(self) -> "Plots":
-        """The figures of the pages, by the same arguments: ``results.plot.curve(model="nesia-mini")``.
-
-        >>> import probing
-        >>> type(probing.results().plot.curve(model="nesia-mini", probe_set="trex")).__name__
-        'Figure'
-        """
-        from probing.api.plots import Plots
-
-        return Plots(self)
-
-    @checked
-    def curve(
-        self,
-        model: Words = None,
-        head: Words = None,
-        probe_set: Words = None,
-        k: Numbers = None,
-        average: Words = None,
-        templates: str = "default",
-        layer: Numbers = None,
-    ) -> pd.DataFrame:
-        """P@k by layer, as ``probing report precision --json``.
-
-        Args:
-            model, head, probe_set: names to keep.
-            k: 1, 10 or 100; a fact counts as known if its rank is <= k.
-            average: ``macro`` (mean over relations) or ``micro`` (over facts).
-            templates: name of the template set that the facts were asked in.
-            layer: layers to keep, 0 to L.
-
-        Returns:
-            One row per run, k, average and layer: ``model, head, seed, probe_set, k, average, layer, n`` (facts),
-                ``value`` (P@k, so
-            P@1 at k = 1) with its 95 % interval ``low, high``, and ``low_answers, high_answers`` if
-            answers are drawn again, too; ``majority`` (always the relation's most frequent answer; at k = 1
-            only) and ``swapped`` (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
+    def database(self) -> Database:
+        """The open database.
 
         Raises:
-            StoreError: if no run has a given model, head, probe set or template set.
-            OptionError: if there is no such k, average or layer.
-
-        >>> import probing
-        >>> curve = probing.results().curve(model="nesia-mini", head="tied", probe_set="trex", k=1, average="macro")
-        >>> bool((curve["low"] <= curve["value"]).all())
-        True
+            StoreError: once the results are closed.
         """
-        layers = several("layer", layer)
-        refuse_layers(self.database, run_names(model, head, probe_set, templates), layers)
-        rows = self._report(
-            KNOWLEDGE,
-            "precision",
-            model=model,
-            head=head,
-            probe_set=probe_set,
-            templates=templates,
-            k=k,
-            average=average,
-        )
-        return only(rows, "layer", layers)
+        if not self._finalizer.alive:
+            raise StoreError("these results are closed; open them again with probing.results()")
+        return self._database
 
-    @checked
-    def total(
-        self,
-        model: Words = None,
-        head: Words = None,
-        probe_set: Words = None,
-        k: Numbers = None,
-        average: Words = None,
-        templates: str = "default",
-    ) -> pd.DataFrame:
-        """Knowledge of the last layer and of any layer, as ``probing report total --json``.
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits of the sha256 over all result files; equal results have equal fingerprints."""
+        return self.database.data_version
 
-        Args:
-            model, head, probe_set, k, average, templates: as for ``curve``.
+    def reports(self) -> pd.DataFrame:
+        """Every report.
 
         Returns:
-            One row per run, k and average: ``model, head, seed, probe_set, k, average, n`` (facts), ``last_layer`` and
-                ``total`` (shares);
-            ``inner_n`` is the number of facts that the last layer misses with the own and with a swapped subject; inner
-            layers find ``inner_own`` of them with the own and ``inner_swapped`` with the swapped subject, ``inner_p``
-            is by McNemar's exact test.
-
-        Raises:
-            StoreError, OptionError: as ``curve``.
+            One row per report: ``kind, name, about`` (a few words), ``figure`` (whether a page draws it) and
+            ``filters`` (name -> what it takes).
 
         >>> import probing
-        >>> total = probing.results().total(model="nesia-mini", head="tied", k=1, average="micro")
-        >>> total["probe_set"].tolist()
-        ['common_sense', 'google_re', 'questions', 'trex']
-        >>> bool((total["total"] >= total["last_layer"]).all())
-        True
+        >>> reports = probing.results().reports()
+        >>> sorted(set(reports["kind"]))
+        ['changes', 'edges', 'facts', 'forgetting', 'sentences', 'series']
         """
-        return self._report(
-            KNOWLEDGE, "total", model=model, head=head, probe_set=probe_set, templates=templates, k=k, average=average
-        )
+        rows = [
+            (kind, one.name, one.caption, (kind, one.name) in FIGURES, _described(reports, one))
+            for kind, reports in REPORTS.items()
+            for one in reports.every
+        ]
+        return pd.DataFrame(rows, columns=["kind", "name", "about", "figure", "filters"])
 
-    @checked
-    def forgotten(
-        self,
-        model: Words = None,
-        head: Words = None,
-        probe_set: Words = None,
-        k: Numbers = None,
-        definition: Words = None,
-        templates: str = "default",
-    ) -> pd.DataFrame:
-        """Relations that an inner layer knows better than the last, as ``probing report forgotten --json``.
+    def report(self, kind: str, name: str, /, **filters: Any) -> StoredReport:
+        """A report of the stored results: its ``table``, and its ``figure()`` if a page draws it.
+
+        The rows are those of the command: ``report("facts", "precision", k=1)`` is ``probing report precision --k 1``,
+        ``report("edges", "summary")`` is ``probing edges report summary``.
 
         Args:
-            model, head, k, templates: as for ``curve``.
-            probe_set: one probe set; None takes ``trex``.
-            definition: ``caption`` (by any amount), ``authors`` (unpaired t-test, as in the authors' code) or
-                ``strict`` (at least 2 points, McNemar's exact test, corrected).
-
-        Returns:
-            One row per run, k and definition: ``model, head, seed, k, definition, relations`` (compared), ``forgotten``
-                (number),
-            ``share`` in [0, 1], ``names`` (tuple of the forgotten relations).
+            kind: of the results: ``facts``, ``edges``, ``sentences``, ``changes``, ``forgetting`` or ``series``.
+            name: of the report; ``reports`` lists the names of every kind.
+            **filters: the options of the command, one value or a list each; None keeps everything. ``reports`` says
+                what each takes.
 
         Raises:
-            StoreError, OptionError: as ``curve``; an OptionError also for several probe sets, because the rows have no
-                such column.
-
-        >>> import probing
-        >>> forgotten = probing.results().forgotten(model="nesia-mini", head="tied", k=1)
-        >>> forgotten[["definition", "relations"]]
-          definition  relations
-        0    caption         41
-        1    authors         41
-        2     strict         41
-        """
-        return self._report(
-            KNOWLEDGE,
-            "forgotten",
-            model=model,
-            head=head,
-            probe_set=probe_set,
-            templates=templates,
-            k=k,
-            definition=definition,
-        )
-
-    @checked
-    def transitions(
-        self,
-        model: Words = None,
-        head: Words = None,
-        probe_set: Words = None,
-        k: Numbers = None,
-        base: Words = None,
-        templates: str = "default",
-    ) -> pd.DataFrame:
-        """Facts of the base that fine-tuned models kept, gained and lost at the last layer, as ``probing report
-        transitions --json``.
-
-        Args:
-            model: models to keep.
-            head, probe_set, k, templates: as for ``curve``.
-            base: bases to keep; with ``model``, any other models that it is compared with.
-
-        Returns:
-            One row per pair of runs and k: ``base, model, head, seed, probe_set, k``, numbers of facts ``kept, gained,
-                lost, never``,
-            ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``still_inside, moved, suppressed,
-            displaced, not_read``; for k = 1 ``still_inside_share, moved_share`` of the lost facts, beside
-            ``still_inside_wrong, moved_wrong`` of equally confident wrong answers.
-
-        Raises:
-            StoreError, OptionError: as ``curve``; a StoreError also if a model has no base, or has no runs to compare
-                with it.
-
-        >>> import probing
-        >>> changed = probing.results().transitions(model="nesia-mini-control", head='logit_lens', probe_set="trex", k=1)
-        >>> changed[["base", "model"]]
-                 base               model
-        0  nesia-mini  nesia-mini-control
-        >>> bool((changed["lost"] == changed[["still_inside", "moved", "suppressed", "displaced", "not_read"]].sum(axis=1)).all())
-        True
-        """
-        bases = several("base", base)
-        refuse_unknown_words("base", bases, sorted(set(all_runs(self.database)["model"])))
-        any_two = bases if model is not None else None
-        rows = self._report(
-            KNOWLEDGE,
-            "transitions",
-            model=model,
-            head=head,
-            probe_set=probe_set,
-            templates=templates,
-            k=k,
-            base=any_two,
-        )
-        if model is not None and rows.empty:
-            raise StoreError(without_pair(self.database, run_names(model, head, probe_set, templates), bases))
-        return rows if any_two else only(rows, "base", bases)
-
-    @checked
-    def tasks(self, model: Words = None) -> pd.DataFrame:
-        """Whether fine-tuned models learned their own task, as ``probing report tasks --json``.
-
-        Args:
-            model: names to keep; None keeps all but the models of which only results are kept.
-
-        Returns:
-            One row per model and score: ``model, base, objective, metric, value, low, high`` (95 % interval),
-                ``baseline, baseline_name,
-            other, other_name`` (a comparison), ``n``, ``decides`` (whether the verdict on the model depends on it),
-            ``verdict`` (on the model).
-
-        Raises:
-            OptionError: for a model that has neither a run nor a score.
-
-        >>> import probing
-        >>> probing.results().tasks(model="nesia-mini-control")[["metric", "verdict"]].head(1)
-                    metric  verdict
-        0  masked accuracy  control
-        """
-        return self._report(KNOWLEDGE, "tasks", model=model)
-
-    @checked
-    def facts(
-        self,
-        model: Words = None,
-        head: Words = None,
-        probe_set: Words = None,
-        *,
-        relation: Words = None,
-        base: str | None = None,
-        part: str | None = None,
-        limit: int | None = 100,
-        **filters: Unpack[FactFilters],
-    ) -> pd.DataFrame:
-        """The facts of one run that pass the filters: the list of the Facts page.
-
-        Args:
-            model, head, probe_set: the run; None takes the page's default.
-            relation: name of a relation.
-            base: the model that ``model`` is compared with; None takes its base.
-            part: outcome of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a
-                fate of the lost, ``still_inside, moved, suppressed, displaced, not_read``.
-            limit: maximum number of rows; None returns all.
-            **filters: see ``FactFilters``: ``text, known, known_at, first_known, last_known, at_layer, at_rank, k,
-                exposure, answer_in_subject, order, templates``.
-
-        Returns:
-            One row per fact: ``fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred,
-                exposure``; with rank
-            1 over layers 1 to L: ``first_layer, last_layer`` (missing if none), ``layers_known``; ``best_rank``, and
-                ``last_rank`` at L.
-
-        Raises:
-            StoreError: if the run is not stored, or only its counts are.
-            OptionError: if a filter or value is unknown.
-
-        >>> import probing
-        >>> lost = probing.results().facts("nesia-mini-control", probe_set="trex", part="lost", limit=2)
-        >>> len(lost), bool((lost["last_rank"] > 1).all())
-        (2, True)
-        """
-        names = run_names(
-            single("model", model),
-            single("head", head),
-            single("probe_set", probe_set),
-            filters.get("templates") or "default",
-        )
-        run = listed_run(self.database, names, base, part)
-        return list_facts(self.database, FactChoice(run, single("relation", relation), base, part, filters), limit)
-
-    @checked
-    def fact(self, fact_id: str, model: Words = None, head: Words = None) -> pd.DataFrame:
-        """The predictions of every layer of the stored runs for one fact.
-
-        Args:
-            fact_id: from the list ``facts``.
-            model, head: names to keep.
-
-        Returns:
-            One row per run and layer: ``model, head, layer``; of the right answer ``gold_rank`` (in the whole
-                vocabulary), ``answer_rank``
-            (among the relation's answers), ``other_rank`` (with a swapped subject), ``gold_logp`` (nats) and
-            ``probability``; the best ``token`` with its ``token_probability``. Values that are not stored are missing.
-
-        Raises:
-            OptionError: if a fact, model or head is not stored.
+            OptionError: for an unknown kind, name, filter or value, and for a value of another type.
+            StoreError, OptionError: for a name of a model, head, task or the like that is not stored.
 
         >>> import probing
         >>> results = probing.results()
-        >>> fact_id = results.facts("nesia-mini", "tied", "trex", text="Paris France capital").loc[0, "fact_id"]
-        >>> results.fact(fact_id, model="nesia-mini", head="tied")["layer"].tolist()
-        [0, 1, 2, 3, 4, 5, 6, 7, 8]
+        >>> total = results.report("facts", "total", model="nesia-mini", head="tied", k=1, average="micro").table
+        >>> bool((total["total"] >= total["last_layer"]).all())
+        True
+        >>> results.report("facts", "precision", modle="nesia-mini")
+        Traceback (most recent call last):
+        probing.core.errors.OptionError: got the filter modle; facts precision has model, head, probe_set, k, average,
+            definition, templates
         """
-        names = run_names(model, head)
-        return by_layer(open_fact(self.database, fact_id), names.models, names.heads)
+        with in_a_notebook():
+            refuse_unknown_words("kind", (text("kind", kind),), REPORTS)
+            reports = REPORTS[kind]
+            refuse_unknown_words("name", (text("name", name),), [one.name for one in reports.every])
+            known = _filters(reports, reports.named(name))
+            if unknown := [one for one in filters if one not in known]:
+                raise OptionError(f"got the filter {unknown[0]}; {kind} {name} has {', '.join(known)}")
+            choice = reports.choose(name, {one: _value(known[one], value) for one, value in filters.items()})
+            reports.refuse(self.database, choice)
+            return StoredReport(kind, name, self, choice)
 
-    @checked
-    def edges(
-        self,
-        what: str = "summary",
-        model: Words = None,
-        task: Words = None,
-        part: Words = None,
-        kind: Words = None,
-        unseen: bool = False,
-    ) -> pd.DataFrame:
-        """Edge probing: results of the probes on spans, as ``probing edges report WHAT --json``.
+    def predictions(self, run_id: "str | Sequence[str]") -> pd.DataFrame:
+        """The prediction of every layer for every fact of a stored run, or of several runs.
 
         Args:
-            what: ``summary`` (F1 and the layers at which a task is solved), ``scores`` (every probe), ``labels``,
-                ``tasks`` (which of two tasks is solved earlier) or ``models`` (in which of two models a task is solved
-                earlier).
-            model, task: names to keep.
-            part: ``dev`` or ``test``.
-            kind: ``cumulative`` (layers 0 to l), ``at`` (one layer) or ``full``.
-            unseen: count only targets whose span text does not occur in training.
+            run_id: from ``runs``, of runs on facts.
 
         Returns:
-            For ``summary`` one row per model, encoder, task and part: ``model, encoder, task, part, seeds, f1_first,
-            f1_last, memory, ceiling, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high,
-            k_weights, k_gains, f1_first_top, f1_last_top`` (F1 of the most probable label) ``, gain_above_memory,
-            selectivity_seen, expected_layer_reason`` (why it is empty) ``, weights_near_uniform, probes,
-            probes_stopped`` (by patience); for ``scores`` one per probe: ``model, task, kind, seed, layer, part, f1,
-            targets, f1_top, steps, stopped``; for the others one per label or pair, see docs/edges.md. F1 is in [0, 1],
-            positions are in layers, K is in bits.
+            One row per run, fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer``, the
+            ``rank`` of the right answer in the whole vocabulary (from 1), ``answer_rank`` among the answers of its
+            relation, ``swapped_rank`` with the swapped subject (empty if there is none), its ``probability`` in [0, 1],
+            and the best token with its probability, ``top_token, top_probability``.
 
         Raises:
-            OptionError: for a word or name that is not known.
+            OptionError: if there is no such run on facts.
+            StoreError: if only counts of a run are stored.
 
         >>> import probing
-        >>> summary = probing.results().edges(model="nesia-mini", task="pos", part="test")
-        >>> trained = summary[summary["encoder"] == "trained"]
-        >>> bool((trained["f1_first"] < trained["f1_last"]).all())
+        >>> results = probing.results()
+        >>> runs = results.runs.query("model == 'nesia-mini' and head == 'tied' and probe_set == 'trex' and seed == 0")
+        >>> capital = results.predictions(runs["run_id"]).query("subject == 'France' and object == 'Paris'")
+        >>> capital["layer"].tolist()[:9]
+        [0, 1, 2, 3, 4, 5, 6, 7, 8]
+        """
+        with in_a_notebook():
+            ids, stored = several("run_id", run_id), fact_runs(self.database).set_index("run_id")
+            if unknown := [one for one in ids if one not in stored.index]:
+                raise OptionError(f"got run_id={unknown[0]!r}; expected a run on facts, results.runs lists them")
+            if counted := [one for one in ids if stored.at[one, "counted"]]:
+                raise StoreError(
+                    f"only counts of the run {counted[0]} are stored, nothing fact by fact; probe it again"
+                )
+            return answers_of_runs(self.database, ids)
+
+    @property
+    def models(self) -> pd.DataFrame:
+        """Every stored model, one row per model.
+
+        Returns:
+            ``model, name`` (short), ``base`` (empty if the model is not fine-tuned), ``objective``, ``learned``
+            (whether a fine-tuned model learned its task, in words), and its stored results: ``heads, probe_sets,
+            edge_tasks, sentence_tasks`` (tuples of names) and ``changes`` (whether attention, states or perplexity were
+            measured).
+
+        >>> import probing
+        >>> probing.results().models.loc[0, ["model", "heads", "edge_tasks"]].tolist()[0]
+        'nesia-mini'
+        """
+        db = self.database
+        described = stored_models(db).fillna("")
+        looks, verdicts = looks_of(described), verdicts_by_model(learned(db))
+        of = described.drop_duplicates("model", keep="last").set_index("model")
+        facts, edges, sentences = fact_runs(db), edge_runs(db), sentence_runs(db)
+        changed = set(change_runs(db)["model"])
+
+        def names(runs: pd.DataFrame, model: str, column: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(runs.loc[runs["model"] == model, column]))
+
+        rows = [
+            {
+                "model": model,
+                "name": looks.names[model],
+                "base": of.at[model, "base"],
+                "objective": of.at[model, "objective"],
+                "learned": in_words(verdicts[model]) if model in verdicts else "",
+                "heads": tuple(sorted(names(facts, model, "head"), key=head_order)),
+                "probe_sets": tuple(sorted(names(facts, model, "probe_set"), key=set_order)),
+                "edge_tasks": names(edges, model, "task"),
+                "sentence_tasks": names(sentences, model, "task"),
+                "changes": model in changed,
+            }
+            for model in looks.colours
+        ]
+        return pd.DataFrame(rows, columns=["model", "name", "base", "objective", "learned", *_LISTS, "changes"])
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Every stored run, one row per run.
+
+        Returns:
+            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model``,
+            ``hub_id`` (its full id on the hub; empty for a folder), ``revision`` (its commit there, or ``local``),
+            ``base, objective``, for facts ``head, probe_set, template_set, role`` (primary or replicate) and
+            ``counted`` (only counts are stored), for the others ``task``, and ``seed, layers`` (with layer 0),
+            ``created``.
+
+        >>> import probing
+        >>> {"changes", "edges", "facts", "sentences"} <= set(probing.results().runs["what"])
         True
         """
-        return self._report(EDGES, what, model=model, task=task, part=part, kind=kind, unseen=unseen)
+        parts = [
+            runs.assign(what=what, revision=runs["model_revision"].fillna(LOCAL)).reindex(columns=_RUN)
+            for what, runs in ((name, kind.listed(self.database)) for name, kind in KINDS.items())
+            if len(runs)
+        ]
+        table = pd.concat([part.astype("object") for part in parts], ignore_index=True) if parts else None
+        table = pd.DataFrame(columns=_RUN) if table is None else table
+        table["counted"] = table["counted"].eq(True)
+        table = table.assign(**{name: table[name].fillna("") for name in ("base", "objective", "hub_id")})
+        return table.astype({"seed": "Int64", "layers": "Int64", "counted": "bool"})
 
-    @checked
-    def sentences(
-        self,
-        what: str = "accuracy",
-        model: Words = None,
-        task: Words = None,
-        pooling: Words = None,
-        reading: Words = None,
-        protocol: str = OURS,
-        layer: Numbers = None,
-    ) -> pd.DataFrame:
-        """Sentence probes: results of the probes on one vector per sentence, as ``probing sentences report WHAT
-        --json``.
+    def close(self) -> None:
+        """Closes the database; deleting the object closes it, too."""
+        self._finalizer()
 
-        Args:
-            what: ``accuracy`` (every probe), ``changes`` (fine-tuned models against their base), ``groups`` (mean
-                change of lower and upper layers), ``where-gone`` (fates of the properties that the base's layers had)
-                or ``curve`` (with fewer training sentences).
-            model, task: names to keep; None keeps, of models that differ only by their seed, the one with the lowest.
-            pooling: ``first`` (token) or ``mean`` (of all tokens).
-            reading: for ``accuracy``, ``own``, ``frozen`` or ``mlp``; None keeps ``own``.
-            protocol: ``ours``, ``quick`` or ``senteval``.
-            layer: layers to keep, 0 to L; ``groups`` have none.
+    def __enter__(self) -> Self:
+        return self
 
-        Returns:
-            For ``accuracy`` one row per probe, starting with ``model, task, pooling, layer, reading, c, accuracy,
-            n_train, n_test, majority, surface``; for the others see docs/sentences.md. Accuracies in [0, 1].
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
-        Raises:
-            OptionError: if a word, name or layer is unknown.
-
-        >>> import probing
-        >>> probes = probing.results().sentences(model="nesia-mini", task="subject-number", pooling="mean", layer=[0, 8])
-        >>> probes[["layer", "majority"]].round(1)
-           layer  majority
-        0      0       0.5
-        1      8       0.5
-        """
-        rows = self._report(
-            SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "open results cannot be pickled; pickle their tables, or open them where they are used:"
+            " probing.results(...)"
         )
-        return only(rows, "layer", several("layer", layer))
 
-    @checked
-    def changes(
-        self, what: str = "values", model: Words = None, measure: Words = None, heads: bool = False
-    ) -> pd.DataFrame:
-        """What fine-tuning changed inside models, as ``probing changes report WHAT --json``.
+    def __repr__(self) -> str:
+        if not self._finalizer.alive:
+            return "Results(closed)"
+        models = self.models
+        there = {name: ", ".join(dict.fromkeys(one for names in models[name] for one in names)) for name in _LISTS}
+        parts = [
+            f"{len(models)} models",
+            *(f"{name.replace('_', ' ')}: {one or 'none'}" for name, one in there.items()),
+        ]
+        return f"Results({'; '.join(parts)}; data {self.fingerprint})"
 
-        Args:
-            what: ``values`` (attention and similarity of states by layer), ``perplexity`` (with layers replaced by the
-                base's) or ``epochs`` (perplexity during the fine-tuning of a model).
-            model: names to keep; None keeps, of models that differ only by their seed, the one with the lowest.
-            measure: for ``values``, the measures to keep.
-            heads: for ``values``, whether to include those of single attention heads.
+    def _repr_html_(self) -> str:
+        said = f"<p>{html.escape(repr(self))}</p>"
+        return said + self.models.to_html(index=False, border=0) if self._finalizer.alive else said
 
-        Returns:
-            For ``values`` one row per model, layer and measure, starting with ``model, base, layer, measure, value,
-            low, high``; for the others see docs/changes.md.
 
-        Raises:
-            OptionError: for a word or name that is not known.
+def _filters(reports: Reports, report: Report) -> dict[str, Filter]:
+    """The filters of a report, by name."""
+    return {one.name: one for one in reports.filters if not one.only or report.name in one.only}
 
-        >>> import probing
-        >>> values = probing.results().changes(model="nesia-mini-control", measure="cka-mean")
-        >>> values["layer"].tolist()
-        [0, 1, 2, 3, 4, 5, 6, 7, 8]
-        """
-        return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
 
-    def __getattr__(self, name: str) -> Any:
-        """The reports of a capability that has no method above: ``results.NAME(what, **filters)``."""
-        if name not in CAPABILITIES or not CAPABILITIES[name].reporting:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return method_of(KINDS[name], self._report)
+def _described(reports: Reports, report: Report) -> dict[str, str]:
+    """What each filter of a report takes; one that is switches of the command has its values."""
+    return {name: one.help or ", ".join(one.known) for name, one in _filters(reports, report).items()}
 
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for name, one in CAPABILITIES.items() if one.reporting)})
 
-    def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
-        """A declared report with the columns of its JSON."""
-        choice = chosen(reports, what, **given)
-        return choice.report.json_table(reports.table(self.database, choice))
+def _value(one: Filter, given: Any) -> Any:
+    """A caller's value of a filter.
+
+    Raises:
+        OptionError: for a value of another type, an empty list, or several values of a filter that takes one.
+    """
+    if given is None:
+        return None
+    if one.of is bool:
+        return flag(one.name, given)
+    values = several(one.name, given, one.of)
+    if one.single and len(values) > 1:
+        raise OptionError(f"got {one.name}={list(values)}; expected one value")
+    return values
+
+
+def _folders(given: Any) -> list[Path]:
+    """The argument ``folders``, if each of them holds results.
+
+    Raises:
+        OptionError: if it names no folder.
+        StoreError: naming the folder that holds none.
+    """
+    values = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
+    if not values:
+        raise OptionError(
+            "got an empty list for folders; name at least one folder, or leave folders out to open the usual results"
+        )
+    if wrong := [one for one in values if not isinstance(one, str | Path) or not str(one)]:
+        raise OptionError(f"got {in_short(wrong[0])} for folders; expected the path of a folder")
+    folders = [Path(text("folders", str(one))) for one in values]
+    if empty := [folder for folder in folders if folder.is_dir() and not holds_results(folder)]:
+        raise StoreError(f"no results in {empty[0]}; expected files such as predictions-<run>.parquet, at any depth")
+    return folders
+
+
+def _usual_sources() -> list[Path]:
+    """The folders that the pages read, if one of them holds results.
+
+    Raises:
+        StoreError: if none does.
+    """
+    sources = result_folders()
+    if not any(map(holds_results, sources)):
+        raise StoreError(
+            f"no results: neither {snapshot_folder()} nor {runs_folder()} holds any; clone the repository, which has"
+            " the shipped results, or name folders of results in folders="
+        )
+    return sources

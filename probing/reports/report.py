@@ -1,4 +1,4 @@
-"""A report is declared once: its command, the methods of a notebook and the tests read the declaration."""
+"""A report is declared once: its command, ``results.report`` and the tests read the declaration."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter:
-    """A choice that the reports of a kind have: an option of their command, and an argument of their method.
+    """A choice that the reports of a kind have: an option of their command, and an argument of ``results.report``.
 
     ``of`` is the type of a value, ``bool`` a switch; ``known`` has the allowed values, empty if they depend on what is
     stored, ``every`` a word that keeps all of them, as None does; ``usual`` is taken if nothing is given, None keeps
@@ -71,7 +71,7 @@ class Report:
     ``keys`` are columns of JSON, which programs rely on, ``further`` adds the others; ``shown`` are columns of text and
     LaTeX, ``latex`` those of LaTeX if others; without any, all. ``rows`` are those of JSON, if it leaves some out,
     ``note`` is a line below the text, ``empty`` one instead of rows. ``needs`` names filters that need exactly one
-    value, ``figure`` the panel that pages and notebooks draw of it.
+    value.
     """
 
     kind: str
@@ -87,7 +87,6 @@ class Report:
     note: Callable[[pd.DataFrame], str] | None = None
     empty: str = NO_ROWS
     needs: tuple[str, ...] = ()
-    figure: str = ""
 
     def json_table(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows and columns of its frame in JSON; refused if the rows would not state what distinguishes them."""

@@ -1,7 +1,6 @@
 """A model that is loaded in a notebook predicts the same as in the command, for any source of its weights."""
 
 import json
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,15 +11,11 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForQuestionAnswering,
     AutoTokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
 )
 
 import probing
 from probing.core.errors import HeadError, ModelError, NoOwnHead, OptionError, PromptError
 from probing.core.questions import NoMask, SeveralMasks, UnknownWord
-from probing.core.registry import read_registry
-from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
 
 PROMPT = "The capital of France is [MASK]."
@@ -47,19 +42,6 @@ def test_an_answer_has_the_numbers_of_the_command(nesia, run):
     assert (answer.model, answer.head, answer.sentence) == (said["model"], said["head"], PROMPT)
 
 
-def test_a_word_alone_is_watched_as_one_word(nesia):
-    pd.testing.assert_frame_equal(nesia.ask(PROMPT, watch="paris").watched, nesia.ask(PROMPT, watch=["paris"]).watched)
-    assert nesia.ask(PROMPT).watched.empty
-    assert nesia.ask(PROMPT, watch="##s").watched["token"].unique().tolist() == ["##s"]
-
-
-def test_an_answer_says_what_the_model_cannot_read(nesia):
-    assert nesia.ask(PROMPT).notes == []
-    answer = nesia.ask("☃ is in [MASK].")
-    (note,) = answer.notes
-    assert "[CLS] [UNK] is in [MASK] . [SEP]" in note and repr(answer).endswith(note)
-
-
 def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers(nesia):
     answer = nesia.ask(PROMPT, top=4, watch=["paris"])
     grid, shown = answer.figure(), answer._repr_html_()
@@ -69,12 +51,6 @@ def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers
     assert grid.layout.font.color != answer.figure(dark=True).layout.font.color
     assert "plotly" in shown and "36 rows" in shown and answer.table["token"].iloc[-1] in shown
     assert repr(answer).startswith(f"Answer({PROMPT!r}")
-
-
-def test_the_entropy_of_a_layer_is_at_most_that_of_equal_probabilities(nesia):
-    entropy = nesia.ask(PROMPT).entropy
-    assert list(entropy["layer"]) == list(range(9))
-    assert (entropy["entropy"].between(0, torch.log(torch.tensor(float(len(nesia.encoder.tokenizer)))).item())).all()
 
 
 @pytest.mark.parametrize(
@@ -180,14 +156,6 @@ def test_what_is_no_model_is_refused_with_what_is_expected(in_memory, tiny_model
         probing.load(model, "logit_lens", tokenizer=tokenizer)
 
 
-def test_a_model_in_half_precision_is_asked_in_float32(in_memory, cache):
-    model, tokenizer = in_memory
-    loaded = probing.load(model.half(), "logit_lens", tokenizer=tokenizer, name="half", device="cpu")
-    assert {weight.dtype for weight in loaded.encoder.body.parameters()} == {torch.float32}
-    assert {weight.dtype for weight in model.parameters()} == {torch.float16}
-    assert repr(loaded) == "Model('half', head='logit_lens', 2 layers of 16, on cpu)"
-
-
 def test_a_base_that_does_not_exist_is_refused_when_the_model_is_loaded(tiny_model, in_memory, cache):
     model, tokenizer = in_memory
     for base in ("nope", "./nope"):
@@ -205,35 +173,6 @@ def test_an_empty_name_does_not_open_the_working_directory(tiny_model, cache, mo
         with pytest.raises(ModelError, match=f"got the model '{name}'; expected a name of the registry"):
             probing.load(name, "logit_lens")
     assert probing.load(".", "logit_lens", device="cpu").ask(PROMPT).head == "logit_lens"
-
-
-def test_an_unknown_name_is_answered_with_the_names_of_the_registry(cache):
-    names = ", ".join(one.name for one in read_registry().models)
-    with pytest.raises(ModelError) as found:
-        probing.load("nope", "logit_lens")
-    assert str(found.value).startswith(f"'nope' is neither a name of the registry ({names}) nor a folder; ")
-
-
-@pytest.mark.parametrize("architecture", ["bert", "modernbert", "roberta"])
-def test_a_folder_without_tokenizer_files_is_named_as_such(architecture, tmp_path, cache):
-    folder = tiny_models.save(architecture, tmp_path / "saved")
-    for path in folder.iterdir():
-        if path.name not in ("config.json", "model.safetensors", "tokenizer_config.json"):
-            path.unlink()
-    with pytest.raises(ModelError, match=r"saved has no tokenizer files; save .*tokenizer\.save_pretrained"):
-        probing.load(folder, "logit_lens")
-
-
-def test_a_causal_model_is_refused_as_one(in_memory, tmp_path, cache):
-    causal = GPT2LMHeadModel(GPT2Config(vocab_size=42, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0))
-    causal.save_pretrained(tmp_path / "gpt2")
-    in_memory[1].save_pretrained(tmp_path / "gpt2")
-    for given, more in ((tmp_path / "gpt2", {}), (causal, {"tokenizer": in_memory[1]})):
-        with pytest.raises(
-            ModelError,
-            match=r"is a gpt2 model; expected a masked language model, .*: causal models .* are not supported",
-        ):
-            probing.load(given, "logit_lens", **more)
 
 
 def test_arguments_of_another_type_are_refused_with_what_is_expected(nesia):
@@ -275,22 +214,6 @@ def test_a_sentence_that_cannot_be_asked_raises_the_error_of_the_command(nesia):
     for more in ({"top": 0}, {"mask": 3}):
         with pytest.raises(PromptError):
             nesia.ask(PROMPT, **more)
-
-
-def test_a_base_that_is_needed_is_named_as_an_argument(tiny_model, tmp_path, cache):
-    folder = shutil.copytree(tiny_model, tmp_path / "body")
-    AutoModel.from_pretrained(tiny_model).save_pretrained(folder)
-    with pytest.raises(NoOwnHead, match=r"\(base=\)"):
-        probing.load(folder, "logit_lens")
-    loaded = probing.load(folder, "logit_lens", base=str(tiny_model), name="my-body", device="cpu")
-    assert loaded.name == "my-body" and loaded.encoder.weights_id == load_same(folder, tiny_model)
-
-
-def load_same(folder, base):
-    """The identity that the commands know such a model by."""
-    from probing.models.encoders.load import BaseSource
-
-    return load_encoder(folder, base=BaseSource(base), device="cpu").weights_id
 
 
 def test_every_token_of_a_sentence_has_the_tokens_of_its_gap_and_is_drawn(nesia):

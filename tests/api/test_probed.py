@@ -120,15 +120,6 @@ def test_the_curve_has_the_numbers_of_the_report_and_of_the_table(lens, facts_fi
             found.curve(**more)
 
 
-def test_the_figure_is_the_pages_layer_curve_and_the_notebook_shows_it(lens, facts_file, cache):
-    found = lens.probe(facts_file, progress=False)
-    figure = found.figure(k=10)
-    (line,) = [trace for trace in figure.data if trace.mode == "lines+markers"]
-    assert np.allclose(line.y, found.curve(k=10)["value"] * 100) and list(line.x) == [0, 1, 2]
-    assert figure.layout.yaxis.title.text == "P@10, macro"
-    assert "plotly" in found._repr_html_()
-
-
 def test_a_model_in_memory_knows_what_its_folder_knows_and_is_stored_under_its_name(
     lens, tiny_model, facts_file, cache
 ):
@@ -155,18 +146,6 @@ def test_a_base_that_is_named_is_the_base_in_the_results(lens, tiny_model, facts
     assert (stored(cache / "runs", "weight_drift")["drift"] > 0).any()
 
 
-def test_how_a_given_table_was_read_is_warned_of(lens, facts_file, cache, caplog):
-    table = rows_of(facts_file)
-    found = lens.probe(table.assign(object=[True, *table["object"][1:]], mine=1), progress=False)
-    assert found.left_out.set_index("reason")["n"]["malformed"] == 1
-    (said,) = [
-        one.getMessage()
-        for one in caplog.records
-        if one.levelname == "WARNING" and "own-facts: table;" in one.getMessage()
-    ]
-    assert "malformed rows left out: 1 (row 1: 'object' is True" in said and said.endswith("not used: mine")
-
-
 def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file, cache):
     table = rows_of(facts_file)
     cases = [
@@ -184,12 +163,6 @@ def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file,
     for facts, more, message in cases:
         with pytest.raises(FactsError, match=message):
             lens.probe(facts, progress=False, **more)
-
-
-@pytest.mark.parametrize("more", [{"called": 5}, {"called": ""}, {"templates": 3}, {"out": 5}, {"out": ""}])
-def test_arguments_of_another_type_are_refused(lens, facts_file, cache, more):
-    with pytest.raises(OptionError, match=f"got {next(iter(more))}=.*; expected .*, or None"):
-        lens.probe(facts_file, progress=False, **more)
 
 
 @pytest.mark.parametrize("below", ["", "x"])

@@ -1,7 +1,6 @@
-"""Stored results in a notebook: every frame holds what the command of the same name prints as JSON."""
+"""Stored results in a notebook: a report holds what the command of the same name prints as JSON, and has its figure."""
 
 import gc
-import inspect
 import json
 from contextlib import suppress
 
@@ -10,201 +9,183 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.api.results import Results, open_results
+from probing.api.figures import FIGURES
+from probing.api.results import REPORTS, Results
 from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
-from probing.core.forgetting.ways import MOVED
 from probing.reports.table_text import objects
 from probing.store.kinds import KINDS
-from probing.store.knowledge.fact_queries import search_facts
-from tests.planted_relatives import BASE, COLA, CONTROL
+from tests.pages.conftest import app_at
+from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 from tests.store.planted import PlantedRun, plant_runs
 
+#: Filters that some figures need in the planted store.
+DRAWN = {("edges", "labels"): {"task": "pos"}, ("forgetting", "falls"): {"k": 1}, ("forgetting", "outcome"): {"k": 1}}
 
-@pytest.fixture()
-def printed(run, snapshot, monkeypatch):
-    """What a command prints with ``--json``."""
+
+@pytest.mark.parametrize(
+    ("kind", "words", "given"),
+    [
+        (
+            "facts",
+            ["report", "precision", "--model", COLA.name, "--k", "10", "--k", "1", "--average", "micro"],
+            {"model": COLA.name, "k": [10, 1], "average": "micro"},
+        ),
+        ("facts", ["report", "facts", "--model", COLA.name, "--lost"], {"model": COLA.name, "part": "lost"}),
+        ("edges", ["edges", "report", "labels", "--task", "pos", "--unseen"], {"task": ["pos"], "unseen": True}),
+        ("sentences", ["sentences", "report", "accuracy", "--reading", "frozen"], {"reading": "frozen"}),
+        (
+            "changes",
+            ["changes", "report", "values", "--model", COLA.name, "--heads"],
+            {"model": COLA.name, "heads": True},
+        ),
+        ("series", ["series", "report", "steps", "--k", "10"], {"k": 10}),
+    ],
+)
+def test_a_table_holds_what_the_command_prints(results, run, snapshot, monkeypatch, kind, words, given):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     monkeypatch.setenv("PROBING_CACHE", str(snapshot.parent / "cache"))
-    return lambda *words: json.loads(run(*words, "--json").stdout)
+    table = results.report(kind, words[words.index("report") + 1], **given).table
+    assert len(table) and json.loads(json.dumps(objects(table))) == json.loads(run(*words, "--json").stdout)
 
 
-def as_json(table: pd.DataFrame) -> list[dict]:
-    """The rows as JSON has them."""
-    return json.loads(json.dumps(objects(table)))
-
-
-@pytest.mark.parametrize(
-    ("method", "words", "given"),
-    [
-        (
-            "curve",
-            ["precision", "--model", COLA.name, "--head", "tied", "--k", "10", "--k", "1", "--average", "micro"],
-            {"model": COLA.name, "head": "tied", "k": [10, 1], "average": "micro"},
-        ),
-        ("total", ["total", "--probe-set", "trex", "--k", "100"], {"probe_set": ["trex"], "k": 100}),
-        (
-            "forgotten",
-            ["forgotten", "--definition", "strict", "--model", BASE.name],
-            {"definition": "strict", "model": BASE.name},
-        ),
-        ("transitions", ["transitions", "--model", CONTROL.name, "--k", "1"], {"model": [CONTROL.name], "k": 1}),
-        ("tasks", ["tasks", "--model", COLA.name], {"model": COLA.name}),
-    ],
-)
-def test_a_frame_of_facts_holds_what_the_command_prints(results, printed, method, words, given):
-    table = getattr(results, method)(**given)
-    assert len(table) and as_json(table) == printed("report", *words)
-
-
-@pytest.mark.parametrize(
-    ("words", "given"),
-    [
-        (["summary", "--task", "srl", "--part", "test", "--unseen"], {"task": "srl", "part": "test", "unseen": True}),
-        (["scores", "--kind", "at", "--model", "nesia-mini"], {"kind": "at", "model": "nesia-mini"}),
-        (["labels", "--task", "pos", "--part", "dev"], {"task": ["pos"], "part": ["dev"]}),
-    ],
-)
-def test_a_frame_of_edges_holds_what_the_command_prints(results, printed, words, given):
-    table, found = results.edges(words[0], **given), printed("edges", "report", *words)
-    assert len(table) and as_json(table) == (found[words[0]] if isinstance(found, dict) else found)
-
-
-@pytest.mark.parametrize(
-    ("words", "given"),
-    [
-        (["accuracy", "--reading", "frozen", "--model", COLA.name], {"reading": "frozen", "model": COLA.name}),
-        (["changes", "--task", "bigram-shift", "--pooling", "mean"], {"task": "bigram-shift", "pooling": "mean"}),
-        (["curve", "--model", BASE.name], {"model": [BASE.name]}),
-    ],
-)
-def test_a_frame_of_sentences_holds_what_the_command_prints(results, printed, words, given):
-    table = results.sentences(words[0], **given)
-    assert len(table) and as_json(table) == printed("sentences", "report", *words)
-
-
-@pytest.mark.parametrize(
-    ("words", "given"),
-    [
-        (
-            ["values", "--model", COLA.name, "--measure", "cka-mean", "--heads"],
-            {"model": COLA.name, "measure": "cka-mean", "heads": True},
-        ),
-        (["epochs"], {}),
-    ],
-)
-def test_a_frame_of_changes_holds_what_the_command_prints(results, printed, words, given):
-    table = results.changes(words[0], **given)
-    assert as_json(table) == printed("changes", "report", *words) and (len(table) or words[0] == "epochs")
-
-
-@pytest.mark.parametrize(
-    ("words", "given"),
-    [
-        (["memory"], {}),
-        (["falls", "--k", "1"], {"k": 1}),
-        (
-            ["facts", "--model", COLA.name, "--relation", "P36", "--way", MOVED],
-            {"model": COLA.name, "relation": "P36", "way": MOVED},
-        ),
-    ],
-)
-def test_a_frame_of_lost_facts_holds_what_the_command_prints(results, printed, words, given):
-    table = results.forgetting(words[0], **given)
-    assert len(table) and as_json(table) == printed("forgetting", "report", *words)
-
-
-def test_further_filters_keep_the_rows_that_they_name(results):
-    every = results.curve(k=1, average="macro")
-    assert results.curve(k=1, average="macro", layer=[0, 2]).equals(
-        every[every["layer"].isin([0, 2])].reset_index(drop=True)
+def test_every_declared_figure_is_drawn_and_the_list_of_reports_says_which(results):
+    listed = results.reports().set_index(["kind", "name"])
+    assert set(listed.index[listed["figure"]]) == set(FIGURES) and len(listed) == sum(
+        len(one.every) for one in REPORTS.values()
     )
-    assert set(results.transitions(base=BASE.name)["base"]) == {BASE.name}
-    assert set(results.sentences(layer=3)["layer"]) == {3}
+    for kind, name in FIGURES:
+        light, dark = (
+            results.report(kind, name, **DRAWN.get((kind, name), {})).figure(dark=dark) for dark in (False, True)
+        )
+        assert light.data or light.layout.annotations, (kind, name)
+        assert light.layout.font.color != dark.layout.font.color, (kind, name)
+    with pytest.raises(FigureError, match=r"no page draws a figure of edges models; .* are facts precision"):
+        results.report("edges", "models").figure()
 
 
-def test_facts_are_those_that_the_page_lists(results):
-    runs = results.runs
-    (run_id,) = runs.loc[(runs["what"] == "facts") & (runs["model"] == COLA.name), "run_id"]
-    db = results.database
-    pd.testing.assert_frame_equal(results.facts(COLA.name), search_facts(db, run_id, order="layers known"))
-    assert list(results.facts(COLA.name, part="still_inside")["last_rank"]) == [50]
-    versus = {
-        "part": "lost",
-        "versus": runs.loc[(runs["what"] == "facts") & (runs["model"] == BASE.name), "run_id"].iloc[0],
-    }
-    pd.testing.assert_frame_equal(
-        results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus)
-    )
-    assert set(results.facts(COLA.name, relation="P36")["relation"]) == {"P36"}
-    assert len(results.facts(COLA.name, limit=3)) == 3 and len(results.facts(COLA.name, limit=None)) == 10
-    assert list(results.facts(COLA.name, known="never")["layers_known"].unique()) == [0]
-    assert set(results.facts(COLA.name, last_known=2)["last_layer"]) == {2}
-    assert (
-        results.facts(COLA.name, exposure=["stated", "unseen"]).empty
-        and len(results.facts(COLA.name, exposure="unknown")) == 10
-    )
-    at_layer = {"layer_rank": (2, 10)}
-    pd.testing.assert_frame_equal(
-        results.facts(COLA.name, at_layer=2, at_rank=10, order="fact"), search_facts(db, run_id, **at_layer)
-    )
+def test_lines_are_the_values_of_the_table(results):
+    precision = results.report("facts", "precision", model=COLA.name, k=1, average="macro")
+    (line,) = [one for one in precision.figure().data if one.mode == "lines+markers"]
+    assert list(line.x) == list(precision.table["layer"])
+    assert list(line.y) == pytest.approx(list(precision.table["value"] * 100))
+    assert repr(precision) == f"StoredReport('facts', 'precision', {len(precision.table)} rows)"
+    assert f"<td>{COLA.name}</td>" in precision._repr_html_()
 
 
-def test_one_fact_is_there_layer_by_layer_for_every_run(results):
-    fact_id = results.facts(COLA.name, part="still_inside").loc[0, "fact_id"]
-    table = results.fact(fact_id, model=[COLA.name, BASE.name])
-    assert set(table["model"]) == {COLA.name, BASE.name} and table["layer"].tolist() == 2 * list(
-        range(table["layer"].max() + 1)
-    )
-    assert table.loc[table["model"] == COLA.name, "gold_rank"].iloc[-1] == 50
-    assert ((table["probability"] > 0) & (table["probability"] <= 1)).all()
+def test_half_of_the_lost_facts_are_at_most_the_median_margin_below_the_first_word(results):
+    report = results.report("forgetting", "falls")
+    margins = [float(np.interp(50, one.y, one.x)) for one in report.figure().data]
+    assert sorted(margins) == pytest.approx(sorted(report.table["margin"]), abs=0.1)
+
+
+def test_a_definition_keeps_the_forgotten_relations(results):
+    report = results.report("facts", "forgotten", model=COLA.name, k=10, definition="caption")
+    assert len(report.figure().data[0].z) == len(report.table["names"].iloc[0]) > 0
+    (none,) = results.report("facts", "forgotten", model=BASE.name, definition="strict").figure().layout.annotations
+    assert "has forgotten no relation" in none.text
+
+
+def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    app = app_at("compare", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"})
+    app.session_state["sentence-change.Save"] = True
+    app.run()
+    (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().report" in one.value]
+    (chart,) = [one for one in app.get("plotly_chart") if "sentence-change.figure" in str(one.proto.id)]
+    drawn = eval(call.replace("probing.results()", "results"), {"results": results})
+    assert json.loads(drawn.to_json())["data"] == json.loads(chart.proto.spec)["data"]
 
 
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
-        (lambda r: r.curve(model="bert"), StoreError, f"no run with model='bert'; there are .*{BASE.name}"),
-        (lambda r: r.total(k=5), OptionError, "got k=5; expected one of 1, 10, 100"),
-        (lambda r: r.curve(layer=99), OptionError, "got layer 99; there are 0, 1"),
-        (lambda r: r.curve(model=[]), OptionError, "empty list for model"),
+        (lambda r: r("knowledge", "precision"), OptionError, "got kind='knowledge'; expected one of facts, edges"),
         (
-            lambda r: r.transitions(base="other"),
+            lambda r: r("edges", "summaries"),
             OptionError,
-            f"got base='other'; expected one of {BASE.name}, {COLA.name}",
+            "got name='summaries'; expected one of summary, scores, labels",
         ),
+        (lambda r: r("facts", "tasks", k=1), OptionError, "got the filter k; facts tasks has model"),
         (
-            lambda r: r.transitions(model=BASE.name),
+            lambda r: r("facts", "precision", model="bert"),
             StoreError,
-            f"{BASE.name} has no stored base; name the model to compare with in base=",
+            f"no run with model='bert'; there are .*{BASE.name}",
         ),
-        (
-            lambda r: r.edges("summaries"),
-            OptionError,
-            "got what='summaries'; expected one of summary, scores, labels, tasks, models",
-        ),
-        (
-            lambda r: r.edges(task="parsing"),
-            OptionError,
-            "no probes of the task 'parsing' are stored; there are those of pos",
-        ),
-        (lambda r: r.sentences("groups", layer=1), OptionError, "this table has no layer"),
-        (lambda r: r.sentences("changes", reading="mlp"), OptionError, "reports that have it: accuracy"),
-        (
-            lambda r: r.facts(part="gone"),
-            OptionError,
-            "got part='gone'; expected one of kept, gained, lost, never, still_inside",
-        ),
-        (lambda r: r.facts(BASE.name, part="lost"), OptionError, "has no base; name the model to compare with in base"),
-        (lambda r: r.facts(base=COLA.name), OptionError, "without part"),
-        (lambda r: r.facts(colour="red"), OptionError, "got the filter colour; expected one of text, known"),
-        (lambda r: r.facts(at_rank=1), OptionError, "at_rank without at_layer"),
-        (lambda r: r.facts(limit=-1), OptionError, "got limit=-1"),
-        (lambda r: r.facts(model=[COLA.name, BASE.name]), FigureError, "only one model can be shown here"),
-        (lambda r: r.fact("0"), OptionError, "got fact_id '0', which is not stored"),
+        (lambda r: r("facts", "precision", model=[]), OptionError, "empty list for model"),
+        (lambda r: r("facts", "precision", model=5), OptionError, "got model=5, of type int; expected text, a list of"),
+        (lambda r: r("facts", "precision", k=3), OptionError, "got k=3; expected one of 1, 10, 100"),
+        (lambda r: r("facts", "precision", k=True), OptionError, "got k=True, of type bool"),
+        (lambda r: r("facts", "precision", templates=["a", "b"]), OptionError, "expected one value"),
+        (lambda r: r("edges", "summary", unseen="yes"), OptionError, "got unseen='yes', of type str; expected True or"),
+        (lambda r: r("facts", "precision", k=[1, 10]).figure(), FigureError, r"got k=\[1, 10\]; .* shows only one k"),
+        (lambda r: r("facts", "transitions", model=BASE.name).figure(), FigureError, "model= and base= name any two"),
+        (lambda r: r("edges", "scores", kind="full").figure(), FigureError, "the figure shows cumulative or at probes"),
+        (lambda r: r("edges", "summary").figure(published=1), OptionError, "got published=1"),
+        (lambda r: r("sentences", "accuracy", reading="mlp").figure(), FigureError, "leave reading out"),
+        (lambda r: r("sentences", "changes", model=BASE.name).figure(), FigureError, "name a fine-tuned one in model"),
+        (lambda r: r("changes", "values", model=[COLA.name, CONTROL.name]).figure(), FigureError, "only one model"),
     ],
 )
-def test_what_is_not_known_is_refused_with_what_there_is(results, ask, error, words):
+def test_what_is_not_known_or_cannot_be_drawn_is_refused_with_what_there_is(results, ask, error, words):
     with pytest.raises(error, match=words):
-        ask(results)
+        ask(results.report)
+
+
+def test_too_many_models_for_a_panel_are_refused(results):
+    models = list(pd.unique(results.report("sentences", "accuracy").table["model"]))
+    with pytest.raises(
+        FigureError, match=f"got {len(models)} values of model; the figure shows at most 4: narrow model"
+    ):
+        results.report("sentences", "accuracy", model=models).figure()
+
+
+def test_numbers_of_numpy_and_columns_of_pandas_are_filters_like_others(results):
+    wanted = results.report("facts", "precision", model=[BASE.name], k=1).table
+    assert results.report("facts", "precision", model=pd.Series([BASE.name]), k=np.int64(1)).table.equals(wanted)
+
+
+def test_whatever_is_given_to_a_filter_is_used_or_refused_in_words(results, odd):
+    for kind, reports in REPORTS.items():
+        for one in reports.filters:
+            with suppress(ProbingError):
+                results.report(kind, (one.only or (reports.every[0].name,))[0], **{one.name: odd})
+    with pytest.raises(ProbingError):
+        Results(odd)
+
+
+#: ``my-bert`` and ``loner`` have no tied heads; ``loner`` was probed on other facts.
+MIXED = (
+    PlantedRun(),
+    PlantedRun(probe_set="common_sense"),
+    PlantedRun(head="logit_lens"),
+    PlantedRun(model="my-bert", head="logit_lens", rank=lambda number, layer: 1 + number),
+    PlantedRun(model="loner", head="logit_lens", probe_set="questions"),
+)
+
+
+def test_a_named_model_without_the_usual_heads_has_a_line_and_any_two_models_a_flow(tmp_path):
+    with Results(plant_runs(tmp_path / "runs", MIXED)) as found:
+        report = found.report
+        both = report("facts", "precision", model=["my-bert", "nesia-mini"], probe_set="trex").figure()
+        assert {one.name for one in both.data if one.mode == "lines+markers"} == {"my-bert", "nesia-mini"}
+        with pytest.raises(StoreError, match="no run on facts has model my-bert, head tied together"):
+            report("facts", "precision", model=["my-bert", "nesia-mini"], head="tied").figure()
+        flow = report("facts", "transitions", model="nesia-mini", base="my-bert", k=1)
+        (row,) = flow.table.to_dict("records")
+        assert (row["base"], row["head"], row["probe_set"]) == ("my-bert", "logit_lens", "trex") and flow.figure().data
+
+
+def test_the_predictions_of_a_run_have_a_row_per_fact_and_layer(results):
+    runs = results.runs
+    (run_id,) = runs.loc[(runs["what"] == "facts") & (runs["model"] == COLA.name), "run_id"]
+    rows = results.predictions(run_id)
+    assert rows["layer"].tolist() == 10 * list(range(rows["layer"].max() + 1))
+    last = rows[rows["layer"] == rows["layer"].max()]
+    precision = results.report("facts", "precision", model=COLA.name, k=1, average="micro").table
+    assert (last["rank"] == 1).mean() == pytest.approx(precision["value"].iloc[-1])
+    with pytest.raises(OptionError, match="got run_id='0'; expected a run on facts"):
+        results.predictions("0")
 
 
 def test_models_and_runs_are_listed_and_shown(results):
@@ -212,20 +193,17 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert models.at[COLA.name, "base"] == BASE.name and models.at[COLA.name, "changes"]
     assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
     assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
-    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS)
-    assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(
-        results
-    )
-    shown = results._repr_html_()
-    assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown
+    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS) == set(REPORTS)
+    assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results)
+    assert results.fingerprint in repr(results) and f"<td>{COLA.name}</td>" in results._repr_html_()
 
 
 def test_results_close_at_the_end_of_the_block_and_by_themselves(snapshot):
     with Results(snapshot) as found:
-        database = found.database
+        pass
     assert repr(found) == "Results(closed)" and "closed" in found._repr_html_()
     with pytest.raises(StoreError, match=r"these results are closed; open them again with probing\.results\(\)"):
-        found.curve()
+        found.report("facts", "precision")
     found = Results(snapshot)
     database = found.database
     del found
@@ -238,117 +216,29 @@ def test_the_named_folders_are_opened_instead_of_the_usual_ones(tmp_path, monkey
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PROBING_SNAPSHOT", str(plant_runs(tmp_path / "usual", [PlantedRun()])))
     other = plant_runs(tmp_path / "other", [PlantedRun(model="other-bert")])
-    with open_results() as usual, open_results([other]) as found, open_results(str(other)) as again:
-        assert set(usual.curve()["model"]) == {"nesia-mini"} and set(found.curve()["model"]) == {"other-bert"}
+    with Results() as usual, Results([other]) as found, Results(str(other)) as again:
+        assert set(usual.models["model"]) == {"nesia-mini"} and set(found.models["model"]) == {"other-bert"}
         assert found.fingerprint == again.fingerprint != usual.fingerprint
-    with pytest.raises(StoreError, match="no folder"):
-        open_results(tmp_path / "nowhere")
+        assert found.report("edges", "summary").table.empty
+        with pytest.raises(FigureError, match="no probes are stored; make some with: python -m probing edges train"):
+            found.report("edges", "summary").figure()
 
 
-def test_without_a_folder_of_results_the_error_says_where_to_get_them(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
-    with pytest.raises(StoreError, match="clone the repository, which has the shipped results, or name folders"):
-        open_results()
-
-
-def test_what_is_not_stored_is_an_empty_frame(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    with Results(plant_runs(tmp_path / "runs", [PlantedRun()])) as found:
-        for method in ("transitions", "tasks", "edges", "sentences", "changes", "forgetting"):
-            assert getattr(found, method)().empty, method
-    (tmp_path / "names").mkdir()
-    (tmp_path / "runs" / "relations.parquet").rename(tmp_path / "names" / "relations.parquet")
-    with Results(tmp_path / "names") as found:
-        for method in ("curve", "total", "forgotten"):
-            assert getattr(found, method)().empty, method
-        assert found.models.empty and found.runs.empty and "0 models" in repr(found)
-        with pytest.raises(StoreError, match="no probed facts are stored"):
-            found.facts()
-
-
-def test_a_folder_without_results_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ((5,), OptionError, "got 5 for folders; expected the path of a folder"),
+        (([],), OptionError, "got an empty list for folders; name at least one folder"),
+        (("",), OptionError, "got '' for folders"),
+        (("nowhere",), StoreError, "no folder"),
+        (("empty",), StoreError, r"no results in empty; expected files such as predictions-<run>\.parquet"),
+        ((), StoreError, "no results: neither .* holds any; clone the repository, which has the shipped results"),
+    ],
+)
+def test_what_is_no_folder_of_results_is_refused(tmp_path, monkeypatch, given, error, words):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match=r"no results in .*empty; expected files such as predictions-<run>\.parquet"):
-        open_results(tmp_path / "empty")
-    (tmp_path / "cache" / "runs").mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"no results: neither .* holds any; clone the repository"):
-        open_results()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ((5,), "got 5 for folders; expected the path of a folder"),
-        (([],), "got an empty list for folders; name at least one folder"),
-        (("",), "got '' for folders"),
-        ((["runs", 5],), "got 5 for folders"),
-    ],
-)
-def test_folders_that_are_no_paths_are_refused(tmp_path, monkeypatch, given, words):
-    monkeypatch.chdir(tmp_path)
-    plant_runs(tmp_path / "runs", [PlantedRun()])
-    with pytest.raises(OptionError, match=words):
-        open_results(*given)
-
-
-@pytest.mark.parametrize(
-    ("ask", "words"),
-    [
-        (lambda r: r.curve(k=1.0), r"got k=1\.0, of type float; expected a whole number or a list of whole numbers"),
-        (lambda r: r.curve(k=True), "got k=True, of type bool"),
-        (lambda r: r.curve(layer=["a"]), r"got layer=\['a'\], of type list"),
-        (lambda r: r.curve(model=5), "got model=5, of type int; expected a name or a list of names"),
-        (lambda r: r.total(templates=None), "got templates=None, of type NoneType; expected a text"),
-        (lambda r: r.facts(limit="x"), "got limit='x', of type str; expected a whole number"),
-        (lambda r: r.fact(None), "got fact_id=None"),
-        (lambda r: r.edges(unseen="yes"), "got unseen='yes', of type str; expected True or False"),
-        (lambda r: r.plot.curve(k=1.0), r"got k=1\.0"),
-        (lambda r: r.plot.facts(relation=pd.DataFrame({1: range(9)})), "got relation=.*, of type DataFrame"),
-    ],
-)
-def test_an_argument_of_another_type_is_refused_by_its_name(results, ask, words):
-    with pytest.raises(OptionError, match=words):
-        ask(results)
-
-
-def test_numbers_of_numpy_and_columns_of_pandas_are_arguments_like_others(results):
-    wanted = results.curve(model=[BASE.name], k=1, layer=[0, 1])
-    assert results.curve(model=pd.Series([BASE.name]), k=np.int64(1), layer=np.arange(2)).equals(wanted)
-    with pytest.raises(TypeError, match=r"Results\.curve\(\) got an unexpected keyword argument 'modle'"):
-        results.curve(modle=BASE.name)
-
-
-@pytest.mark.parametrize("ask", [lambda r: r.curve(layer=99), lambda r: r.plot.curve(layer=99)])
-def test_an_unknown_layer_is_refused_before_anything_is_computed(results, monkeypatch, ask):
-    def refused(*_, **__):
-        raise AssertionError
-
-    monkeypatch.setattr("probing.reports.knowledge.precision.parallel_map", refused)
-    with pytest.raises(OptionError, match="got layer 99; there are 0, 1"):
-        ask(results)
-
-
-def test_whatever_is_given_is_used_or_refused_in_words(results, odd):
-    """By every argument of every report and figure: no error of a library."""
-    given = [
-        (of, name)
-        for of in (results, results.plot)
-        for name in dir(type(of))
-        if callable(getattr(type(of), name)) and name[0] != "_"
-    ]
-    asked = 0
-    for of, name in given:
-        for argument, about in inspect.signature(getattr(of, name)).parameters.items():
-            if about.kind is not about.VAR_KEYWORD and name != "close":
-                asked += 1
-                with suppress(ProbingError):
-                    try:
-                        getattr(of, name)(**{argument: odd})
-                    except TypeError as error:
-                        assert "missing a required argument" in str(error), (name, argument)
-    assert asked > 60
-    with pytest.raises(ProbingError):
-        Results(odd)
+    with pytest.raises(error, match=words):
+        Results(*given)

@@ -150,17 +150,9 @@ def test_tasks_are_chosen_by_name_and_others_are_refused(model):
         model.sentence(" ")
 
 
-@pytest.mark.parametrize(
-    ("given", "name"), [((None,), "text"), ((5,), "text"), ((TEXT, 5), "second"), ((TEXT, None, 3), "tasks")]
-)
-def test_arguments_of_another_type_are_refused(model, given, name):
-    with pytest.raises(OptionError, match=f"got {name}=.*; expected "):
-        model.sentence(*given)
-
-
 def test_the_base_is_opened_once_for_a_model(folder, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr("probing.api.sentence.opened_base", lambda encoder, entry: opened.append(entry.name))
+    monkeypatch.setattr("probing.api.answers.opened_base", lambda encoder, entry: opened.append(entry.name))
     model = probing.load(folder, "logit_lens", device="cpu")
     for text in (TEXT, "rome is red ."):
         model.sentence(text)

@@ -45,12 +45,9 @@ def test_a_small_html_file_is_under_a_megabyte_and_takes_the_script_from_the_net
 
 
 def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
-    assert (
-        plot("curve", model=["a"], head=(), k=1, average=None)
-        == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
-    )
-    assert plot("edges", "summary", model=["a", "b"]).endswith("plot.edges('summary', model=['a', 'b'])")
-    assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
+    drawn = plot("edges", "summary", {"model": ["a", "b"], "task": (), "unseen": False}, published=False)
+    assert drawn.endswith(".report('edges', 'summary', model=['a', 'b']).figure(published=False)")
+    assert plot("facts", "precision", {}, filtered=True) == ""
 
 
 def test_a_png_says_how_many_dots_an_inch_has():

@@ -18,7 +18,7 @@ class Capability:
 
     What is declared in other rooms is named as ``module:name`` and imported when it is needed, so that the list of
     commands loads none of it: ``kind`` a ``store.kinds.Kind``, ``reports`` a ``reports.report.Reports``. ``name`` is
-    that of its folder in every room, its group of commands and its method in a notebook. Without ``line`` its commands
+    that of its folder in every room and of its group of commands. Without ``line`` its commands
     have no group; ``reporting`` is the line of the command that reports what is stored.
     """
 

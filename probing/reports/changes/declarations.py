@@ -57,9 +57,8 @@ CHANGES = Reports(
             VALUES,
             further=True,
             shown=_SHOWN,
-            figure="values",
         ),
-        Report("changes", "perplexity", "with layers of the base put back", _perplexities, figure="perplexity"),
+        Report("changes", "perplexity", "with layers of the base put back", _perplexities),
         Report("changes", "epochs", "perplexity while a model was fine-tuned", _epochs),
     ),
     (

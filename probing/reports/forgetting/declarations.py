@@ -67,7 +67,6 @@ FORGETTING = Reports(
             lambda db, choice: outcome.outcome(db, _runs(db, choice)),
             outcome.OUTCOME,
             shown=_OUTCOME_SHOWN,
-            figure="outcome",
         ),
         Report(
             "forgetting",
@@ -89,7 +88,6 @@ FORGETTING = Reports(
             "how far lost facts fell",
             lambda db, choice: places.falls(db, _runs(db, choice)),
             places.FALLS,
-            figure="falls",
         ),
         Report(
             "forgetting",

@@ -180,8 +180,20 @@ def _selection(choice: Choice) -> RunSelection:
     return RunSelection(choice["model"], choice["head"], sets, choice["templates"])
 
 
+def chosen_runs(db: Database, choice: Choice) -> pd.DataFrame:
+    """The chosen runs on facts."""
+    return _selection(choice).runs(db)
+
+
+def chosen_pairs(db: Database, choice: Choice) -> pd.DataFrame:
+    """Pairs of the chosen fine-tuned models and their bases."""
+    every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
+    all_pairs = pairs(every.runs(db), choice["base"])
+    return all_pairs[all_pairs["model"].isin(list(choice["model"]))] if choice["model"] else all_pairs
+
+
 def _run_ids(db: Database, choice: Choice) -> list[str]:
-    return list(_selection(choice).runs(db)["run_id"])
+    return list(chosen_runs(db, choice)["run_id"])
 
 
 def _ranks(choice: Choice, usual: tuple[int, ...] = RANKS) -> tuple[int, ...]:
@@ -203,11 +215,7 @@ def _forgotten(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _transitions(db: Database, choice: Choice) -> pd.DataFrame:
-    """Pairs of the chosen fine-tuned models and their bases."""
-    every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
-    all_pairs = pairs(every.runs(db), choice["base"])
-    chosen = all_pairs[all_pairs["model"].isin(list(choice["model"]))] if choice["model"] else all_pairs
-    return transitions_beside_wrong(db, chosen, _ranks(choice))
+    return transitions_beside_wrong(db, chosen_pairs(db, choice), _ranks(choice))
 
 
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:

@@ -171,7 +171,7 @@ def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
         stamp=shown.stamp(f"change of sentence probes, {_KINDS[kind]}"),
         name="sentence-change",
         call=(
-            plot("sentences", "changes", model=shown.model, pooling=kind, protocol=shown.protocol)
+            plot("sentences", "changes", {"model": shown.model, "pooling": kind, "protocol": shown.protocol})
             if kind in POOLING_NAMES
             else ""
         ),
@@ -203,7 +203,7 @@ def _fates(shown: Shown, told: pd.DataFrame) -> None:
         table=told,
         stamp=shown.stamp("where properties are read"),
         name="where-gone",
-        call=plot("sentences", "where-gone", model=shown.model, protocol=shown.protocol),
+        call=plot("sentences", "where-gone", {"model": shown.model, "protocol": shown.protocol}),
         caption=_FATES,
         how=_FATES_HOW,
         alt="Share of each fate by task and vector, of the model and of its control",

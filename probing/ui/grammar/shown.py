@@ -1,5 +1,6 @@
 """The stored probes of words and spans that match the page's choices."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,16 +51,11 @@ class Shown(ShownRuns):
         """The meaning of the marks on the names of models; behind "How to read"."""
         return mark_key(self.view, self.models)
 
-    def call(self, what: str, **more: object) -> str:
-        """The call of the Python API that draws a figure of these models and tasks; ``more`` replaces its arguments."""
+    def call(self, what: str, more: Mapping[str, object] | None = None, **looks: Any) -> str:
+        """The call of the Python API that draws a report of these models and tasks; ``more`` replaces its filters."""
         own = self.own
-        chosen: dict[str, Any] = {
-            "model": list(self.models),
-            "task": list(self.tasks),
-            "part": own.edge_part,
-            "unseen": own.unseen,
-        }
-        return plot("edges", what, **chosen | more)
+        chosen = {"model": self.models, "task": list(self.tasks), "part": own.edge_part, "unseen": own.unseen}
+        return plot("edges", what, {**chosen, **(more or {})}, **looks)
 
     def stamp(self, what: str) -> Stamp:
         seen = ", span text not in training" if self.own.unseen else ""

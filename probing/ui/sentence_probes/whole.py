@@ -204,7 +204,7 @@ def _layers(shown: Shown, mode: str) -> None:
         caption=CAPTION,
         how=HOW,
         alt="Right answers of sentence probes by layer, one panel per property, with what needs no model",
-        call=plot("sentences", "accuracy", **given) if mode == "value" else "",
+        call=plot("sentences", "accuracy", given) if mode == "value" else "",
     )
 
 
@@ -250,6 +250,9 @@ def _learning(shown: Shown, own: GrammarSelection) -> None:
         how=LEARNING_HOW,
         alt=f"Right answers on {shown.tasks[task]} by number of training sentences",
         call=plot(
-            "sentences", "curve", model=list(shown.models), task=task, protocol=shown.protocol, layer=own.learned_layer
+            "sentences",
+            "curve",
+            {"model": shown.models, "task": task, "protocol": shown.protocol},
+            layer=own.learned_layer,
         ),
     )

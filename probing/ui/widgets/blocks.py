@@ -58,7 +58,7 @@ def figure(
 
     ``name`` is the prefix of the widgets' keys and the name of the files, unique on the page. The markup of a caption
     of at most two lines is escaped unless it is ``Markdown``; ``how`` has any length. ``on_point`` gets the
-    ``customdata`` of a clicked point; ``call`` is the call of ``results.plot`` that draws the figure, empty if the
+    ``customdata`` of a clicked point; ``call`` is the call of the Python API that draws the figure, empty if the
     page's link does.
     """
     shown = on_page(drawn)

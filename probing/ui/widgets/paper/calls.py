@@ -1,22 +1,24 @@
 """The calls of the Python API that draw the figures of the pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 
-def plot(method: str, *given: str, filtered: bool = False, **arguments: object) -> str:
-    """The code that draws a figure; empty if no method of ``results.plot`` draws it, so that ``of_page`` does.
+def plot(kind: str, name: str, filters: Mapping[str, object], filtered: bool = False, **looks: Any) -> str:
+    """The code that draws the figure of a report; empty if the page leaves out facts that the report counts.
 
-    ``filtered``: the page leaves out facts that the method counts. Arguments that are None or an empty list are left
-    out.
+    Filters that are None, False or an empty list are left out, and looks that are None.
+
+    >>> plot("facts", "precision", {"model": ["a"], "head": (), "k": 1}).splitlines()[-1]
+    "probing.results().report('facts', 'precision', model='a', k=1).figure()"
     """
     if filtered:
         return ""
-    named = [repr(one) for one in given]
-    named += [
-        f"{name}={_plain(value)!r}" for name, value in arguments.items() if value is not None and _plain(value) != []
-    ]
-    return f"import probing\n\nprobing.results().plot.{method}({', '.join(named)})"
+    given = {key: _plain(value) for key, value in filters.items()}
+    named = [repr(kind), repr(name), *(f"{key}={value!r}" for key, value in given.items() if value)]
+    drawn = ", ".join(f"{key}={value!r}" for key, value in looks.items() if value is not None)
+    return f"import probing\n\nprobing.results().report({', '.join(named)}).figure({drawn})"
 
 
 def of_page(link: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Probed facts: the stored predictions of every layer as a table, layer curves and total knowledge."""
+"""Probed facts: the stored predictions of every layer as a table, as curves, and compared between two models."""
 
 import logging
 from collections.abc import Sequence
@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probing.api.arguments import in_a_notebook, readable
-from probing.api.display import Shown, for_notebook
-from probing.api.stored.argument_checks import checked
+from probing.api.answers import Shown
+from probing.api.arguments import checked, in_a_notebook, text
 from probing.core.errors import OptionError
 from probing.core.facts.custom import own_facts, own_probe_set
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
+from probing.core.knowledge.transitions import FATES, PARTS
 from probing.core.metrics import METRICS, RANKS
 from probing.core.naming.model_names import known_model
 from probing.core.registry import read_registry
+from probing.core.stats.intervals import AVERAGES
+from probing.figures import theme
+from probing.figures.knowledge.layer_curve import layer_curve
 from probing.reports.knowledge.declarations import KNOWLEDGE
+from probing.reports.knowledge.pairs.fact_lists import listed_facts
+from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
+from probing.reports.report import refuse_unknown_words
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.knowledge.predictions import answers_of_runs
@@ -30,13 +37,16 @@ from probing.workflows.knowledge.probe import ProbedSet, probe_sets
 from probing.workflows.requests.knowledge import ProbeRequest
 
 if TYPE_CHECKING:
-    from probing.api.comparison import Comparison
     from probing.api.model import Model
     from probing.figures.theme import go
 
 _log = logging.getLogger(__name__)
 #: The probe set of facts that are given as a table.
 OWN_FACTS = "own-facts"
+#: Columns of a layer: of ``paired_by_layer``, with the names of the parts.
+_PART_OF = {"both": "kept", "base_only": "lost", "model_only": "gained", "neither": "never"}
+#: Columns that are the same in all rows.
+_CONSTANT = ["base_run_id", "run_id", "base", "model", "head", "seed", "k"]
 
 
 class Probed(Shown):
@@ -70,10 +80,9 @@ class Probed(Shown):
 
         Returns:
             One row per fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank`` (of the
-                right answer in
-            the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with
-            the swapped subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]),
-            ``top_token`` and ``top_probability``. Layer 0 is the embeddings.
+            right answer in the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation),
+            ``swapped_rank`` (with the swapped subject; empty if there is none), ``probability`` (of the right answer,
+            in [0, 1]), ``top_token`` and ``top_probability``. Layer 0 is the embeddings.
         """
         return answers_of_runs(self._database, self.run_ids)
 
@@ -93,8 +102,7 @@ class Probed(Shown):
 
         Returns:
             One row per fact: ``probe_set, reason, relation, subject, object, prompt``. Facts that LAMA's own reader
-                leaves out, such as
-            those judged wrong, are counted in ``left_out`` only.
+            leaves out, such as those judged wrong, are counted in ``left_out`` only.
         """
         columns = ("relation", "subject", "object", "prompt")
         dropped = [(one.facts.probe_set, reason, fact) for one in self._sets for fact, reason in one.facts.dropped]
@@ -167,8 +175,6 @@ class Probed(Shown):
         >>> bool((tuned.compare(base).lost["base_rank"] == 1).all())
         True
         """
-        from probing.api.comparison import Comparison
-
         if not isinstance(base, Probed):
             raise OptionError(
                 f"got {type(base).__name__} to compare with; expected what probe returns of another model"
@@ -183,7 +189,7 @@ class Probed(Shown):
         if not pairs:
             raise OptionError(f"{self!r} and {base!r} have no probe set in common; probe the same facts in both models")
         _refuse_others(k, "micro")
-        return Comparison(self.model, base.model, self.head, k, [(base.folder, self.folder, *pair) for pair in pairs])
+        return Comparison(self, base, k, pairs)
 
     @checked
     def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
@@ -197,14 +203,11 @@ class Probed(Shown):
         Returns:
             A ``plotly.graph_objects.Figure``.
         """
-        from probing.figures.knowledge.layer_curve import layer_curve
-        from probing.figures.theme import model_colours
-
         table = shown_baselines(self._precision(k, average))
         sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
         title = f"{METRICS[f'p_at_{k}'].label}, {average}"
-        colours = model_colours([known_model(read_registry(), self.model)])
-        return for_notebook(layer_curve(table, title=title, unit="share", colours=colours, names=sets), dark)
+        colours = theme.model_colours([known_model(read_registry(), self.model)])
+        return theme.ink(layer_curve(table, title=title, unit="share", colours=colours, names=sets), dark=dark)
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{one.facts.probe_set}: {len(one.facts.facts):,} facts" for one in self._sets)
@@ -225,6 +228,102 @@ class Probed(Shown):
             return open_database(self.folder)
 
 
+class Comparison:
+    """Facts by outcome from a base to a model; made by ``Probed.compare``.
+
+    Attributes:
+        model, base: names of the two models.
+        head: kind of the decoding heads of both.
+        k: the rank up to which a fact counts as known.
+    """
+
+    def __init__(self, tuned: Probed, base: Probed, k: int, runs: Sequence[tuple[str, str]]):
+        self.model, self.base, self.head, self.k = tuned.model, base.model, tuned.head, k
+        self._folders, self._runs = dict.fromkeys((tuned.folder, base.folder)), tuple(runs)
+
+    @property
+    def counts(self) -> pd.DataFrame:
+        """Numbers of facts by outcome at the last layer, as on the page Compare models.
+
+        Returns:
+            One row per probe set: ``probe_set, n`` (facts that both were asked), ``kept, gained, lost, never``;
+            ``base_value`` and ``value`` (shares that the base and the model know), ``difference`` (the model's minus
+            the base's) with its 95 % interval ``low, high`` (Newcombe; ``low_answers, high_answers`` if answers are
+            drawn again, too) and ``p_value`` (McNemar's exact test); ``still_inside, moved, suppressed, displaced,
+            not_read``, the fates of the lost facts; ``still_inside_share, moved_share`` of the lost facts, beside
+            ``still_inside_wrong, moved_wrong`` of equally confident wrong answers, with intervals of the differences
+            (k = 1 only); ``only_base, only_model`` (facts that only one was asked).
+        """
+        values = ["base_value", "value", "difference", "low", "high", "low_answers", "high_answers", "p_value"]
+        return self._counted[["probe_set", "n", *PARTS, *values, *FATES, *BESIDE, "only_base", "only_model"]]
+
+    @property
+    def by_layer(self) -> pd.DataFrame:
+        """The same at every layer that both models have.
+
+        Returns:
+            One row per probe set and layer: ``probe_set, layer, n, kept, gained, lost, never``; ``base_value`` and
+            ``value`` with their 95 % intervals (Wilson), ``difference`` with its own (Newcombe, and over answers) and
+            ``p_value``. Layer 0 is the embeddings.
+        """
+        tables = [
+            paired_by_layer(self._database, pair.base_run_id, pair.run_id, self.k).assign(probe_set=pair.probe_set)
+            for pair in self._counted.itertuples()
+        ]
+        counts = pd.concat(tables, ignore_index=True).rename(columns=_PART_OF)
+        first = ["probe_set", "layer", "n", *PARTS]
+        return counts[[*first, *(name for name in counts if name not in first)]]
+
+    @property
+    def lost(self) -> pd.DataFrame:
+        """The facts that only the base knows at its last layer.
+
+        Returns:
+            One row per fact: ``probe_set, relation, subject, object``; ``base_rank, rank`` of the right answer;
+            ``base_answer, answer``, each model's best token; ``fate`` (where a lost fact is now); ``prompt``;
+            ``base_probability, probability`` of the right answer; ``base_answer_probability, answer_probability``;
+            ``fact_id``. The tables of all parts have these columns.
+        """
+        return self._part("lost")
+
+    @property
+    def kept(self) -> pd.DataFrame:
+        """The facts that both know; columns as ``lost``."""
+        return self._part("kept")
+
+    @property
+    def gained(self) -> pd.DataFrame:
+        """The facts that only the model knows; columns as ``lost``."""
+        return self._part("gained")
+
+    @property
+    def never(self) -> pd.DataFrame:
+        """The facts that neither knows; columns as ``lost``."""
+        return self._part("never")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{int(self.counts[name].sum()):,} {name}" for name in PARTS)
+        return f"Comparison({self.model!r} with {self.base!r}, head={self.head!r}, k={self.k}: {parts})"
+
+    def _part(self, part: str) -> pd.DataFrame:
+        facts = self._facts
+        return facts[facts["part"] == part].drop(columns=["part", *_CONSTANT]).reset_index(drop=True)
+
+    @cached_property
+    def _counted(self) -> pd.DataFrame:
+        return transitions_beside_wrong(self._database, self._runs, (self.k,))
+
+    @cached_property
+    def _facts(self) -> pd.DataFrame:
+        return listed_facts(self._database, self._runs, (self.k,))
+
+    @cached_property
+    def _database(self) -> Database:
+        """The results of the folders, of which only these runs are asked for."""
+        with in_a_notebook():
+            return open_database(*self._folders)
+
+
 def probe_facts(
     model: "Model",
     facts: Any,
@@ -236,7 +335,7 @@ def probe_facts(
 ) -> Probed:
     """The predictions of ``Model.probe``, which documents arguments and errors."""
     if isinstance(facts, str | Path):
-        readable("facts", str(facts))
+        text("facts", str(facts))
         named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
     else:
         # A name from the user is checked like the name of a file.
@@ -246,13 +345,7 @@ def probe_facts(
         if one.said:
             _log.warning("%s: %s", one.probe_set, one.said)
     request = ProbeRequest(
-        model.source or "",
-        named,
-        model.head,
-        out=out,
-        templates=templates,
-        base=model.base,
-        progress=progress,
+        model.source or "", named, model.head, out=out, templates=templates, base=model.base, progress=progress
     )
     return Probed(
         model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info)
@@ -261,7 +354,5 @@ def probe_facts(
 
 def _refuse_others(k: int, average: str) -> None:
     """Raises an ``OptionError`` if there are no counts for a k or an average."""
-    if k not in RANKS:
-        raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
-    if average not in ("macro", "micro"):
-        raise OptionError(f"got average={average!r}; expected macro or micro")
+    refuse_unknown_words("k", (k,), RANKS)
+    refuse_unknown_words("average", (average,), AVERAGES)

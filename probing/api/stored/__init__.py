@@ -1,1 +1,0 @@
-"""Helpers of ``Results``: arguments, chosen runs, lists of facts, and figures."""
