@@ -1,9 +1,8 @@
 """BERTnesia Explorer: what every layer of a language model knows, and which facts fine-tuning lost.
 
-A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored.
-``ForgettingCallback`` is for a training with the Trainer of transformers. Whatever a user can fix is a
-``ProbingError``. Importing the package loads no heavy library: the two functions import what they need when they are
-called.
+``load`` opens a model that can be asked, ``results`` what is stored. ``page_figure`` draws a figure of a page, and
+``ForgettingCallback`` asks a model while the Trainer of transformers trains it. Whatever a user can fix is a
+``ProbingError``. Importing the package loads no heavy library.
 """
 
 import warnings
@@ -18,19 +17,24 @@ if TYPE_CHECKING:
     from probing.api.model import Model
     from probing.api.results import Results
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
+    from probing.ui.page_figures import page_figure
     from probing.workflows.forgetting.callback import ForgettingCallback
 
-__all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "results"]
+__all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
 __version__ = "0.14.0"
 
 
 def __getattr__(name: str) -> Any:
-    """The callback, which needs torch, is imported when it is named."""
-    if name != "ForgettingCallback":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from probing.workflows.forgetting.callback import ForgettingCallback
+    """What needs torch or Streamlit is imported when it is named."""
+    if name == "ForgettingCallback":
+        from probing.workflows.forgetting.callback import ForgettingCallback
 
-    return ForgettingCallback
+        return ForgettingCallback
+    if name == "page_figure":
+        from probing.ui.page_figures import page_figure
+
+        return page_figure
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load(

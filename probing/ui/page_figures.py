@@ -35,8 +35,8 @@ def page_figure(link: str, name: str) -> go.Figure:
     Raises:
         FigureError: if there is no such page, it cannot be drawn, or it draws no figure of this name.
 
-    >>> from probing.ui.page_figures import page_figure
-    >>> page_figure("Layers?k=10", "layer-curves").layout.yaxis.title.text
+    >>> import probing
+    >>> probing.page_figure("Layers?k=10", "layer-curves").layout.yaxis.title.text
     'right answers, % (P@10, mean of relations)'
     """
     parts = urlsplit(link)

@@ -25,11 +25,11 @@ def of_page(link: str, name: str) -> str:
     """The code that draws any figure of a page, from the page's link, whose server a notebook does not need.
 
     >>> print(of_page("http://localhost:8501/Compare_models?k=10", "flow").splitlines()[-1])
-    page_figure('Compare_models?k=10', 'flow')
+    probing.page_figure('Compare_models?k=10', 'flow')
     """
     parts = urlsplit(link)
     page = parts.path.rpartition("/")[2] + (f"?{parts.query}" if parts.query else "")
-    return f"from probing.ui.page_figures import page_figure\n\npage_figure({page!r}, {name!r})"
+    return f"import probing\n\nprobing.page_figure({page!r}, {name!r})"
 
 
 def _plain(value: object) -> object:
