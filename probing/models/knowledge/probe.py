@@ -50,7 +50,7 @@ class ProbeWork:
         facts: all of the run's facts; the model can be asked each of them.
         answers: (facts,) token id of each right answer.
         config: the run's configuration, with shard size and top k.
-        folder: folder of finished shards of all runs; a killed run resumes from it.
+        shards_folder: folder of finished shards of all runs; a killed run resumes from it.
         states_cache: folder of hidden states, or None to keep none.
         layers: layers of the heads; None means 0..L.
         progress: whether to show a progress bar.
@@ -61,7 +61,7 @@ class ProbeWork:
     facts: Sequence[Fact]
     answers: Sequence[int]
     config: RunConfig
-    folder: Path
+    shards_folder: Path
     states_cache: Path | None = None
     layers: Sequence[int] | None = None
     progress: bool = True
@@ -73,7 +73,7 @@ class ProbeWork:
 
     def shard(self, number: int) -> Path:
         """Path of a finished shard."""
-        return shard_path(self.folder, self.config, number)
+        return shard_path(self.shards_folder, self.config, number)
 
 
 def probe_shards(
