@@ -80,7 +80,7 @@ def test_the_identity_is_that_of_the_same_files_in_a_folder(online, tmp_path, be
         (folder / name).write_bytes(content)
     of_hub, of_folder = load_encoder("org/tiny-bert", device="cpu"), load_encoder(folder, device="cpu")
     assert (of_hub.weights_id, of_hub.configuration) == (of_folder.weights_id, of_folder.configuration)
-    assert (of_folder.revision, of_folder.hub_id, of_folder.commit) == ("local", "", None)
+    assert (of_folder.revision, of_folder.hub_id) == ("local", "")
 
 
 def test_offline_the_commit_comes_from_the_cache_and_a_second_load_asks_for_no_file(online, bert):

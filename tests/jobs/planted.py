@@ -12,12 +12,15 @@ import torch
 
 from probing.core.errors import FactsError
 from probing.jobs.shards import Work, noted
+from probing.models.edges import training as edge_training
 from probing.models.heads.training import HeadStep
+from probing.models.knowledge import probe as probed_facts
 from probing.workflows import stored_runs
+from probing.workflows.changes import work as changes
 from probing.workflows.changes.work import ChangeWork
 from probing.workflows.edges.work import EdgeWork
 from probing.workflows.heads.work import HeadWork
-from probing.workflows.knowledge.shard_work import Probing
+from probing.workflows.knowledge.probe import Probing
 from probing.workflows.sentences.work import SentenceWork
 
 
@@ -91,47 +94,29 @@ def killed_once(owner, name, calls, note):
         yield
 
 
-class MortalProbing(Probing):
-    """The first process that has read two layers of a shard is killed."""
+class Mortal:
+    """The first process that has called a function so often while it does shards is killed."""
 
     def do(self, *given):
-        import probing.models.knowledge.probe as module
-
-        with killed_once(module, "read_out", 2, self.shards_folder.parent / "death"):
+        with killed_once(*self.after, self.folder.parent.parent / "death"):
             super().do(*given)
 
 
-class MortalHeadWork(HeadWork):
-    """The first process that has taken two steps of a head is killed."""
-
-    def do(self, *given):
-        with killed_once(HeadStep, "take", 2, self.target.parent / "death"):
-            super().do(*given)
+class MortalProbing(Mortal, Probing):
+    after = probed_facts, "read_out", 2
 
 
-class MortalEdgeWork(EdgeWork):
-    """The first process that has kept a training for the second time is killed."""
-
-    def do(self, *given):
-        import probing.models.edges.training as module
-
-        with killed_once(module, "_keep", 2, self.target.parent / "death"):
-            super().do(*given)
+class MortalHeadWork(Mortal, HeadWork):
+    after = HeadStep, "take", 2
 
 
-class MortalSentenceWork(SentenceWork):
-    """The first process that has written two tables of a run is killed."""
-
-    def do(self, *given):
-        with killed_once(stored_runs, "write_table", 2, self.target.parent / "death"):
-            super().do(*given)
+class MortalEdgeWork(Mortal, EdgeWork):
+    after = edge_training, "_keep", 2
 
 
-class MortalChangeWork(ChangeWork):
-    """The first process that has written the values of attention and states is killed."""
+class MortalSentenceWork(Mortal, SentenceWork):
+    after = stored_runs, "write_table", 2
 
-    def do(self, *given):
-        import probing.workflows.changes.work as module
 
-        with killed_once(module, "write_table", 1, self.target.parent / "death"):
-            super().do(*given)
+class MortalChangeWork(Mortal, ChangeWork):
+    after = changes, "write_table", 1

@@ -8,7 +8,6 @@ import pytest
 
 from probing.core.errors import HeadError, JobError
 from probing.models.encoders.catalogue import open_encoder
-from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
 
 
 def made(folder: Path, pattern: str) -> dict[str, bytes]:
@@ -24,7 +23,7 @@ def text(tmp_path):
 
 
 @pytest.fixture()
-def words(cache, tiny_model, text):  # noqa: F811
+def words(cache, tiny_model, text):
     """``train-heads`` on them."""
     small = ("--text", text, "--valid", text, "--positions", 300, "--epochs", 1, "--threads", 1)
     return ["train-heads", "--model", tiny_model, *small]
@@ -33,7 +32,7 @@ def words(cache, tiny_model, text):  # noqa: F811
 @pytest.mark.parametrize(
     "options", ["logit_lens --float64", "logit_lens --compact", "logit_lens --top 3", "tied", "tied --seed 1"]
 )
-def test_probe_tells_its_workers_everything(options, run, words, tiny_model, facts_file, elsewhere, tmp_path):  # noqa: F811
+def test_probe_tells_its_workers_everything(options, run, words, tiny_model, facts_file, elsewhere, tmp_path):
     if options.startswith("tied"):
         run(*words, "--head", *options.split())
     asked = ["probe", "--model", tiny_model, "--facts", facts_file, "--shard", 3, "--threads", 1]
@@ -82,10 +81,7 @@ def test_heads_are_trained_once_a_damaged_one_again_and_those_of_another_recipe_
 
 
 def test_a_model_is_opened_again_from_another_folder_and_refused_if_it_is_another_there(
-    cache,  # noqa: F811
-    tiny_model,  # noqa: F811
-    tmp_path,
-    monkeypatch,
+    cache, tiny_model, tmp_path, monkeypatch
 ):
     shutil.copytree(tiny_model, tmp_path / "here" / "tiny")
     monkeypatch.chdir(tmp_path / "here")

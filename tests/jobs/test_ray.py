@@ -1,6 +1,5 @@
 """Real Ray with two workers: killed workers, a run that starts here and ends on a cluster, always the same bytes."""
 
-import importlib
 import os
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from probing.workflows.changes.measure import measure_changes
 from probing.workflows.edges.train import train_edges
 from probing.workflows.executors import ExecutorChoice, Who
 from probing.workflows.heads.train import train_heads
+from probing.workflows.knowledge import probe as workflow
 from probing.workflows.knowledge.probe import probe
 from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.requests.edges import EdgesRequest
@@ -24,7 +24,7 @@ from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import ProbeRequest
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences.train import train_sentences
-from tests.commands.conftest import bytes_of, cache, facts_file, tiny_model  # noqa: F401
+from tests.commands.conftest import bytes_of
 from tests.commands.edge_tasks import QUICK, task_folder
 from tests.commands.sentence_tasks import labelled, write_task
 from tests.jobs import planted
@@ -103,58 +103,65 @@ def test_a_missing_extra_and_a_folder_that_is_not_shared_are_named(squares, tmp_
         run_job(squares(), RayExecutor())
 
 
-def requests(tiny_model: Path, facts: Path, root: Path) -> dict:  # noqa: F811
-    """Command -> its function, its request, and the class of its work."""
-    text, raw = root / "text.txt", root / "raw.txt"
-    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
-    raw.write_text("paris is red .\nrome is blue\nparis is a city in france\n")
-    heads = {"head": "tied", "text": text, "valid": text, "positions": 300, "epochs": 2}
-    tasks = [str(write_task(root / f"{name}.tsv", labelled(240, seed))) for seed, name in enumerate(("one", "two"))]
-    few = {"readings": ("own",), "portions": (1,), "codes": False}
-    wide = {"kinds": ("cumulative", "at"), "labels": ("task", "control"), "codes": True, "recipe": QUICK}
-    return {
-        "probe": (probe, ProbeRequest, (str(facts),), {"shard": 1, "head": "logit_lens"}),
-        "heads": (train_heads, HeadsRequest, (), heads),
-        "edges": (train_edges, EdgesRequest, ((str(task_folder(root / "words")),),), wide),
-        "sentences": (train_sentences, SentencesRequest, (tuple(tasks),), few),
-        "changes": (measure_changes, ChangesRequest, (), {"text": raw, "blocks": 0}),
-    }
+#: Command -> its function, its request, its work, and what one process is asked to do on tiny data.
+COMMANDS = {
+    "probe": (probe, ProbeRequest, "Probing", lambda root: {"shard": 1, "head": "logit_lens"}),
+    "heads": (
+        train_heads,
+        HeadsRequest,
+        "HeadWork",
+        lambda root: {"text": root / "text", "valid": root / "text", "positions": 300, "epochs": 2},
+    ),
+    "edges": (
+        train_edges,
+        EdgesRequest,
+        "EdgeWork",
+        lambda root: {
+            "tasks": (str(task_folder(root / "words")),),
+            "kinds": ("cumulative", "at"),
+            "labels": ("task", "control"),
+            "codes": True,
+            "recipe": QUICK,
+        },
+    ),
+    "sentences": (
+        train_sentences,
+        SentencesRequest,
+        "SentenceWork",
+        lambda root: {
+            "tasks": tuple(str(write_task(root / f"{n}.tsv", labelled(240, n))) for n in range(2)),
+            "readings": ("own",),
+            "portions": (1,),
+            "codes": False,
+        },
+    ),
+    "changes": (
+        measure_changes,
+        ChangesRequest,
+        "ChangeWork",
+        lambda root: {"text": root / "text", "sentences": 5, "blocks": 0},
+    ),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "where", "work"),
-    [
-        ("probe", "knowledge.probe", "Probing"),
-        ("heads", "heads.train", "HeadWork"),
-        ("edges", "edges.train", "EdgeWork"),
-        ("sentences", "sentences.train", "SentenceWork"),
-        ("changes", "changes.measure", "ChangeWork"),
-    ],
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(
-    cache,  # noqa: F811
-    one_thread,
-    tiny_model,  # noqa: F811
-    facts_file,  # noqa: F811
-    tmp_path,
-    monkeypatch,
-    command,
-    where,
-    work,
+    cache, one_thread, tiny_model, facts_file, tmp_path, monkeypatch, command
 ):
-    call, kind, given, options = requests(tiny_model, facts_file, tmp_path)[command]
+    (tmp_path / "text").write_text("The capital of France is Paris and the sun is red in the city .\n" * 3000)
+    call, kind, work, given = COMMANDS[command]
+    options = given(tmp_path) | ({"facts": str(facts_file)} if command == "probe" else {})
+    said = []
 
     def made(out: Path, **more) -> dict[str, object]:
-        call(kind(str(tiny_model), *given, out=out, device="cpu", threads=1, **options, **more), said.append)
+        call(kind(str(tiny_model), out=out, device="cpu", threads=1, **options, **more), said.append)
         found = bytes_of(out) | {path.name: path.read_bytes() for path in out.glob("layer-*.safetensors")}
         return {name: content for name, content in found.items() if not name.startswith("runs-")}
 
-    said = []
     here = made(tmp_path / "here")
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache-there"))
-    workflow = importlib.import_module(f"probing.workflows.{where}")
-    monkeypatch.setattr(workflow, work, getattr(planted, f"Mortal{work}"))
+    monkeypatch.setattr(sys.modules[call.__module__], work, getattr(planted, f"Mortal{work}"))
     there = made(tmp_path / "there", executor=ExecutorChoice(Who.ray, workers=2))
     assert len(list(tmp_path.rglob("death"))) == 1
     assert any("shards done on" in line for line in said)
@@ -162,7 +169,7 @@ def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_on
 
 
 @pytest.fixture()
-def words(tiny_model, facts_file):  # noqa: F811
+def words(tiny_model, facts_file):
     """``probe``, one fact a shard."""
     return ["probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--shard", 1, "--threads", 1]
 
@@ -171,64 +178,52 @@ def predictions(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("predictions-*.parquet"))}
 
 
-#: Runs the command line and dies with the second shard on disk and the third begun.
+#: Runs the command line and dies with the second shard in the manifest.
 DIES_AFTER_TWO_SHARDS = """
-import os, signal, sys
-import probing.models.knowledge.probe as module
-real, count = module.read_out, [0]
-def read_out(*given, **named):
-    count[0] += 1
-    if count[0] == 8:
-        import time
-        from pathlib import Path
-        folder = Path(os.environ["PROBING_CACHE"]) / "shards"
-        until = time.monotonic() + 30
-        while len(list(folder.rglob("shard-*.safetensors"))) < 2 and time.monotonic() < until:
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(*given, **named)
-module.read_out = read_out
+import sys
+from pathlib import Path
 from probing.commands.main import app
-from tests.shipped import SNAPSHOT
-app(sys.argv[1:])
+from probing.jobs import shards
+from tests.jobs.planted import killed_once
+with killed_once(shards, "add_line", 2, Path(sys.argv[1])):
+    app(sys.argv[2:])
 """
 
 
 @pytest.mark.slow
 def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(
-    run,
-    cache,  # noqa: F811
-    one_thread,
-    words,
-    tmp_path,
+    run, cache, one_thread, words, tmp_path, monkeypatch
 ):
     run(*words, "--out", tmp_path / "here")
-    call = [sys.executable, "-c", DIES_AFTER_TWO_SHARDS, *map(str, words), "--out", str(tmp_path / "ray")]
+    call = [
+        sys.executable,
+        "-c",
+        DIES_AFTER_TWO_SHARDS,
+        tmp_path / "death",
+        *map(str, words),
+        "--out",
+        tmp_path / "ray",
+    ]
     assert subprocess.run(call, cwd=ROOT, stderr=subprocess.DEVNULL, timeout=120).returncode == -signal.SIGKILL
     assert not predictions(tmp_path / "ray")
     (job,) = [path for path in (cache / "shards").iterdir() if path.is_dir()]
     before = {path: path.stat().st_mtime_ns for path in job.glob("shard-*.safetensors")}
-    after = {}
+    real, after = workflow.run_job, {}
 
-    import probing.workflows.knowledge.probe as workflow
-
-    real = workflow.run_job
-
-    def watched(given, executor):
-        outcome = real(given, executor)
+    def watched(work, executor):
+        outcome = real(work, executor)
         after.update({path: path.stat().st_mtime_ns for path in before})
-        assert set(read_manifest(given.folder)) == set(given.shards)
+        assert set(read_manifest(work.folder)) == set(work.shards)
         return outcome
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workflow, "run_job", watched)
-        run(*words, *RAY, "--out", tmp_path / "ray")
+    monkeypatch.setattr(workflow, "run_job", watched)
+    run(*words, *RAY, "--out", tmp_path / "ray")
     assert after == before and len(before) == 2, "finished shards are left alone"
     assert predictions(tmp_path / "ray") == predictions(tmp_path / "here")
 
 
 @pytest.mark.slow
-def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, tmp_path):  # noqa: F811
+def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, tmp_path):
     run(*words, "--out", tmp_path / "here")
     command = [sys.executable, "-m", "probing", *map(str, words), "--out", str(tmp_path / "both")]
     both = [

@@ -13,7 +13,6 @@ from tqdm import tqdm
 from probing.core.changes.run import ChangeRunConfig
 from probing.core.changes.text import chosen_sentences, text_lines, text_sha256
 from probing.core.files.atomic import atomic_text
-from probing.core.paths import cache_folder
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import (
     BLOCK_PIECES,
@@ -56,7 +55,7 @@ class ChangeWork(Opened, TaskWork):
     @property
     def folder(self) -> Path:
         """With the manifest, and with parts until all are done."""
-        return cache_folder() / "jobs" / f"changes-{self.run_id}"
+        return self.place("changes", self.run_id, self.target)
 
     @cached_property
     def shards(self) -> dict[str, str]:

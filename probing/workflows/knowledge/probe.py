@@ -2,9 +2,10 @@
 
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet, facts_sha256
@@ -20,15 +21,14 @@ from probing.jobs.shards import Executor, claimed, run_job
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.load import Encoder
+from probing.models.encoders.load import Encoder, refuse_differing
 from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, said_of_the_default
-from probing.models.knowledge.probe import gather_shards
+from probing.models.knowledge.probe import ProbeWork, gather_shards, probe_shards, shard_numbers
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
 from probing.workflows.executors import Who, executor
 from probing.workflows.knowledge.head_training import write_training
-from probing.workflows.knowledge.shard_work import Probing
 from probing.workflows.knowledge.stored_run import (
     has_predictions,
     in_order,
@@ -40,12 +40,50 @@ from probing.workflows.knowledge.stored_run import (
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.stored_runs import provenance_of
+from probing.workflows.stored_runs import ModelWork, provenance_of
 
 _log = logging.getLogger(__name__)
 
 #: Of the user's own facts that are left out, as many are listed.
 _MOST_LEFT_OUT = 20
+
+
+@dataclass(frozen=True)
+class Probing(ProbeWork, ModelWork):
+    """Probes a run's facts; a shard is a slice of them.
+
+    Attributes:
+        heads_folder: of the heads, which each process reads by itself; None for the logit lens.
+    """
+
+    heads_folder: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest and the shards."""
+        return self.shards_folder / self.config.run_id
+
+    @property
+    def shards(self) -> dict[str, int]:
+        """Name of each shard -> its number."""
+        return {f"shard-{number:05d}": number for number in shard_numbers(len(self.facts), self.config.shard)}
+
+    def do(self, names: Sequence[str], finished: Callable[[str, Sequence[Path]], None]) -> None:
+        """Does shards in order; each is recorded when it is written, while the next ones are computed."""
+        shards = self.shards
+        numbers = {shards[name]: name for name in names}
+        probe_shards(self, numbers, lambda number, path: finished(numbers[number], [path]))
+
+    def __getstate__(self) -> tuple[int, dict[str, Any]]:
+        threads, values = super().__getstate__()
+        return threads, values | {"heads": ()}
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        super().__setstate__(state)
+        head, layers = self.config.head, self.wanted
+        found = heads_fingerprint(self.heads_folder, self.encoder, head, layers[0])
+        refuse_differing("heads", found, self.config.recipe)
+        vars(self)["heads"] = load_heads(self.heads_folder, self.encoder, head, layers)
 
 
 @dataclass(frozen=True)
