@@ -1,7 +1,6 @@
-"""Manifest, resumption, the claim of a folder, and the hours of docs/scale.md, without any cluster."""
+"""Manifest, resumption and the claim of a folder, without any cluster."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -130,24 +129,3 @@ def test_a_file_system_without_locks_is_said_and_work_goes_on(tmp_path, monkeypa
     with claimed(tmp_path / "job"):
         pass
     assert "has no locks" in caplog.text
-
-
-TEXT = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-
-
-def figure(name: str) -> float:
-    (found,) = re.findall(rf"^\| `{name}`: .*\| ([\d.,]+) \|$", TEXT, re.MULTILINE)
-    return float(found.replace(",", ""))
-
-
-def test_the_hours_are_those_of_the_formula():
-    models, facts = 7, 52_364
-    assert "(M = 7) on 52,364 facts" in TEXT
-    rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", TEXT, re.MULTILINE)
-    assert [row[0] for row in rows] == ["1", "4", "16"]
-    for workers, probing, training, together in ([float(cell) for cell in row] for row in rows):
-        asked = models * facts * (2 / figure("logit_lens") + 1 / figure("full")) / 3600 / workers
-        assert probing == pytest.approx(asked, abs=0.051)
-        trained = models * figure("B") / 8 * 2 * figure("eight") * 13 / 12 / 3600 / workers
-        assert training == pytest.approx(trained, abs=0.051)
-        assert together == pytest.approx(probing + training, abs=0.101)
