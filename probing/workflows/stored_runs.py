@@ -43,11 +43,15 @@ class ModelWork(Work):
         set_threads(threads)
         vars(self).update(values)
 
+    @property
+    def computed(self) -> tuple[str, int, str]:
+        """Program, threads and device, on which the last digits depend."""
+        return __version__, thread_count(), self.encoder.device.type
+
     def place(self, command: str, *decides: object) -> Path:
-        """The work's folder, named after all that decides its results."""
-        model = self.encoder.weights_id, self.encoder.configuration, self.encoder.device.type
-        digest = hashlib.sha256(repr((__version__, model, thread_count(), decides)).encode()).hexdigest()
-        return cache_folder() / "jobs" / f"{command}-{digest[:16]}"
+        """The work's folder, named after the model and all else that decides the results."""
+        text = repr((self.encoder.weights_id, self.encoder.configuration, decides))
+        return cache_folder() / "jobs" / f"{command}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 class TaskWork(ModelWork):

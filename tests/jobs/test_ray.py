@@ -149,7 +149,7 @@ COMMANDS = {
 def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(
     cache, one_thread, tiny_model, facts_file, tmp_path, monkeypatch, command
 ):
-    (tmp_path / "text").write_text("The capital of France is Paris and the sun is red in the city .\n" * 3000)
+    (tmp_path / "text").write_text("The capital of France is Paris and the sun is red .\n" * 3000 + "rome is blue\n")
     call, kind, work, given = COMMANDS[command]
     options = given(tmp_path) | ({"facts": str(facts_file)} if command == "probe" else {})
     said = []

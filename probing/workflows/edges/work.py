@@ -69,7 +69,8 @@ class EdgeWork(TaskWork):
     @property
     def folder(self) -> Path:
         """With the manifest."""
-        return self.place("edges", self.request, self.base, self.objective, self.groups, self.stamps, self.target)
+        record = self.base, self.objective, self.groups
+        return self.place("edges", self.computed, record, self.request, self.stamps, self.target)
 
     @property
     def shards(self) -> dict[str, str]:

@@ -58,8 +58,8 @@ class SentenceWork(Opened, TaskWork):
     @property
     def folder(self) -> Path:
         """With the manifest."""
-        model = self.base and self.base.weights_id, self.objective, self.variant, self.tuned_seed
-        return self.place("sentences", model, self.request, self.readings, self.stamps, self.target)
+        record = self.base and self.base.weights_id, self.objective, self.variant, self.tuned_seed
+        return self.place("sentences", self.computed, record, self.request, self.readings, self.stamps, self.target)
 
     @property
     def shards(self) -> Mapping[str, str]:
