@@ -1,21 +1,13 @@
-"""Where the work of a command is done, and what workers elsewhere need to know."""
+"""Where the work of a command is done."""
 
-import os
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 from probing.core.errors import OptionError
 from probing.core.options import Option, Options
-from probing.core.paths import cache_folder
-from probing.core.registry import read_registry
-from probing.jobs.coordinator import Executor
-from probing.jobs.local import LocalExecutor
-from probing.jobs.on_ray import RayExecutor, ray_library
-
-#: Variables that workers get from the coordinator; folders are made absolute.
-PASSED_ON = ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY", "HF_HUB_OFFLINE", "HF_HOME", "HF_HUB_CACHE")
+from probing.jobs.ray import RayExecutor, ray_library
+from probing.jobs.shards import Executor, LocalExecutor
 
 
 class Who(StrEnum):
@@ -60,21 +52,3 @@ def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
         ray_library()
         return RayExecutor(threads, choice.workers, choice.address, int(device.startswith("cuda")))
     return LocalExecutor()
-
-
-def passed_on() -> dict[str, str]:
-    """The coordinator's environment variables that decide where results are found."""
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    absolute = {name: str(Path(value).absolute()) for name, value in kept.items() if name.startswith("PROBING_")}
-    return kept | absolute | {"PROBING_CACHE": str(cache_folder().absolute())}
-
-
-def same_path(model: str) -> str:
-    """A model's name for workers, which start in another folder: a path is made absolute, a name stays."""
-    if (
-        any(entry.name == model for entry in read_registry().models)
-        or (cache_folder() / "models" / model / "config.json").is_file()
-    ):
-        return model
-    folder = Path(model).expanduser()
-    return str(folder.absolute()) if folder.is_dir() else model

@@ -1,31 +1,27 @@
-"""What the commands that store runs share: the job, the model that workers elsewhere open again, and a run's files."""
+"""What the commands that store runs share: work on models, and a run's files."""
 
+import hashlib
 import logging
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from probing import __version__
-from probing.core.errors import JobError, NewerVersionError, OptionError, ProbingError
-from probing.core.paths import result_folders, runs_folder
+from probing.core.errors import NewerVersionError, OptionError, ProbingError
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import Provenance, stored_configuration
-from probing.core.registry import ModelEntry
-from probing.jobs.coordinator import run_job
-from probing.jobs.job import Job
-from probing.jobs.lock import claimed
-from probing.jobs.manifest import NAME as MANIFEST
-from probing.models.encoders.catalogue import entry_again, open_entry, reopening
+from probing.jobs.shards import MANIFEST, Work, claimed, run_job
 from probing.models.encoders.load import Encoder
-from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
+from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.counts import write_counts
 from probing.store.kinds import KINDS, RUNS_OF_FILES
 from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
-from probing.workflows.executors import Who, executor, same_path
+from probing.workflows.executors import Who, executor
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.output import Say
 from probing.workflows.requests.model import LongWork, StoredRuns
@@ -33,18 +29,62 @@ from probing.workflows.requests.model import LongWork, StoredRuns
 _log = logging.getLogger(__name__)
 
 
+class ModelWork(Work):
+    """Work on a model. Another process gets its fields, opens the model itself, and computes with as many threads."""
+
+    encoder: Encoder
+
+    def __getstate__(self) -> tuple[int, dict[str, Any]]:
+        # Without what was computed from the fields: it may be large.
+        return thread_count(), {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        threads, values = state
+        set_threads(threads)
+        vars(self).update(values)
+
+    @property
+    def computed(self) -> tuple[str, int, str]:
+        """Program, threads and device, on which the last digits depend."""
+        return __version__, thread_count(), self.encoder.device.type
+
+    def place(self, command: str, *decides: object) -> Path:
+        """The work's folder, named after the model and all else that decides the results."""
+        text = repr((self.encoder.weights_id, self.encoder.configuration, decides))
+        return cache_folder() / "jobs" / f"{command}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+class TaskWork(ModelWork):
+    """Work that does one shard after the other, and logs which one, with the time that is left."""
+
+    @abstractmethod
+    def make(self, shard: str) -> list[Path]:
+        """Does one of the values of ``shards``, unless it is stored, and returns its files."""
+
+    def do(self, names: Sequence[str], finished: Callable[[str, Sequence[Path]], None]) -> None:
+        """Does the shards in order."""
+        began, shards = time.monotonic(), self.shards
+        for place, name in enumerate(names):
+            left = ""
+            if place:
+                left = f", about {(time.monotonic() - began) / place * (len(names) - place) / 60:.0f} min left"
+            if len(names) > 1:
+                _log.info("%d of %d: %s%s", place + 1, len(names), name, left)
+            finished(name, self.make(shards[name]))
+
+
 def do_job(
     request: LongWork,
-    job: Job,
+    work: ModelWork,
     say: Say,
     complete: Callable[[], bool] = lambda: True,
     finish: Callable[[], None] = lambda: None,
 ) -> None:
-    """Does a job while no other process does it, and reports what workers elsewhere did.
+    """Does work while no other process does it, and reports what workers elsewhere did.
 
     Args:
         request: says where.
-        job: the shards; its setup is of ``setup_of``.
+        work: the shards.
         say: called with each line for the user.
         complete: whether all files that the manifest does not list exist; otherwise every shard is checked again.
         finish: called at the end, before another process may start.
@@ -52,11 +92,11 @@ def do_job(
     Raises:
         JobError: as ``run_job``, or if the executor's library is not installed.
     """
-    workers = executor(request.executor, job.setup["threads"], job.setup["device"])
-    with claimed(job.folder, say):
+    workers, folder = executor(request.executor, thread_count(), work.encoder.device.type), work.folder
+    with claimed(folder, say):
         if not complete():
-            (job.folder / MANIFEST).unlink(missing_ok=True)
-        outcome = run_job(job, workers)
+            (folder / MANIFEST).unlink(missing_ok=True)
+        outcome = run_job(work, workers)
         finish()
     if workers.name != Who.local:
         say(outcome.summary())
@@ -114,44 +154,6 @@ def refuse_taken_tasks(
                     )
 
 
-def setup_of(request: LongWork, encoder: Encoder, base: Encoder | None = None) -> dict[str, Any]:
-    """The part of a job's setup that says which program computes what on which model; see ``opened_again``."""
-    return {
-        "version": __version__,
-        **reopening(encoder, same_path(request.model or encoder.name), request.base and same_path(request.base), base),
-        "device": encoder.device.type,
-        "threads": thread_count(),
-        "weights": encoder.weights_id,
-        "configuration": encoder.configuration,
-        "base_weights": base.weights_id if base else "",
-    }
-
-
-def opened_again(setup: Mapping[str, Any], dtype: str = "float32") -> tuple[Encoder, ModelEntry]:
-    """The model of ``setup_of``, in a worker elsewhere, and its entry at the same commits.
-
-    Raises:
-        JobError: if model or program differ here.
-        ProbingError: if the model is missing here.
-    """
-    set_threads(setup["threads"])
-    entry = entry_again(setup)
-    encoder = open_entry(entry, setup["device"], number_format(dtype))
-    here = {"version": __version__, "weights": encoder.weights_id, "configuration": encoder.configuration}
-    refuse_differing({name: (value, setup[name]) for name, value in here.items()})
-    return encoder, entry
-
-
-def refuse_differing(here: Mapping[str, tuple[str, str]]) -> None:
-    """Raises a ``JobError`` if a worker has something else than the coordinator; ``here`` is name -> both values."""
-    for what, (got, expected) in here.items():
-        if got != expected:
-            raise JobError(
-                f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the"
-                " same"
-            )
-
-
 def provenance_of(
     encoder: Encoder, base: Encoder | str | None, objective: str, recipe: str, seed: int, threads: int
 ) -> dict[str, Any]:
@@ -168,25 +170,6 @@ def provenance_of(
         "threads": threads,
         "code_version": __version__,
     }
-
-
-class Tasks(ABC):
-    """A ``Worker`` that does one shard after the other, and logs which one, with the time that is left."""
-
-    @abstractmethod
-    def do(self, name: str) -> list[Path]:
-        """Does the shard of that name, unless it is stored, and returns its files."""
-
-    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Does the shards in order."""
-        began, all_of_them = time.monotonic(), len(arguments)
-        for place, given in enumerate(arguments):
-            (kind, name), left = next(iter(given.items())), ""
-            if place:
-                left = f", about {(time.monotonic() - began) / place * (all_of_them - place) / 60:.0f} min left"
-            if all_of_them > 1:
-                _log.info("%s %d of %d: %s%s", kind, place + 1, all_of_them, Path(name).name, left)
-            finished(place, self.do(name))
 
 
 @dataclass(frozen=True)
@@ -238,8 +221,3 @@ class RunFiles:
 
     def _count(self, row: Mapping[str, Any]) -> None:
         write_counts(KINDS[RUNS_OF_FILES[self.tables[-1]]], row, self.target, ())
-
-
-def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a dataclass from JSON, in which tuples are lists."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}

@@ -8,12 +8,14 @@ import pytest
 import torch
 from transformers import AlbertForMaskedLM, BertModel
 
-from probing.core.errors import JobError, ModelError, NoOwnHead, TextError
+from probing.core.errors import ModelError, NoOwnHead, TextError
 from probing.store.parquet import read_table
+from probing.workflows import stored_runs
 from probing.workflows.changes import work
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.requests.changes import ChangesRequest
 from tests.commands.conftest import WORDS, bytes_of
+from tests.jobs.planted import Elsewhere
 from tests.models import tiny_models
 
 TABLES = ("change_runs", "change_values", "perplexity")
@@ -128,20 +130,12 @@ def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(
         assert bytes_of(measure_changes(wanted)) == whole
 
 
-def test_another_process_opens_the_same_worker(text, tuned, tiny_model, request_of, monkeypatch):
-    from probing.workflows import stored_runs as workflow
-
-    jobs = []
-    real = workflow.run_job
-    monkeypatch.setattr(workflow, "run_job", lambda job, executor: (jobs.append(job), real(job, executor))[1])
-    out = measure_changes(request_of(tuned, base=str(tiny_model)))
-    before = bytes_of(out)
-    setup = json.loads(jobs[0].sent([], "token"))["setup"]
-    opened = work.open_changes(setup)
-    opened([{"part": "states"}, {"part": "last"}], lambda number, files: None)
-    assert bytes_of(out) == before
-    with pytest.raises(JobError, match="a worker's weights"):
-        work.open_changes(setup | {"weights": "other"})
+def test_a_worker_that_opens_model_and_base_by_itself_writes_the_same(
+    text, tuned, tiny_model, request_of, tmp_path, monkeypatch
+):
+    here = bytes_of(measure_changes(request_of(tuned, base=str(tiny_model))))
+    monkeypatch.setattr(stored_runs, "executor", lambda *given: Elsewhere())
+    assert bytes_of(measure_changes(request_of(tuned, base=str(tiny_model), out=tmp_path / "there"))) == here
 
 
 def test_a_text_of_ones_own_and_no_perplexity_need_nothing_fetched(cache, tiny_model, request_of, tmp_path):

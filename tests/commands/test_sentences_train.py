@@ -9,17 +9,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from probing.core.errors import HeadError, JobError, ModelError, OptionError, SentenceDataError
+from probing.core.errors import HeadError, ModelError, OptionError, SentenceDataError
 from probing.core.sentences.example import LEFT_OUT, POOLINGS, READINGS
 from probing.core.sentences.tasks import read_task
-from probing.jobs.worker import do_shards, take_back
 from probing.models.encoders.load import load_encoder
 from probing.models.runtime import checked_arrays
 from probing.models.sentences.files import FILE, probes_folder, read_probes
 from probing.models.sentences.training import probe_predictions, stored_states
 from probing.workflows import stored_runs
 from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.sentences import train, work
+from probing.workflows.sentences import work
 from probing.workflows.sentences.train import train_sentences
 from tests.commands.conftest import Killed, bytes_of
 from tests.commands.sentence_tasks import (
@@ -33,6 +32,7 @@ from tests.commands.sentence_tasks import (
     tables_of,
     write_task,
 )
+from tests.jobs.planted import Elsewhere
 
 LAYERS = range(3)
 
@@ -358,24 +358,12 @@ def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
     assert not [path for path in (tmp_path / "cache" / "sentence-training").rglob("*") if path.is_file()]
 
 
-class Elsewhere:
-    """Hands shards out as JSON, as executors do that have other processes."""
-
-    name = "elsewhere"
-
-    def run(self, job, shards, token, finished):
-        take_back(do_shards(job.sent(shards, token)), finished)
-
-
 def test_a_worker_that_opens_model_and_base_by_itself_writes_the_same(beside, parity, tmp_path, monkeypatch):
     few = {"readings": ("own", "frozen"), **WHOLE}
     whole = bytes_of(train_sentences(beside(parity, **few)))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
     monkeypatch.setattr(stored_runs, "executor", lambda *given: Elsewhere())
     assert bytes_of(train_sentences(beside(parity, out=tmp_path / "there", **few))) == whole
-    monkeypatch.setattr(train, "setup_of", lambda *given: stored_runs.setup_of(*given) | {"version": "0.0"})
-    with pytest.raises(JobError, match=r"a worker's version: got .*, expected 0\.0"):
-        train_sentences(beside(parity, out=tmp_path / "older", portions=(1,)))
 
 
 def test_a_base_that_was_probed_before_gives_its_relatives_the_same_bytes(

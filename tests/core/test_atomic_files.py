@@ -17,7 +17,7 @@ from probing.core.errors import LockError
 from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, atomic_text, rename_folder
 from probing.core.files.disk_errors import no_room
 from probing.core.files.locks import exclusive_lock, shared_lock
-from probing.jobs.lock import claimed
+from probing.jobs.shards import claimed
 
 ROOT = Path(__file__).resolve().parents[2]
 

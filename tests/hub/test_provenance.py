@@ -1,6 +1,7 @@
 """Which model of the hub: its commit and its full id are resolved once, loaded, stored, shown and shared."""
 
 import json
+import pickle
 
 import pytest
 
@@ -9,7 +10,7 @@ from probing.core.errors import ModelError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.provenance import stored_configuration
 from probing.core.registry import read_registry
-from probing.models.encoders.catalogue import entry_again, open_encoder, open_entry, reopening
+from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.load import load_encoder
 from probing.store.parquet import read_table
 from tests.hub import contents
@@ -79,7 +80,7 @@ def test_the_identity_is_that_of_the_same_files_in_a_folder(online, tmp_path, be
         (folder / name).write_bytes(content)
     of_hub, of_folder = load_encoder("org/tiny-bert", device="cpu"), load_encoder(folder, device="cpu")
     assert (of_hub.weights_id, of_hub.configuration) == (of_folder.weights_id, of_folder.configuration)
-    assert (of_folder.revision, of_folder.hub_id, of_folder.commit) == ("local", "", None)
+    assert (of_folder.revision, of_folder.hub_id) == ("local", "")
 
 
 def test_offline_the_commit_comes_from_the_cache_and_a_second_load_asks_for_no_file(online, bert):
@@ -169,10 +170,10 @@ def test_the_base_whose_head_is_used_is_recorded_with_its_commit(online, run, fa
 def test_a_worker_opens_the_commits_of_the_coordinator_without_asking_for_a_branch(online, bert):
     made = online.hub.repositories.add("org/tiny-bert", bert)
     opened = open_encoder("org/tiny-bert", device="cpu")
-    setup = json.loads(json.dumps(reopening(opened, "org/tiny-bert", None)))
+    sent = pickle.dumps(opened)
     made.commit(contents.as_other_weights(bert))
     asked = len(online.hub.log)
-    again = open_entry(entry_again(setup), "cpu")
+    again = pickle.loads(sent)
     assert (again.weights_id, again.name, again.revision) == (opened.weights_id, "tiny-bert", opened.revision)
     assert len(online.hub.log) == asked
 

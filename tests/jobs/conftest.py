@@ -1,12 +1,13 @@
-"""A job of squares, and what every test that hands work out needs."""
+"""What every test that hands work out needs."""
 
 from pathlib import Path
 
 import pytest
 import torch
 
-from probing.jobs.job import Job, Shard
-from probing.jobs.on_ray import stop_ray
+from probing.jobs.ray import stop_ray
+from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
+from tests.jobs.planted import Elsewhere, Squares
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,23 +23,26 @@ def one_thread(monkeypatch):
 
 
 @pytest.fixture()
-def job_of_squares(tmp_path):
-    """Makes a job whose shards write the squares of 0..n-1 into its folder."""
+def elsewhere(monkeypatch):
+    """Has every command hand its shards to another process, as it were."""
+    before = torch.get_num_threads()
 
-    def make(n: int = 5, folder: Path | None = None, **setup) -> Job:
-        place = folder or tmp_path / "squares"
-        place.mkdir(parents=True, exist_ok=True)
-        shards = [Shard(f"square-{number}", {"number": number}) for number in range(n)]
-        return Job(place, "tests.jobs.planted:squares", {"folder": str(place), **setup}, shards)
+    def use() -> Elsewhere:
+        found = Elsewhere()
+        for workflow in ("knowledge.probe", "stored_runs"):
+            monkeypatch.setattr(f"probing.workflows.{workflow}.executor", lambda *given: found)
+        return found
 
-    return make
+    yield use
+    torch.set_num_threads(before)
 
 
 @pytest.fixture()
-def results():
-    """The squares in a job's folder, by name."""
+def squares(tmp_path):
+    """Makes work whose shards write the squares of 0..4 into its folder."""
 
-    def read(folder: Path) -> dict[str, str]:
-        return {path.name: path.read_text() for path in sorted(folder.glob("square-*.txt"))}
+    def make(**given) -> Squares:
+        (tmp_path / "squares").mkdir(exist_ok=True)
+        return Squares(tmp_path / "squares", **given)
 
-    return read
+    return make

@@ -1,122 +1,122 @@
-"""Workers of tests: known bytes, and a death at a known place. Worker processes import this module by name."""
+"""Work of tests: known bytes, and a death at a known place. Worker processes import this module by name."""
 
 import os
+import pickle
 import signal
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+import torch
+
 from probing.core.errors import FactsError
+from probing.jobs.shards import Work, noted
+from probing.models.edges import training as edge_training
+from probing.models.heads.training import HeadStep
+from probing.models.knowledge import probe as probed_facts
+from probing.workflows import stored_runs
+from probing.workflows.changes import work as changes
+from probing.workflows.changes.work import ChangeWork
+from probing.workflows.edges.work import EdgeWork
+from probing.workflows.heads.work import HeadWork
+from probing.workflows.knowledge.probe import Probing
+from probing.workflows.sentences.work import SentenceWork
 
 
-def squares(setup):
-    """Writes the square of each shard's number; dies where the setup says so, as often as it says, with half a file
+class Elsewhere:
+    """Does shards as another process would: from a pickle alone, with threads that are not the run's until the work
+    sets them.
+    """
+
+    name = "elsewhere"
+
+    def __init__(self):
+        self.threads = []
+
+    def run(self, work, names, token, finished):
+        sent = pickle.dumps(work)
+        for name in names:
+            torch.set_num_threads(2)
+            pickle.loads(sent).do([name], noted(work.folder, finished))
+            self.threads.append(torch.get_num_threads())
+
+
+@dataclass(frozen=True)
+class Squares(Work):
+    """Writes the square of each shard's number; dies at one of them, as often as it should, with half a file
     written.
     """
-    folder = Path(setup["folder"])
 
-    def work(arguments, finished):
-        for place, given in enumerate(arguments):
-            number = given["number"]
-            path = folder / f"square-{number}.txt"
-            if number == setup.get("refuses"):
+    folder: Path = Path()
+    n: int = 5
+    refuses: int | None = None
+    breaks: int | None = None
+    dies: int | None = None
+    times: int = 0
+
+    @property
+    def shards(self):
+        return {f"square-{number}": number for number in range(self.n)}
+
+    def do(self, names, finished):
+        for name in names:
+            number, path = self.shards[name], self.folder / f"{name}.txt"
+            if number == self.refuses:
                 raise FactsError(f"no square of {number}")
-            if number == setup.get("breaks"):
+            if number == self.breaks:
                 raise ZeroDivisionError("a slip of the program")
-            if number == setup.get("dies"):
-                deaths = len(list(folder.glob("death-*")))
-                if deaths < setup["times"]:
-                    (folder / f"death-{deaths}").touch()
-                    (folder / f"square-{number}.{os.getpid()}.tmp").write_text("half a")
-                    os.kill(os.getpid(), signal.SIGKILL)
-            with (folder / "calls.txt").open("a") as calls:
+            if number == self.dies and (deaths := len(list(self.folder.glob("death-*")))) < self.times:
+                (self.folder / f"death-{deaths}").touch()
+                (self.folder / f"{name}.{os.getpid()}.tmp").write_text("half a")
+                os.kill(os.getpid(), signal.SIGKILL)
+            with (self.folder / "calls.txt").open("a") as calls:
                 calls.write(f"{number}\n")
             path.write_text(str(number * number))
-            finished(place, [path])
-
-    return work
+            finished(name, [path])
 
 
-def die_once():
-    """Kills the first process that comes here."""
-    try:
-        (Path(os.environ["PROBING_SNAPSHOT"]) / "death").touch(exist_ok=False)
-    except FileExistsError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
+@contextmanager
+def killed_once(owner, name, calls, note):
+    """Kills the first process that has called a function so often."""
+    real, count = getattr(owner, name), [0]
+
+    def mortal(*given, **named):
+        result = real(*given, **named)
+        count[0] += 1
+        if count[0] == calls and not note.exists():
+            note.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, mortal)
+        yield
 
 
-def mortal_probing(setup):
-    """The real worker of ``probe``; the first process that reads the second layer of the last shard is killed there."""
-    import probing.models.knowledge.probe as module
-    from probing.workflows.knowledge.shard_work import open_probing
+class Mortal:
+    """The first process that has called a function so often while it does shards is killed."""
 
-    opened, real, calls = open_probing(setup), module.read_out, [0]
-
-    def read_out(*given, **named):
-        calls[0] += 1
-        if calls[0] % 3 == 2:
-            die_once()
-        return real(*given, **named)
-
-    module.read_out = read_out
-    return opened
+    def do(self, *given):
+        with killed_once(*self.after, self.folder.parent.parent / "death"):
+            super().do(*given)
 
 
-def probing_of_another_version(setup):
-    """A worker on a machine where an older program is installed."""
-    import probing.workflows.stored_runs as module
-    from probing.workflows.knowledge.shard_work import open_probing
-
-    module.__version__ = "0.0"
-    return open_probing(setup)
+class MortalProbing(Mortal, Probing):
+    after = probed_facts, "read_out", 2
 
 
-def mortal_training(setup):
-    """The real worker of ``train-heads``; the first process that takes a head's second step is killed there."""
-    import probing.models.heads.training as module
-    from probing.workflows.heads.work import open_training
-
-    opened, real = open_training(setup), module.HeadStep.take
-
-    def take(self, number, *given):
-        if number == 1:
-            die_once()
-        return real(self, number, *given)
-
-    module.HeadStep.take = take
-    return opened
+class MortalHeadWork(Mortal, HeadWork):
+    after = HeadStep, "take", 2
 
 
-def mortal_edges(setup):
-    """The real worker of ``edges train``; the first process that has kept a training for the second time is killed
-    there.
-    """
-    import probing.models.edges.training as module
-    from probing.workflows.edges.work import open_edges
-
-    opened, real, kept = open_edges(setup), module._keep, [0]
-
-    def keep(path, state):
-        real(path, state)
-        kept[0] += 1
-        if kept[0] == 2:
-            die_once()
-
-    module._keep = keep
-    return opened
+class MortalEdgeWork(Mortal, EdgeWork):
+    after = edge_training, "_keep", 2
 
 
-def mortal_sentences(setup):
-    """The real worker of ``sentences train``; the first process that wrote two tables of a run is killed there."""
-    import probing.workflows.stored_runs as module
-    from probing.workflows.sentences.work import open_sentences
+class MortalSentenceWork(Mortal, SentenceWork):
+    after = stored_runs, "write_table", 2
 
-    opened, real, written = open_sentences(setup), module.write_table, [0]
 
-    def write_table(*given):
-        real(*given)
-        written[0] += 1
-        if written[0] == 2:
-            die_once()
-
-    module.write_table = write_table
-    return opened
+class MortalChangeWork(Mortal, ChangeWork):
+    after = changes, "write_table", 1

@@ -11,11 +11,11 @@ import torch
 
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.target import Part
-from probing.models.edges.arrays import batch_of, part_arrays
+from probing.models.edges.arrays import TrainingData, batch_of, part_arrays
 from probing.models.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, order_of, start_of, unpacked
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, cut_words, word_states
-from probing.models.edges.training import Trained, TrainingData, train_probes
+from probing.models.edges.training import Trained, train_probes
 from probing.models.encoders.load import Encoder, load_encoder
 from probing.models.runtime.torch_settings import thread_count
 from tests.reference.edge_training import PaddedProbe, StepByStep

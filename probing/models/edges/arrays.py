@@ -92,6 +92,17 @@ class PartArrays:
         return np.repeat(first, counts) + within
 
 
+@dataclass(frozen=True)
+class TrainingData:
+    """The training part and the development part that stops the training, with the states of both."""
+
+    train: PartArrays
+    train_states: States
+    dev: PartArrays
+    dev_states: States
+    counted: np.ndarray
+
+
 def part_arrays(
     part: Part,
     states,

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probing.models.edges.arrays import PartArrays
+from probing.models.edges.arrays import PartArrays, TrainingData
 from probing.models.edges.probes import ProbeKey, mask_of, order_of
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.scoring import CodeScore, answers
-from probing.models.edges.training import TrainingData, train_probes
+from probing.models.edges.training import train_probes
 
 #: Shares of the training part at which portions end, as in the authors' code.
 ENDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)

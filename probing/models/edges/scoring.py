@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
-from probing.models.edges.arrays import PartArrays, States, batch_of
+from probing.models.edges.arrays import PartArrays, States, TrainingData, batch_of
 from probing.models.edges.probes import ProbeKey, Shape, label_variants, logits_of
-
-if TYPE_CHECKING:
-    from probing.models.edges.training import TrainingData
 
 #: A label is predicted from this probability on.
 THRESHOLD = 0.5
@@ -32,7 +29,7 @@ class Score(Protocol):
         keys: Sequence[ProbeKey],
         shape: Shape,
         mask: torch.Tensor,
-        data: "TrainingData",
+        data: TrainingData,
         targets: np.ndarray,
         device: torch.device,
     ) -> np.ndarray:

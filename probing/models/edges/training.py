@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probing.models.edges.arrays import PartArrays, States, batch_of
+from probing.models.edges.arrays import TrainingData, batch_of
 from probing.models.edges.probes import (
     ProbeKey,
     Shape,
@@ -33,17 +33,6 @@ NUMBERS_A_PART = 1 << 18
 #: State of each probe between two calls, in addition to its parameters.
 _TENSORS = ("flat", "best", "first", "second", "highest")
 _OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """The training part and the development part that stops the training, with the states of both."""
-
-    train: PartArrays
-    train_states: States
-    dev: PartArrays
-    dev_states: States
-    counted: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """Encoders, with the base that they are compared with, by registry name, hub id or folder."""
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -70,7 +69,7 @@ def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float3
     origin = base_entry(entry)
     if lacking := next((one.name for one in (entry, origin) if one and one.lacks_data), None):
         raise ModelError(where_data_are(lacking))
-    return load_encoder(
+    found = load_encoder(
         entry.location,
         name=entry.name,
         base=BaseSource(origin.location, origin.name, entry.base_weights, origin.revision or None) if origin else None,
@@ -79,17 +78,27 @@ def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float3
         dtype=dtype,
         options=options,
     )
+    opens = partial(open_entry, _for_others(entry, origin, found), found.device.type, dtype, options)
+    return replace(found, opens=opens)
+
+
+def _for_others(entry: ModelEntry, origin: ModelEntry | None, opened: Encoder) -> ModelEntry:
+    """The entry of an opened model, with its base, for processes that start in another folder: at the same commits, by
+    absolute paths.
+    """
+    held = {}
+    if not entry.shipped and Path(entry.source).is_dir():
+        held["source"] = str(Path(entry.source).absolute())
+    if origin and not origin.shipped and Path(origin.source).is_dir():
+        held |= {"base": origin.name, "base_folder": str(Path(origin.source).absolute())}
+    return at_same_commits(entry, opened).model_copy(update=held)
 
 
 def open_models(model: str, base: str | None, device: str, name: str | None, revision: str | None = None) -> Opened:
     """A model and its base, if it has one; ModelError and HeadError as ``opened_base`` and ``open_encoder``."""
     entry = find_entry(model, base, name, revision)
     encoder = open_encoder(model, base, device, name=name, revision=revision)
-    return with_base(encoder, at_same_commits(entry, encoder))
-
-
-def with_base(encoder: Encoder, entry: ModelEntry) -> Opened:
-    """A loaded model with its base and its record; raises as ``open_models``."""
+    entry = at_same_commits(entry, encoder)
     variant, seed = variant_and_seed(Path(entry.location))
     return Opened(encoder, opened_base(encoder, entry), entry.objective, variant, seed)
 
@@ -136,29 +145,9 @@ def check_comparable(encoder: Encoder, base: Encoder) -> None:
 
 def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:
     """The entry at the commits that were opened, so that what is opened later comes from the same ones."""
-    return _at_commits(entry, encoder.commit, encoder.base_source)
-
-
-def reopening(encoder: Encoder, model: str, base: str | None, of_base: Encoder | None = None) -> dict[str, str | None]:
-    """The part of a job's setup with which a worker in another process opens the same model (``entry_again``).
-
-    ``model`` and ``base`` are the user's names, as paths that hold elsewhere.
-    """
-    base_source = encoder.base_source or (of_base.at_commit if of_base else "")
-    return {"model": model, "base": base, "name": encoder.name, "commit": encoder.commit, "base_source": base_source}
-
-
-def entry_again(setup: Mapping[str, Any]) -> ModelEntry:
-    """The entry of the model that ``reopening`` describes, at the same commits."""
-    entry = find_entry(setup["model"], setup["base"]).model_copy(update={"name": setup["name"]})
-    return _at_commits(entry, setup["commit"], setup["base_source"])
-
-
-def _at_commits(entry: ModelEntry, commit: str | None, base_source: str) -> ModelEntry:
-    """An entry at its commit, unless that is None, and with its base at ``ID@COMMIT``, unless that is empty."""
     origin = base_entry(entry)
-    own = {"revision": commit} if commit else {}
-    of_base = {"base": origin.name, "base_source": base_source} if origin and base_source else {}
+    own = {"revision": encoder.revision} if encoder.hub_id else {}
+    of_base = {"base": origin.name, "base_source": encoder.base_source} if origin and encoder.base_source else {}
     return entry.model_copy(update=own | of_base)
 
 

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.checkpoint.files import ModelFiles
-from probing.core.errors import HeadError, ModelError, NoOwnHead
+from probing.core.errors import HeadError, JobError, ModelError, NoOwnHead
 from probing.core.options import spelled
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
@@ -56,6 +56,11 @@ class Encoder:
     hub_id: str = ""  #: empty for a folder or a model in memory
     base_source: str = ""  #: ID@COMMIT of the base whose head is used; empty if it is none or a folder
     notes: tuple[str, ...] = ()  #: what may make its numbers other than they seem
+    opens: Callable[[], "Encoder"] | None = None  #: loads it in another process; None if it is a model in memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the model by itself."""
+        return _opened_again, (self.opens, self.name, self.weights_id, self.configuration)
 
     @property
     def layers(self) -> int:
@@ -66,11 +71,6 @@ class Encoder:
     def at_commit(self) -> str:
         """Hub id and commit, as ``ID@COMMIT``; empty for a folder or a model in memory."""
         return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
-
-    @property
-    def commit(self) -> str | None:
-        """Commit on the hub; None for a folder or a model in memory."""
-        return self.revision if self.hub_id else None
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -95,6 +95,22 @@ class Encoder:
     def casing(self) -> str:
         """``cased`` if the tokenizer keeps capital letters, else ``uncased``."""
         return casing_of(self.tokenizer)
+
+
+def _opened_again(opens: Callable[[], Encoder], name: str, weights: str, configuration: str) -> Encoder:
+    """The model that another process pickled; a JobError if it differs here."""
+    found = replace(opens(), name=name)
+    refuse_differing(f"weights of {name}", found.weights_id, weights)
+    refuse_differing(f"configuration of {name}", found.configuration, configuration)
+    return found
+
+
+def refuse_differing(what: str, got: str, expected: str) -> None:
+    """Raises a ``JobError`` if a worker has something else than the coordinator."""
+    if got != expected:
+        raise JobError(
+            f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; share the same"
+        )
 
 
 @dataclass(frozen=True)

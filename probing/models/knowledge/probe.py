@@ -49,7 +49,7 @@ class ProbeWork:
     facts: Sequence[Fact]  #: that the model can be asked
     answers: Sequence[int]  #: (facts,) token id of each right answer
     config: RunConfig
-    folder: Path  #: of finished shards; a killed run resumes from it
+    shards_folder: Path  #: of finished shards; a killed run resumes from it
     states_cache: Path | None = None  #: None keeps no states
     layers: Sequence[int] | None = None  #: of the heads; None: 0..L
     progress: bool = True
@@ -61,7 +61,7 @@ class ProbeWork:
 
     def shard(self, number: int) -> Path:
         """Path of a finished shard."""
-        return shard_path(self.folder, self.config, number)
+        return shard_path(self.shards_folder, self.config, number)
 
 
 def probe_shards(

@@ -1,29 +1,25 @@
 """Measures the effects of fine-tuning on a model, layer by layer, and stores them."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from probing.core.changes.run import ChangeRunConfig
-from probing.core.changes.text import raw_text, text_sha256
+from probing.core.changes.text import raw_text
 from probing.core.paths import cache_folder
 from probing.core.registry import name_in_files
-from probing.jobs.job import Job, Shard
-from probing.models.changes.perplexity import BLOCK_PIECES
 from probing.models.encoders.catalogue import open_models
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.weight_drift import weight_drift
-from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table, write_table
-from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Asked, ChangeWork
-from probing.workflows.executors import passed_on
+from probing.workflows.changes.work import STATES, ChangeWork
+from probing.workflows.executors import ExecutorChoice
 from probing.workflows.output import Say
 from probing.workflows.requests.changes import ChangesRequest
-from probing.workflows.stored_runs import RunFiles, do_job, places_of, provenance_of, setup_of
+from probing.workflows.stored_runs import RunFiles, do_job, places_of
 
 _TABLES = ("change_values", "perplexity", "change_runs")
 
@@ -49,37 +45,19 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
     encoder, base = opened.encoder, opened.base
     left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
     target, _ = places_of(request, encoder)
-    asked = Asked(
-        text=str((request.text or raw or Path()).absolute()),
-        plain=request.text is not None,
-        sentences=request.sentences,
-        blocks_text=str(raw.absolute()) if raw and request.blocks else "",
-        blocks=request.blocks,
-        pieces=min(BLOCK_PIECES, encoder.max_pieces),
-        seed=request.seed,
+    work = ChangeWork(
+        **vars(opened),
+        request=replace(request, executor=ExecutorChoice()),
+        text=(request.text or raw or Path()).absolute(),
+        blocks_text=raw.absolute() if raw and request.blocks else None,
+        left_out=left_out,
+        target=target.absolute(),
     )
-    work = ChangeWork(**vars(opened), asked=asked, target=target)
-    run = RunFiles(_config(work, request.replaced), _TABLES, target)
-    run_id = run.config.fingerprint
-    folder = cache_folder() / "jobs" / f"changes-{run_id}"
-    work = replace(work, run_id=run_id, folder=folder)
-    parts = [
-        STATES,
-        *([WHOLE] if request.blocks else []),
-        *(REPLACED if request.blocks and request.replaced and base and not left_out else ()),
-    ]
+    run = RunFiles(work.config, _TABLES, work.target)
     if run.whole():
-        say(f"{encoder.name}: run {run_id} exists already")
+        say(f"{encoder.name}: run {work.run_id} exists already")
     else:
-        setup = {
-            "asked": asdict(asked),
-            "run_id": run_id,
-            "target": str(target.absolute()),
-            "folder": str(folder.absolute()),
-        }
-        setup |= setup_of(request, encoder, base)
-        job = Job(folder, OPENER, setup, [Shard(part, {"part": part}) for part in parts], passed_on(), work)
-        do_job(request, job, say, finish=lambda: _gather(work, run, left_out, parts))
+        do_job(request, work, say, finish=lambda: _gather(work, run))
         for reason in left_out.values():
             say(f"  no layers are put back: {reason}")
     beside = f"and {base.name}" if base else "alone"
@@ -96,25 +74,10 @@ def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
     return {}
 
 
-def _config(work: ChangeWork, replaced: bool) -> ChangeRunConfig:
-    base, asked, head = work.base, work.asked, "the base's head" if work.base else "its own head"
-    return ChangeRunConfig(
-        **provenance_of(work.encoder, base, work.objective, head, asked.seed, thread_count()),
-        base_weights=base.weights_id if base else "",
-        sentences_sha256=text_sha256(work.sentences),
-        sentences=len(work.sentences),
-        blocks_sha256=work.blocks.sha256 if asked.blocks else "",
-        blocks=asked.blocks,
-        block_pieces=asked.pieces,
-        replaced=replaced,
-    )
-
-
-def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Sequence[str]) -> None:
+def _gather(work: ChangeWork, run: RunFiles) -> None:
     """Joins the parts of the perplexities, and writes the drift of the weights and, last, the run's row."""
-    encoder, config = work.encoder, run.config
-    assert isinstance(config, ChangeRunConfig)
-    found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
+    encoder, config = work.encoder, work.config
+    found = [read_table(work.part_file(part), "perplexity") for part in work.shards if part != STATES]
     noted = json.loads(work.part_file(STATES).read_text(encoding="utf-8"))
     if work.base is not None:
         bodies = [
@@ -132,6 +95,6 @@ def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Se
         "sentences": noted["sentences"],
         "blocks": config.blocks,
         "block_pieces": config.block_pieces,
-        "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True),
+        "left_out": json.dumps(noted["left_out"] | work.left_out, sort_keys=True),
     }
     run.write({"perplexity": pa.concat_tables(found) if found else [], "change_runs": [row]}, encoder)

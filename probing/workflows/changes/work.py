@@ -1,96 +1,109 @@
-"""The workers of ``changes measure``, in any process: open model and base once, then measure one part after the
-other.
-"""
+"""The work of ``changes measure``, in any process: one part of a run after the other."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from tqdm import tqdm
 
-from probing.core.changes.text import chosen_sentences, text_lines
+from probing.core.changes.run import ChangeRunConfig
+from probing.core.changes.text import chosen_sentences, text_lines, text_sha256
 from probing.core.files.atomic import atomic_text
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import (
+    BLOCK_PIECES,
     MaskedBlocks,
     base_cross_entropy,
     cross_entropy,
     masked_blocks,
     replaced_cross_entropy,
 )
-from probing.models.encoders.catalogue import Opened, with_base
+from probing.models.encoders.catalogue import Opened
+from probing.models.runtime.torch_settings import thread_count
 from probing.store.parquet import write_table
 from probing.store.tables.changes import ALL_HEADS
-from probing.workflows.stored_runs import Tasks, opened_again, refuse_differing
+from probing.workflows.requests.changes import ChangesRequest
+from probing.workflows.stored_runs import TaskWork, provenance_of
 
-#: The function that opens the worker in another process.
-OPENER = "probing.workflows.changes.work:open_changes"
 #: Parts of a run: attention and states; perplexity of the model and of its base; with layers replaced.
 STATES, WHOLE = "states", "whole"
 REPLACED = ("last", "first", "single")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The text that is measured on.
+class ChangeWork(Opened, TaskWork):
+    """Measures one run; a shard is a part of it.
 
     Attributes:
-        text: of the sentences.
-        plain: whether each of its lines is a sentence.
-        sentences: their maximum number.
-        blocks_text: of the blocks.
-        blocks, pieces: number of blocks, and pieces per block; no blocks: no perplexity.
-        seed: of blocks, masks and intervals.
-    """
-
-    text: str
-    plain: bool
-    sentences: int
-    blocks_text: str
-    blocks: int
-    pieces: int
-    seed: int
-
-
-@dataclass(frozen=True)
-class ChangeWork(Opened, Tasks):
-    """Measures parts of one run; a ``Worker`` of the job that ``measure_changes`` makes.
-
-    Attributes:
-        asked: the text.
+        request: what is measured.
+        text: of the sentences; ``request.text`` if that is given.
+        blocks_text: of the blocks; None: no perplexity.
+        left_out: why no layers can be put back; empty if they can.
         target: folder of the Parquet files.
-        run_id: of the run.
-        folder: of parts.
     """
 
-    asked: Asked
+    request: ChangesRequest
+    text: Path
+    blocks_text: Path | None
+    left_out: Mapping[str, str]
     target: Path
-    run_id: str = ""
-    folder: Path = Path()
 
-    def do(self, name: str) -> list[Path]:
+    @property
+    def folder(self) -> Path:
+        """With the manifest, and with parts until all are done."""
+        return self.place("changes", self.run_id, self.target)
+
+    @cached_property
+    def shards(self) -> dict[str, str]:
+        """The parts of the run."""
+        replaced = self.request.replaced and self.base and not self.left_out
+        parts = [WHOLE, *(REPLACED if replaced else ())] if self.blocks_text else []
+        return {part: part for part in (STATES, *parts)}
+
+    @cached_property
+    def config(self) -> ChangeRunConfig:
+        """The configuration of the run."""
+        base, head = self.base, "the base's head" if self.base else "its own head"
+        return ChangeRunConfig(
+            **provenance_of(self.encoder, base, self.objective, head, self.request.seed, thread_count()),
+            base_weights=base.weights_id if base else "",
+            sentences_sha256=text_sha256(self.sentences),
+            sentences=len(self.sentences),
+            blocks_sha256=self.blocks.sha256 if self.blocks_text else "",
+            blocks=self.request.blocks,
+            block_pieces=self.pieces,
+            replaced=self.request.replaced,
+        )
+
+    @property
+    def run_id(self) -> str:
+        """Of the run."""
+        return self.config.fingerprint
+
+    @property
+    def pieces(self) -> int:
+        """Pieces per block."""
+        return min(BLOCK_PIECES, self.encoder.max_pieces)
+
+    def make(self, shard: str) -> list[Path]:
         """Measures a part of the run."""
-        return self._states() if name == STATES else [self._perplexity(name)]
+        return self._states() if shard == STATES else [self._perplexity(shard)]
 
     @cached_property
     def sentences(self) -> list[str]:
         """The sentences that attention and states are measured on."""
-        return chosen_sentences(Path(self.asked.text), self.asked.sentences, self.asked.plain)
+        return chosen_sentences(self.text, self.request.sentences, self.request.text is not None)
 
     @cached_property
     def blocks(self) -> MaskedBlocks:
         """The blocks that perplexity is measured on."""
-        return masked_blocks(
-            text_lines(Path(self.asked.blocks_text)),
-            self.encoder.tokenizer,
-            self.asked.blocks,
-            self.asked.pieces,
-            self.asked.seed,
-        )
+        assert self.blocks_text
+        lines, request = text_lines(self.blocks_text), self.request
+        return masked_blocks(lines, self.encoder.tokenizer, request.blocks, self.pieces, request.seed)
 
     def part_file(self, part: str) -> Path:
         """The file of a part's perplexities until all parts are done; for the states, of the left-out sentences."""
@@ -98,7 +111,7 @@ class ChangeWork(Opened, Tasks):
 
     def _states(self) -> list[Path]:
         with tqdm(desc=f"{self.encoder.name}: attention and states", total=len(self.sentences), unit="sentence") as bar:
-            found = measure(self.sentences, self.encoder, self.base, self.asked.seed, bar.update)
+            found = measure(self.sentences, self.encoder, self.base, self.request.seed, bar.update)
         rows = [
             asdict(one) | {"run_id": self.run_id, "head": ALL_HEADS if one.head is None else one.head}
             for one in found.values
@@ -143,15 +156,3 @@ class ChangeWork(Opened, Tasks):
             "by_block": stored.tolist(),
             "masked_by_block": masked.tolist(),
         }
-
-
-def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
-    """The worker in another process, checked against the coordinator's.
-
-    Raises:
-        JobError: if model, base or program differ here.
-    """
-    opened = with_base(*opened_again(setup))
-    refuse_differing({"base": (opened.base.weights_id if opened.base else "", setup["base_weights"])})
-    asked, target, folder = Asked(**setup["asked"]), Path(setup["target"]), Path(setup["folder"])
-    return ChangeWork(**vars(opened), asked=asked, target=target, run_id=setup["run_id"], folder=folder)

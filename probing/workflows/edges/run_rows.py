@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +21,12 @@ from probing.models.edges.training import Trained
 from probing.models.encoders.load import Encoder
 from probing.workflows.edges.task_rows import STORED_PART
 
-if TYPE_CHECKING:
-    from probing.workflows.edges.work import Wanted
 
-
-def run_tables(config: EdgeRunConfig, wanted: "Wanted") -> list[str]:
+def run_tables(config: EdgeRunConfig, predictions: bool) -> list[str]:
     """The tables of a run, in the order in which they are written."""
     tables = ["edge_scores", "edge_mix", "edge_training"]
     tables += ["edge_codes"] * config.codes
-    tables += ["edge_predictions"] * (wanted.predictions and (config.kind, config.labels) == (CUMULATIVE, TASK))
+    tables += ["edge_predictions"] * (predictions and (config.kind, config.labels) == (CUMULATIVE, TASK))
     return [*tables, "edge_runs"]
 
 

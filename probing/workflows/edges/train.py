@@ -1,26 +1,21 @@
 """Trains the probes of edge probing and stores their predictions."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 from probing.core.edges.run import data_sha256
 from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.paths import cache_folder
-from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import open_encoder
-from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
-from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
-from probing.workflows.executors import passed_on
+from probing.workflows.edges.work import EdgeWork, read_cached
+from probing.workflows.executors import ExecutorChoice
 from probing.workflows.output import Say
 from probing.workflows.requests.edges import EdgesRequest
-from probing.workflows.stored_runs import do_job, full_names, places_of, refuse_taken_tasks, setup_of
+from probing.workflows.stored_runs import do_job, full_names, places_of, refuse_taken_tasks
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
@@ -41,44 +36,26 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     """
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     set_threads(request.threads)
-    downloads = cache_folder() / "downloads"
     entry = find_entry(request.model, request.base, request.name, request.revision)
     origin = base_entry(entry)
     names = task_names(request)
-    stamps = _read_all(names, downloads, say)
+    stamps = _read_all(names, say)
     opened = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     target, folders = places_of(request, opened)
     refuse_taken_tasks("edge", _by_task(stamps), folders, "folder")
     kinds, labels = tuple(dict.fromkeys(request.kinds)), tuple(dict.fromkeys(request.labels))
-    wanted = Wanted(
-        kinds,
-        labels,
-        tuple(range(request.seeds)),
-        request.encoder,
-        request.codes,
-        request.predictions,
-        request.probe_bits,
-    )
     work = EdgeWork(
-        opened=opened,
-        encoder=encoder_of_kind(opened, request.encoder),
+        request=replace(request, tasks=names, kinds=kinds, labels=labels, executor=ExecutorChoice()),
+        encoder=opened,
         base=origin.name if origin else "",
         objective=entry.objective,
-        groups=_groups(names, downloads),
-        wanted=wanted,
-        recipe=request.recipe,
-        target=target,
-        downloads=downloads,
-        folder=cache_folder() / "edge-training",
+        groups=_groups(names),
+        stamps=stamps,
+        target=target.absolute(),
     )
     # The manifest does not list the probes: if some are lost, every task is checked again.
-    do_job(
-        request,
-        _job(work, request, stamps),
-        say,
-        complete=lambda: all(work.has_probes(Path(name).name) for name in names),
-    )
-    say(f"probes of {', '.join(Path(name).name for name in names)} on {opened.name} ({request.encoder}): {target}")
+    do_job(request, work, say, complete=lambda: all(work.has_probes(task) for task in work.shards))
+    say(f"probes of {', '.join(work.shards)} on {opened.name} ({request.encoder}): {target}")
     return target
 
 
@@ -87,11 +64,11 @@ def task_names(request: EdgesRequest) -> tuple[str, ...]:
     return full_names(request.tasks, ALL, EDGE_TASKS)
 
 
-def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]:
+def _read_all(names: Sequence[str], say: Say) -> dict[str, str]:
     """Task -> fingerprint of its data; every task is read before the first is trained."""
     stamps = {}
     for name in names:
-        _, data = read_cached(name, downloads)
+        _, data = read_cached(name)
         parts = ", ".join(
             f"{part} {one.targets:,} targets in {len(one.records):,} sentences" for part, one in data.parts().items()
         )
@@ -111,10 +88,10 @@ def _by_task(stamps: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]:
+def _groups(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Task -> the tasks that share sentences with it, including itself."""
     texts = {
-        name: {record.sha256 for part in read_cached(name, downloads)[1].parts().values() for record in part.records}
+        name: {record.sha256 for part in read_cached(name)[1].parts().values() for record in part.records}
         for name in names
     }
     groups: list[set[str]] = []
@@ -122,22 +99,3 @@ def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]
         joined = [group for group in groups if any(texts[name] & texts[other] for other in group)]
         groups = [group for group in groups if group not in joined] + [{name}.union(*joined)]
     return {name: tuple(other for other in names if other in group) for group in groups for name in group}
-
-
-def _job(work: EdgeWork, request: EdgesRequest, stamps: Mapping[str, str]) -> Job:
-    """The job of all tasks: a shard is a task."""
-    setup = {
-        **setup_of(request, work.opened),
-        "of_base": work.base,
-        "objective": work.objective,
-        "groups": {name: list(group) for name, group in work.groups.items()},
-        "wanted": asdict(work.wanted),
-        "recipe": work.recipe.model_dump(),
-        "target": str(work.target.absolute()),
-        "downloads": str(work.downloads.absolute()),
-        "folder": str(work.folder.absolute()),
-    }
-    decides = json.dumps([setup, dict(stamps)], sort_keys=True)
-    folder = cache_folder() / "jobs" / f"edges-{hashlib.sha256(decides.encode()).hexdigest()[:16]}"
-    shards = [Shard(Path(name).name, {"task": name}) for name in stamps]
-    return Job(folder, OPENER, setup, shards, passed_on(), work)

@@ -1,14 +1,12 @@
-"""The workers of ``edges train``, in any process: open the encoder once, then train one task's probes after the
-other's.
-"""
+"""The work of ``edges train``, in any process: the probes of one task after the other's."""
 
 import contextlib
 import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +20,21 @@ from probing.core.edges.tasks import EdgeTask, read_task
 from probing.core.errors import EdgeDataError, ProbingError
 from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder
-from probing.models.edges.arrays import PartArrays, part_arrays
+from probing.models.edges.arrays import PartArrays, TrainingData, part_arrays
 from probing.models.edges.codes import online_codes
 from probing.models.edges.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
 from probing.models.edges.probes import ProbeKey, keys_of
-from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, word_states
-from probing.models.edges.training import Trained, TrainingData, train_probes
+from probing.models.edges.training import Trained, train_probes
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.runtime.torch_settings import thread_count
 from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables
 from probing.workflows.edges.task_rows import counted_mask, label_names, write_task
 from probing.workflows.output import ProgressBar
-from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of
+from probing.workflows.requests.edges import EdgesRequest
+from probing.workflows.stored_runs import RunFiles, TaskWork, provenance_of
 
-#: The function that opens the worker in another process.
-OPENER = "probing.workflows.edges.work:open_edges"
 #: The file of a training's folder that lists its runs.
 _RUNS = "runs.json"
 #: The control labels are drawn once: another draw is another control task.
@@ -46,86 +42,81 @@ CONTROL_SEED = 0
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The runs to make of every task, and the results to keep.
+class EdgeWork(TaskWork):
+    """Trains the probes of tasks; a shard is a task.
 
     Attributes:
-        kinds: cumulative, at, full.
-        labels: task, control.
-        seeds: of start and dropout.
-        encoder: trained, random or random-body.
-        codes: whether the online code is computed, for the task's labels and the first seed.
-        predictions: whether predictions for each target of the development part are stored, of cumulative probes of the
-            task's labels.
-        probe_bits: per weight of the stored probes that Ask and ``trace`` use: 16, 8 or 6.
-    """
-
-    kinds: tuple[str, ...] = (CUMULATIVE,)
-    labels: tuple[str, ...] = (TASK,)
-    seeds: tuple[int, ...] = (0,)
-    encoder: str = TRAINED
-    codes: bool = False
-    predictions: bool = True
-    probe_bits: int = 16
-
-
-@dataclass(frozen=True)
-class EdgeWork(Tasks):
-    """Trains the probes of tasks; a ``Worker`` of the job that ``train_edges`` makes.
-
-    Attributes:
-        opened: the opened model; runs name its weights even if ``encoder`` is a random one.
-        encoder: of the requested kind.
+        request: the probes; its tasks are absolute paths, and nothing is named twice.
+        encoder: the opened model; runs name its weights even if the probed one is random.
         base, objective: as in runs.
         groups: task -> tasks on the same sentences, whose states are encoded together.
+        stamps: task -> fingerprint of its data.
         target: folder of the Parquet files.
-        downloads: folder of the fetched data sets.
-        folder: of unfinished trainings.
-        threads: that the probes are computed with.
     """
 
-    opened: Encoder
+    request: EdgesRequest
     encoder: Encoder
     base: str
     objective: str
     groups: Mapping[str, tuple[str, ...]]
-    wanted: Wanted
-    recipe: EdgeRecipe
+    stamps: Mapping[str, str]
     target: Path
-    downloads: Path
-    folder: Path
-    threads: int = field(default_factory=thread_count)
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
+        super().__setstate__(state)
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest."""
+        record = self.base, self.objective, self.groups
+        return self.place("edges", self.computed, record, self.request, self.stamps, self.target)
+
+    @property
+    def shards(self) -> dict[str, str]:
+        """Name of each task -> the task as it was requested."""
+        return {Path(name).name: name for name in self.stamps}
+
+    @cached_property
+    def probed(self) -> Encoder:
+        """The encoder of the requested kind."""
+        return encoder_of_kind(self.encoder, self.request.encoder)
+
+    @property
+    def _trainings(self) -> Path:
+        """The folder of unfinished trainings."""
+        return cache_folder() / "edge-training"
 
     def config(self, data: str, task: str, key: ProbeKey) -> EdgeRunConfig:
         """The configuration of a probe's run."""
-        codes = self.wanted.codes and key.labels == TASK and key.seed == self.wanted.seeds[0] and key.kind == CUMULATIVE
+        codes = self.request.codes and (key.labels, key.seed, key.kind) == (TASK, 0, CUMULATIVE)
+        recipe = self.request.recipe.canonical()
         return EdgeRunConfig(
-            **provenance_of(self.opened, self.base, self.objective, self.recipe.canonical(), key.seed, self.threads),
+            **provenance_of(self.encoder, self.base, self.objective, recipe, key.seed, thread_count()),
             task=task,
             data=data,
             kind=key.kind,
             labels=key.labels,
-            encoder=self.wanted.encoder,
+            encoder=self.request.encoder,
             codes=codes,
         )
 
-    def do(self, name: str) -> list[Path]:
+    def make(self, shard: str) -> list[Path]:
         """Makes the missing runs of one task.
 
         Returns:
             Every file of the task and its runs; without the probes, which another recipe's training may replace.
         """
-        task, data = read_cached(name, self.downloads)
+        task, data = read_cached(shard)
         stamp = data_sha256(data)
-        last = self.encoder.depth
-        keys = keys_of(self.wanted.kinds, self.wanted.labels, self.wanted.seeds, last)
+        keys = keys_of(self.request.kinds, self.request.labels, range(self.request.seeds), self.encoder.depth)
         of_run: dict[str, tuple[EdgeRunConfig, list[ProbeKey]]] = {}
         for key in keys:
             config = self.config(stamp, data.task, key)
             of_run.setdefault(config.fingerprint, (config, []))[1].append(key)
         if missing := {run for run, (config, _) in of_run.items() if not self._stored(config)}:
-            chosen = _begun_together(self.folder, data.task, missing, set(of_run))
-            files = self._make(name, task, data, [of_run[run] for run in of_run if run in chosen])
+            chosen = _begun_together(self._trainings, data.task, missing, set(of_run))
+            files = self._train(shard, task, data, [of_run[run] for run in of_run if run in chosen])
         else:
             files = write_task(task, data, self.target)
         for config, _ in of_run.values():
@@ -133,7 +124,7 @@ class EdgeWork(Tasks):
         return files
 
     def _files(self, config: EdgeRunConfig) -> RunFiles:
-        return RunFiles(config, run_tables(config, self.wanted), self.target)
+        return RunFiles(config, run_tables(config, self.request.predictions), self.target)
 
     def _stored(self, config: EdgeRunConfig) -> bool:
         """Whether all requested files of a run exist and can be read."""
@@ -141,7 +132,7 @@ class EdgeWork(Tasks):
 
     def has_probes(self, task: str) -> bool:
         """Whether a task's probes for typed sentences can be read; True if none are requested."""
-        if self.wanted.encoder != TRAINED or CUMULATIVE not in self.wanted.kinds or TASK not in self.wanted.labels:
+        if self.request.encoder != TRAINED or CUMULATIVE not in self.request.kinds or TASK not in self.request.labels:
             return True
         try:
             read_probes(self._probes(task) / FILE)
@@ -151,17 +142,12 @@ class EdgeWork(Tasks):
 
     def _keeps_probes(self, config: EdgeRunConfig) -> bool:
         """Whether the probes of a run are those for typed sentences."""
-        return (config.kind, config.labels, config.encoder, config.seed) == (
-            CUMULATIVE,
-            TASK,
-            TRAINED,
-            self.wanted.seeds[0],
-        )
+        return (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, 0)
 
     def _probes(self, task: str) -> Path:
-        return probes_folder(cache_folder(), self.opened.weights_id, task)
+        return probes_folder(cache_folder(), self.encoder.weights_id, task)
 
-    def _make(
+    def _train(
         self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]
     ) -> list[Path]:
         """Trains and stores runs.
@@ -182,22 +168,22 @@ class EdgeWork(Tasks):
             if not len(arrays[part]):
                 left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items())
                 raise EdgeDataError(
-                    f"{name}: got no target in its {part} part that {self.encoder.name} can be probed for ({left_out})"
+                    f"{name}: got no target in its {part} part that {self.probed.name} can be probed for ({left_out})"
                 )
         training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
         keys = [key for _, found in runs for key in found]
-        work = _begin(self.folder, data.task, [config.fingerprint for config, _ in runs])
+        work = _begin(self._trainings, data.task, [config.fingerprint for config, _ in runs])
         with ProgressBar(f"{task.name}: {len(keys)} probes") as bar:
             trained = train_probes(
-                training, keys, self.recipe, self.encoder.device, work / "training.safetensors", passed=bar.moved
+                training, keys, self.request.recipe, self.probed.device, work / "training.safetensors", passed=bar.moved
             )
         coded = None
         if any(config.codes for config, _ in runs):
             chosen = [key for config, found in runs if config.codes for key in found]
             with ProgressBar(f"{task.name}: online code") as bar:
-                coded = online_codes(training, chosen, self.recipe, self.encoder.device, work, bar.moved)
+                coded = online_codes(training, chosen, self.request.recipe, self.probed.device, work, bar.moved)
         names = label_names(data)
-        given = Answered(data, arrays, states, self.encoder, trained, coded, names, counted_mask(task, names))
+        given = Answered(data, arrays, states, self.probed, trained, coded, names, counted_mask(task, names))
         files = write_task(task, data, self.target)
         for config, found in runs:
             places = [keys.index(key) for key in found]
@@ -205,7 +191,7 @@ class EdgeWork(Tasks):
             rows = rows_of_run(config, places, given, run.tables)
             if self._keeps_probes(config):
                 self._keep_probes(task, data, trained, places)
-            run.write(rows, self.encoder)
+            run.write(rows, self.probed)
         shutil.rmtree(work, ignore_errors=True)
         return files
 
@@ -217,27 +203,27 @@ class EdgeWork(Tasks):
             task.title,
             data.labels,
             counts,
-            self.opened.weights_id,
-            self.recipe.canonical(),
+            self.encoder.weights_id,
+            self.request.recipe.canonical(),
             tuple(float(one) for one in trained.best[places]),
             trained.shape,
             trained.flat[places],
         )
-        write_probes(probes, self._probes(data.task), self.wanted.probe_bits)
+        write_probes(probes, self._probes(data.task), self.request.probe_bits)
 
     def _states(self, name: str) -> WordStates:
         """States of the sentences of a task and of all tasks that share them."""
         records = (
             record
             for task in self.groups[name]
-            for part in read_cached(task, self.downloads)[1].parts().values()
+            for part in read_cached(task)[1].parts().values()
             for record in part.records
         )
         with ProgressBar(
-            f"{self.encoder.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece"
+            f"{self.probed.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece"
         ) as bar:
             return word_states(
-                records, self.encoder, cache_folder() / "edge-states", self.recipe.states_dtype, bar.moved
+                records, self.probed, cache_folder() / "edge-states", self.request.recipe.states_dtype, bar.moved
             )
 
 
@@ -250,9 +236,9 @@ def _all_parts(task: EdgeTask, data: TaskData, control: TaskData | None, states:
 
 
 @lru_cache(maxsize=8)
-def read_cached(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
+def read_cached(name: str) -> tuple[EdgeTask, TaskData]:
     """A task and its data, read once."""
-    return read_task(name, downloads)
+    return read_task(name, cache_folder() / "downloads")
 
 
 def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
@@ -275,26 +261,3 @@ def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]
             if missing <= begun <= wanted:
                 return begun
     return missing
-
-
-def open_edges(setup: Mapping[str, Any]) -> EdgeWork:
-    """The worker in another process, checked against the coordinator's.
-
-    Raises:
-        JobError: if model or program differ here.
-    """
-    read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
-    opened, _ = opened_again(setup)
-    wanted = Wanted(**fields_of(setup["wanted"]))
-    return EdgeWork(
-        opened=opened,
-        encoder=encoder_of_kind(opened, wanted.encoder),
-        base=setup["of_base"],
-        objective=setup["objective"],
-        groups=fields_of(setup["groups"]),
-        wanted=wanted,
-        recipe=EdgeRecipe(**setup["recipe"]),
-        target=Path(setup["target"]),
-        downloads=Path(setup["downloads"]),
-        folder=Path(setup["folder"]),
-    )

@@ -24,7 +24,7 @@ from probing.core.options import spelled
 from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import canonical_json
 from probing.core.registry import ModelEntry
-from probing.jobs.lock import claimed
+from probing.jobs.shards import claimed
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder, opened_base
 from probing.models.encoders.load import Encoder

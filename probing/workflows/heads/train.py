@@ -9,12 +9,11 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_folder, trained_heads_folder, validation_losses
 from probing.models.heads.recipe import PRETRAINED, text_sha256
 from probing.models.runtime.torch_settings import set_threads
-from probing.workflows.executors import passed_on
 from probing.workflows.heads.recipes import Wish, recipe_for
-from probing.workflows.heads.work import HeadWork, head_job, head_text
+from probing.workflows.heads.work import HeadWork, head_text
 from probing.workflows.output import Say
 from probing.workflows.requests.heads import HeadsRequest
-from probing.workflows.stored_runs import do_job, setup_of
+from probing.workflows.stored_runs import do_job
 
 #: Another spelling of a start -> its name in recipes.
 STARTS = {"pretrained": PRETRAINED}
@@ -63,11 +62,19 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
         _wish(request, train, valid), encoder, train, [place for place in (folder, replicated) if place], say
     )
     layers = range(encoder.layers) if request.seed == 0 else range(encoder.depth, encoder.layers)
-    opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
-    job = head_job(
-        opened, layers, request.layers_per_shard, setup_of(request, encoder), (request.text, request.valid), passed_on()
+    work = HeadWork(
+        encoder,
+        train,
+        valid,
+        recipe,
+        layers,
+        request.layers_per_shard,
+        folder.absolute(),
+        request.half,
+        int(request.states_budget * 1e9),
     )
-    do_job(request, job, say)
+    work.refuse_others()
+    do_job(request, work, say)
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):
         say(f"  layer {row['layer']:2}: {_told(row)}")

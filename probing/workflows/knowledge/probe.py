@@ -2,9 +2,10 @@
 
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet, facts_sha256
@@ -16,20 +17,18 @@ from probing.core.knowledge.run import RunConfig
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.core.registry import ModelEntry, name_in_files
-from probing.jobs.coordinator import Executor, run_job
-from probing.jobs.lock import claimed
+from probing.jobs.shards import Executor, claimed, run_job
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.load import Encoder
+from probing.models.encoders.load import Encoder, refuse_differing
 from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, said_of_the_default
-from probing.models.knowledge.probe import ProbeWork, gather_shards
+from probing.models.knowledge.probe import ProbeWork, gather_shards, probe_shards, shard_numbers
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
-from probing.workflows.executors import Who, executor, passed_on
+from probing.workflows.executors import Who, executor
 from probing.workflows.knowledge.head_training import write_training
-from probing.workflows.knowledge.shard_work import probe_job, write_asked
 from probing.workflows.knowledge.stored_run import (
     has_predictions,
     in_order,
@@ -41,12 +40,50 @@ from probing.workflows.knowledge.stored_run import (
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.stored_runs import provenance_of, setup_of
+from probing.workflows.stored_runs import ModelWork, provenance_of
 
 _log = logging.getLogger(__name__)
 
 #: Of the user's own facts that are left out, as many are listed.
 _MOST_LEFT_OUT = 20
+
+
+@dataclass(frozen=True)
+class Probing(ProbeWork, ModelWork):
+    """Probes a run's facts; a shard is a slice of them.
+
+    Attributes:
+        heads_folder: of the heads, which each process reads by itself; None for the logit lens.
+    """
+
+    heads_folder: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest and the shards."""
+        return self.shards_folder / self.config.run_id
+
+    @property
+    def shards(self) -> dict[str, int]:
+        """Name of each shard -> its number."""
+        return {f"shard-{number:05d}": number for number in shard_numbers(len(self.facts), self.config.shard)}
+
+    def do(self, names: Sequence[str], finished: Callable[[str, Sequence[Path]], None]) -> None:
+        """Does shards in order; each is recorded when it is written, while the next ones are computed."""
+        shards = self.shards
+        numbers = {shards[name]: name for name in names}
+        probe_shards(self, numbers, lambda number, path: finished(numbers[number], [path]))
+
+    def __getstate__(self) -> tuple[int, dict[str, Any]]:
+        threads, values = super().__getstate__()
+        return threads, values | {"heads": ()}
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        super().__setstate__(state)
+        head, layers = self.config.head, self.wanted
+        found = heads_fingerprint(self.heads_folder, self.encoder, head, layers[0])
+        refuse_differing("heads", found, self.config.recipe)
+        vars(self)["heads"] = load_heads(self.heads_folder, self.encoder, head, layers)
 
 
 @dataclass(frozen=True)
@@ -160,7 +197,7 @@ def probe_sets(
         ):
             _log.warning("  %s", note)
         # One process per run: the second waits, and then finds it finished.
-        with claimed(work.folder / work.config.run_id, say):
+        with claimed(work.folder, say):
             _store(asked, kept, work, say)
         done.append(ProbedSet(kept, work.config.run_id))
         write_relations(relations, request.facts, target, say)
@@ -191,20 +228,20 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     return _Asked(request, entry, family, encoder, layers, head, heads, folder, threads, workers), drift
 
 
-def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
-    """The worker of one set of facts, in the order in which they are stored."""
-    config = _configuration(asked, kept, facts_sha256(kept.facts, answers))
-    order = in_order(kept.facts)
-    return ProbeWork(
+def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> Probing:
+    """The work on one set of facts, in the order in which they are stored."""
+    order, cache = in_order(kept.facts), cache_folder().absolute()
+    return Probing(
         asked.encoder,
         asked.heads,
         [kept.facts[n] for n in order],
         [answers[n] for n in order],
-        config,
-        cache_folder() / "shards",
-        cache_folder() / "states",
+        _configuration(asked, kept, facts_sha256(kept.facts, answers)),
+        cache / "shards",
+        cache / "states",
         asked.layers,
         asked.request.progress,
+        asked.heads_folder and asked.heads_folder.absolute(),
     )
 
 
@@ -229,7 +266,7 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
     )
 
 
-def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
+def _store(asked: _Asked, kept: FactSet, work: Probing, say: Say) -> None:
     """Writes a run and its tables, if they are missing."""
     config, facts, target, layers = work.config, work.facts, asked.request.target, work.wanted
     predictions = predictions_path(target, config.run_id)
@@ -237,23 +274,13 @@ def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
     tokenizer = write_asked_facts(facts, config, work.encoder, target, say)
     done = has_predictions(target, config.run_id, len(layers) * len(facts), say)
     if not done:
-        _ask(asked, work, say)
+        outcome = run_job(work, asked.workers)
+        if asked.workers.name != Who.local:
+            say(f"  {outcome.summary()}")
         columns = gather_shards(work)
         write_table(
             "predictions", prediction_columns(config.run_id, facts, columns, layers, config.compact), predictions
         )
     write_row(config, kept, work.encoder, tokenizer, target, say, done)
-    shutil.rmtree(work.folder / config.run_id, ignore_errors=True)
+    shutil.rmtree(work.folder, ignore_errors=True)
     say(f"  {config.run_id} exists already: {predictions}" if done else f"  {config.run_id}: {predictions}")
-
-
-def _ask(asked: _Asked, work: ProbeWork, say: Say) -> None:
-    """Has every shard of the run done by its executor."""
-    setup = setup_of(asked.request, asked.encoder) | {"base_source": asked.entry.base_source}
-    job = probe_job(work, setup, asked.heads_folder, passed_on())
-    elsewhere = asked.workers.name != Who.local
-    if elsewhere:
-        write_asked(job, work)
-    outcome = run_job(job, asked.workers)
-    if elsewhere:
-        say(f"  {outcome.summary()}")

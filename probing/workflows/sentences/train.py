@@ -1,25 +1,21 @@
 """Trains the probes of whole sentences and stores their predictions."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from probing.core.errors import OptionError
 from probing.core.model_folders import find_entry
 from probing.core.options import spelled
-from probing.core.paths import cache_folder
-from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import FROZEN, MLP, OWN, POOLINGS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
-from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import open_models
 from probing.models.runtime.torch_settings import set_threads
-from probing.workflows.executors import passed_on
+from probing.workflows.executors import ExecutorChoice
 from probing.workflows.output import Say
 from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
-from probing.workflows.stored_runs import do_job, full_names, places_of, refuse_taken_tasks, setup_of
+from probing.workflows.sentences.work import SentenceWork, read_cached
+from probing.workflows.stored_runs import do_job, full_names, places_of, refuse_taken_tasks
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
@@ -40,31 +36,37 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
     """
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     set_threads(request.threads)
-    downloads = cache_folder() / "downloads"
-    wanted = _wanted(request, bool(find_entry(request.model, request.base, request.name, request.revision).base))
-    stamps = _read_all(request, downloads, say)
+    readings = _readings(request)
+    names = full_names(request.tasks, ALL, SENTENCE_TASKS)
+    stamps = _read_all(names, request.protocol, say)
     opened = open_models(request.model, request.base, request.device, request.name, request.revision)
     target, folders = places_of(request, opened.encoder)
     refuse_taken_tasks("sentence", stamps, folders, "file", request.protocol)
-    work = SentenceWork(**vars(opened), wanted=wanted, target=target, downloads=downloads)
+    wanted = replace(
+        request,
+        pooling=tuple(one for one in POOLINGS if one in request.pooling),
+        portions=tuple(sorted(set(request.portions))),
+        codes=request.codes and OWN in readings,
+        executor=ExecutorChoice(),
+    )
+    by_task = dict(zip(stamps, names, strict=True))
+    work = SentenceWork(
+        **vars(opened), request=wanted, readings=readings, names=by_task, stamps=stamps, target=target.absolute()
+    )
     # The manifest does not list the probes: if some are lost, every task is checked again.
-    do_job(request, _job(work, request, stamps), say, complete=lambda: all(work.has_probes(task) for task in stamps))
+    do_job(request, work, say, complete=lambda: all(work.has_probes(task) for task in stamps))
     beside = f" and {opened.base.name}" if opened.base else ""
     say(f"probes of {', '.join(stamps)} on {opened.encoder.name}{beside}: {target}")
     return target
 
 
-def _task_names(request: SentencesRequest) -> tuple[str, ...]:
-    """The tasks, each once; files as absolute paths without links, as a task has its file's own name."""
-    return full_names(request.tasks, ALL, SENTENCE_TASKS)
-
-
-def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
-    """The probes of a model, in the usual order.
+def _readings(request: SentencesRequest) -> tuple[str, ...]:
+    """The readings of a model, in the usual order.
 
     Raises:
         OptionError: if the reading by the base's probes is requested of a model without a base.
     """
+    has_base = bool(find_entry(request.model, request.base, request.name, request.revision).base)
     chosen = request.readings
     if chosen is None:
         chosen = READINGS if has_base else (OWN, MLP)
@@ -73,30 +75,20 @@ def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
             f"got the reading {FROZEN!r} for {request.model}, whose base is not known; name the model that it was"
             f" fine-tuned from ({spelled('base')}), or leave {FROZEN!r} out"
         )
-    return Wanted(
-        protocol=request.protocol,
-        poolings=tuple(one for one in POOLINGS if one in request.pooling),
-        readings=tuple(one for one in READINGS if one in chosen),
-        portions=tuple(sorted(set(request.portions))),
-        predictions=request.predictions,
-        codes=request.codes and OWN in chosen,
-        seed=request.seed,
-    )
+    return tuple(one for one in READINGS if one in chosen)
 
 
-def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str, str]:
+def _read_all(names: Sequence[str], protocol: str, say: Say) -> dict[str, str]:
     """Task -> fingerprint of its data; every task is read before the first is trained.
 
     Raises:
         OptionError: if two tasks have the same name.
     """
     stamps: dict[str, str] = {}
-    for name in _task_names(request):
-        _, data = read_cached(name, downloads, request.protocol)
+    for name in names:
+        _, data = read_cached(name, protocol)
         if data.task in stamps:
-            raise OptionError(
-                f"two of the tasks {', '.join(_task_names(request))} are called {data.task}; rename one of the files"
-            )
+            raise OptionError(f"two of the tasks {', '.join(names)} are called {data.task}; rename one of the files")
         parts = ", ".join(f"{part} {len(examples):,}" for part, examples in data.parts.items())
         dropped = ", ".join(f"{number:,} {reason}" for reason, number in data.dropped.items())
         say(
@@ -106,20 +98,3 @@ def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str,
             say(f"{data.task}: {data.said}")
         stamps[data.task] = data.sha256
     return stamps
-
-
-def _job(work: SentenceWork, request: SentencesRequest, stamps: Mapping[str, str]) -> Job:
-    """The job of all tasks: a shard is a task."""
-    setup = {
-        **setup_of(request, work.encoder, work.base),
-        "objective": work.objective,
-        "variant": work.variant,
-        "tuned_seed": work.tuned_seed,
-        "wanted": asdict(work.wanted),
-        "target": str(work.target.absolute()),
-        "downloads": str(work.downloads.absolute()),
-    }
-    decides = canonical_json([setup, dict(stamps)])
-    folder = cache_folder() / "jobs" / f"sentences-{fingerprint_of(decides)}"
-    shards = [Shard(task, {"task": name}) for task, name in zip(stamps, _task_names(request), strict=True)]
-    return Job(folder, OPENER, json.loads(json.dumps(setup)), shards, passed_on(), work)

@@ -1,8 +1,8 @@
-"""The workers of ``sentences train``, in any process: open model and base once, then train one task after the other."""
+"""The work of ``sentences train``, in any process: the probes of one task after the other's."""
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,22 @@ import numpy as np
 
 from probing.core.errors import ProbingError, SentenceDataError
 from probing.core.paths import cache_folder
-from probing.core.sentences.example import MLP, OURS, OWN, PARTS, POOLINGS, SentenceData
+from probing.core.sentences.example import MLP, OWN, PARTS, POOLINGS, SentenceData
 from probing.core.sentences.majority import majority_label
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
-from probing.models.encoders.catalogue import Opened, with_base
+from probing.models.encoders.catalogue import Opened
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
 from probing.models.sentences.training.probe_predictions import Answer, ModelAnswers, Split
 from probing.models.sentences.training.stored_states import SentenceStates, sentence_states, states_fingerprint
 from probing.workflows.output import ProgressBar
+from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences.run_rows import Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
-from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of, refuse_differing
+from probing.workflows.stored_runs import RunFiles, TaskWork, provenance_of
 
-#: The function that opens the worker in another process.
-OPENER = "probing.workflows.sentences.work:open_sentences"
 #: Version of the fitting: raised when a change of the program gives other probes for the same states.
 RECIPE = "probes-1"
 _TOO_LONG = "longer than the model takes"
@@ -35,72 +34,71 @@ _TOO_LONG_FOR_BASE = "longer than the base takes"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The probes of every task, and the results to keep.
+class SentenceWork(Opened, TaskWork):
+    """Trains the probes of tasks; a shard is a task.
 
     Attributes:
-        protocol: how sentences become parts.
-        poolings, readings, portions: which probes; portions are of the reading ``own``.
-        predictions: whether the prediction for each test sentence is stored.
-        codes: whether the online code is computed.
-        seed: of the MLP's start.
+        request: the probes, in the usual order and nothing twice.
+        readings: of the request, or all that are possible for the model.
+        names: task -> its name or its file's absolute path.
+        stamps: task -> fingerprint of its data.
+        target: folder of the Parquet files.
     """
 
-    protocol: str = OURS
-    poolings: tuple[str, ...] = POOLINGS
-    readings: tuple[str, ...] = (OWN, MLP)
-    portions: tuple[int, ...] = (1, 4, 16)
-    predictions: bool = True
-    codes: bool = True
-    seed: int = 0
+    request: SentencesRequest
+    readings: tuple[str, ...]
+    names: Mapping[str, str]
+    stamps: Mapping[str, str]
+    target: Path
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
+        super().__setstate__(state)
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest."""
+        record = self.base and self.base.weights_id, self.objective, self.variant, self.tuned_seed
+        return self.place("sentences", self.computed, record, self.request, self.readings, self.stamps, self.target)
+
+    @property
+    def shards(self) -> Mapping[str, str]:
+        """Name of each task -> the task as it was requested."""
+        return self.names
 
     def which(self) -> list[Which]:
         """Reading and portion of all probes."""
         return [
-            (reading, portion) for reading in self.readings for portion in (self.portions if reading == OWN else (1,))
+            (reading, portion)
+            for reading in self.readings
+            for portion in (self.request.portions if reading == OWN else (1,))
         ]
-
-
-@dataclass(frozen=True)
-class SentenceWork(Opened, Tasks):
-    """Trains the probes of tasks; a ``Worker`` of the job that ``train_sentences`` makes.
-
-    Attributes:
-        target: folder of the Parquet files.
-        downloads: folder of the fetched data sets.
-        threads: that the probes are computed with.
-    """
-
-    wanted: Wanted
-    target: Path
-    downloads: Path
-    threads: int = field(default_factory=thread_count)
 
     def config(self, data: SentenceData) -> SentenceRunConfig:
         """The configuration of a task's run."""
         return SentenceRunConfig(
-            **provenance_of(self.encoder, self.base, self.objective, RECIPE, self.wanted.seed, self.threads),
+            **provenance_of(self.encoder, self.base, self.objective, RECIPE, self.request.seed, thread_count()),
             task=data.task,
             data=data.sha256,
             protocol=data.protocol,
-            poolings=self.wanted.poolings,
-            readings=self.wanted.readings,
-            portions=self.wanted.portions,
-            codes=self.wanted.codes,
+            poolings=self.request.pooling,
+            readings=self.readings,
+            portions=self.request.portions,
+            codes=self.request.codes,
             base_weights=self.base.weights_id if self.base else "",
             base_configuration=self.base.configuration if self.base else "",
         )
 
-    def do(self, name: str) -> list[Path]:
+    def make(self, shard: str) -> list[Path]:
         """Makes the run of one task if it is missing.
 
         Returns:
             Every file of the task and its run; without the probes, which another run of the task may replace.
         """
-        task, data = read_cached(name, self.downloads, self.wanted.protocol)
-        run = RunFiles(self.config(data), run_tables(self.wanted.predictions), self.target)
+        task, data = read_cached(shard, self.request.protocol)
+        run = RunFiles(self.config(data), run_tables(self.request.predictions), self.target)
         if not (run.whole() and self.has_probes(data.task)):
-            self._make(task, data, run)
+            self._train(task, data, run)
         return self._write_task(task, data) + run.all
 
     def _write_task(self, task: SentenceTask, data: SentenceData) -> list[Path]:
@@ -109,7 +107,7 @@ class SentenceWork(Opened, Tasks):
 
     def has_probes(self, task: str) -> bool:
         """Whether a task's probes for typed sentences can be read; True if none are requested."""
-        if OWN not in self.wanted.readings or 1 not in self.wanted.portions or self.wanted.poolings != POOLINGS:
+        if OWN not in self.readings or 1 not in self.request.portions or self.request.pooling != POOLINGS:
             return True
         try:
             read_probes(self._probes(task) / FILE)
@@ -120,7 +118,7 @@ class SentenceWork(Opened, Tasks):
     def _probes(self, task: str) -> Path:
         return probes_folder(cache_folder(), self.encoder.weights_id, task)
 
-    def _make(self, task: SentenceTask, data: SentenceData, run: RunFiles) -> None:
+    def _train(self, task: SentenceTask, data: SentenceData, run: RunFiles) -> None:
         kept = cache_folder() / "sentence-states"
         work = cache_folder() / "sentence-training" / f"{data.task}-{run.config.fingerprint}"
         # A base's states and predictions are needed for every relative; another model's are kept until its run is
@@ -129,13 +127,13 @@ class SentenceWork(Opened, Tasks):
         states = _encoded(data, self.encoder, folder)
         base_folder = kept / states_fingerprint(self.base, data.sha256) if self.base else folder
         base_states = _encoded(data, self.base, base_folder) if self.base else states
-        split, left_out = _split(data, states.taken, base_states.taken, self.wanted.seed, self.encoder.name)
-        model = ModelAnswers(states, split, folder, self.wanted.poolings)
+        split, left_out = _split(data, states.taken, base_states.taken, self.request.seed, self.encoder.name)
+        model = ModelAnswers(states, split, folder, self.request.pooling)
         base = ModelAnswers(base_states, split, base_folder) if self.base else model
         given = self._answered(model, base, left_out, _test_taken(data, states, base_states))
         rows = rows_of_run(self.config(data), given, self.encoder.hidden)
         rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed}]
-        if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
+        if (OWN, 1) in self.which() and self.request.pooling == POOLINGS:
             self._keep_probes(task, data, model)
         # Not before: data that the model cannot be probed on leave no file.
         self._write_task(task, data)
@@ -170,14 +168,14 @@ class SentenceWork(Opened, Tasks):
         """All predictions; of the base those of its own probes on all training sentences, with which the model's are
         compared.
         """
-        chosen = self.wanted.which()
+        chosen = self.which()
         with ProgressBar(f"probes of {self.encoder.name}") as bar:
             own = {}
             for number, which in enumerate(chosen):
                 own[which] = _answer(model, base, which)
-                bar.moved(number + 1, len(chosen) + self.wanted.codes)
+                bar.moved(number + 1, len(chosen) + self.request.codes)
             of_base = own if base is model else {(OWN, 1): base.own()[1]}
-            codes = model.codes() if self.wanted.codes else None
+            codes = model.codes() if self.request.codes else None
         return Answered(
             model=self.encoder.name,
             base=self.base.name if self.base else self.encoder.name,
@@ -244,19 +242,6 @@ def _test_taken(data: SentenceData, states: SentenceStates, of_base: SentenceSta
 
 
 @lru_cache(maxsize=8)
-def read_cached(name: str, downloads: Path, protocol: str) -> tuple[SentenceTask, SentenceData]:
+def read_cached(name: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
     """A task and its data, read once."""
-    return read_task(name, downloads, protocol)
-
-
-def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:
-    """The worker in another process, checked against the coordinator's.
-
-    Raises:
-        JobError: if models or program differ here.
-    """
-    read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
-    opened = with_base(*opened_again(setup))
-    refuse_differing({"base": (opened.base.weights_id if opened.base else "", setup["base_weights"])})
-    wanted = Wanted(**fields_of(setup["wanted"]))
-    return SentenceWork(**vars(opened), wanted=wanted, target=Path(setup["target"]), downloads=Path(setup["downloads"]))
+    return read_task(name, cache_folder() / "downloads", protocol)

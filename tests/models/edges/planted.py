@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from probing.models.edges.arrays import ArrayStates, PartArrays, ragged
-from probing.models.edges.training import TrainingData
+from probing.models.edges.arrays import ArrayStates, PartArrays, TrainingData, ragged
 
 
 def arrays_of(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.edges.arrays import batch_of
+from probing.models.edges.arrays import TrainingData, batch_of
 from probing.models.edges.probes import (
     ProbeKey,
     Shape,
@@ -19,7 +19,7 @@ from probing.models.edges.probes import (
     unpacked,
 )
 from probing.models.edges.recipe import EdgeRecipe
-from probing.models.edges.training import TrainingData, train_probes
+from probing.models.edges.training import train_probes
 from tests.models.edges.planted import arrays_of, drawn, drawn_part
 from tests.reference.edge_probe import SlowProbe
 

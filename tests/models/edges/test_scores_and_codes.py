@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.edges.arrays import batch_of
+from probing.models.edges.arrays import TrainingData, batch_of
 from probing.models.edges.codes import ENDS, online_codes, portions_of
 from probing.models.edges.probes import ProbeKey, keys_of, logits_of, mask_of
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.scoring import CodeScore, F1Score, counts_of
 from probing.models.edges.traces import counts_by_label, probabilities, traces_of
-from probing.models.edges.training import TrainingData, train_probes
+from probing.models.edges.training import train_probes
 from tests.models.edges.planted import arrays_of, drawn, one_hot, planted
 
 CPU = torch.device("cpu")

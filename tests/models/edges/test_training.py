@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from probing.models.edges import training
+from probing.models.edges.arrays import TrainingData
 from probing.models.edges.probes import ProbeKey, keys_of, mask_of, mixing_weights
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.scoring import F1Score
 from probing.models.edges.traces import probabilities
-from probing.models.edges.training import TrainingData, train_probes
+from probing.models.edges.training import train_probes
 from tests.models.edges.planted import drawn, planted
 
 CPU = torch.device("cpu")

@@ -3,28 +3,78 @@
 import atexit
 import logging
 import os
+import pickle
 import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import JobError
-from probing.jobs.job import Job, Shard
-from probing.jobs.manifest import Line
-from probing.jobs.retries import Attempts, last_line
-from probing.jobs.worker import do_shards, take_back
+from probing import __version__
+from probing.core.errors import JobError, ProbingError
+from probing.core.paths import cache_folder
+from probing.jobs.shards import Line, Work, noted
 
 log = logging.getLogger(__name__)
-#: Tasks exchange a few hundred bytes; by default Ray would take a third of the memory.
+#: The object store holds the work, with its facts or its text; by default Ray would take a third of the memory.
 OBJECT_STORE_BYTES = 100_000_000
 CONNECT_SECONDS = 10.0
+#: A shard that kills three workers would kill the fourth: too little memory, most likely.
+MAX_DEATHS = 3
+#: Variables that workers get from the coordinator; folders are made absolute.
+PASSED_ON = ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY", "HF_HUB_OFFLINE", "HF_HOME", "HF_HUB_CACHE")
 #: Ray would write its own token to ~/.ray; a token that only this process and its workers know is enough. It is kept
 #: for the life of the process, as Ray reads it once.
 _TOKEN = secrets.token_hex(32)
+
+
+def do_shard(version: str, environment: Mapping[str, str], token: Path, reference: Sequence[Any], name: str) -> Line:
+    """Does a shard in a worker process.
+
+    Args:
+        version: of the coordinator's program.
+        environment: ``passed_on`` there.
+        token: a file in the work's folder.
+        reference: to the pickled work. It is in a list, as Ray would fetch a bare one for every shard again.
+        name: the shard's.
+
+    Raises:
+        JobError: if the folder is not shared, or program, model or heads differ here.
+        ProbingError: as the work.
+    """
+    if not token.is_file():
+        raise JobError(
+            f"worker on {socket.gethostname()} does not see {token.parent}; expected a folder that all machines share"
+            " under the same path: set PROBING_CACHE to one"
+        )
+    if __version__ != version:
+        raise JobError(
+            f"a worker's version: got {__version__}, expected {version}, the coordinator's; install the same on every"
+            " machine"
+        )
+    os.environ.update(environment)
+    lines: list[Line] = []
+    _received(*reference).do([name], noted(token.parent, lines.append))
+    return lines[0]
+
+
+@lru_cache(maxsize=1)
+def _received(reference: Any) -> Work:
+    # One at a time: models are large, and a process does one job after the other.
+    work: Work = pickle.loads(ray_library().get(reference))
+    return work
+
+
+def passed_on() -> dict[str, str]:
+    """The coordinator's environment variables that decide where results are found."""
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    absolute = {name: str(Path(value).absolute()) for name, value in kept.items() if name.startswith("PROBING_")}
+    return kept | absolute | {"PROBING_CACHE": str(cache_folder().absolute())}
 
 
 @dataclass(frozen=True)
@@ -44,8 +94,8 @@ class RayExecutor:
     gpus: int = 0
     name: str = "ray"
 
-    def run(self, job: Job, shards: Sequence[Shard], token: str, finished: Callable[[Line], None]) -> None:
-        """Does the shards; one whose worker or machine died is tried again.
+    def run(self, work: Work, names: Sequence[str], token: Path, finished: Callable[[Line], None]) -> None:
+        """Has the shards done; one whose worker or machine died is tried again.
 
         Raises:
             JobError: if Ray is not installed, no cluster answers, or workers die too often.
@@ -53,24 +103,31 @@ class RayExecutor:
         ray = ray_library()
         self._connect(ray)
         # Lost workers are counted here: Ray's own retries would hide them and print no message for the user.
-        task = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=0)(do_shards)
+        task = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=0)(do_shard)
         lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError)
-        attempts = Attempts()
-        pending = {task.remote(job.sent([shard], token)): shard for shard in shards}
+        deaths: Counter[str] = Counter()
+        shared = __version__, passed_on(), token, [ray.put(pickle.dumps(work))]
+        pending = {task.remote(*shared, name): name for name in names}
         try:
             while pending:
                 (ready,), _ = ray.wait(list(pending), num_returns=1)
-                shard = pending.pop(ready)
+                name = pending.pop(ready)
                 try:
-                    answer = ray.get(ready)
+                    finished(ray.get(ready))
                 except lost as error:
-                    attempts.lose(shard, error)
-                    log.warning("the worker of shard %s died (%s); it is tried again", shard.name, type(error).__name__)
-                    pending[task.remote(job.sent([shard], token))] = shard
+                    deaths[name] += 1
+                    if deaths[name] == MAX_DEATHS:
+                        raise JobError(
+                            f"shard {name}: {MAX_DEATHS} workers died ({_last_line(error)}); finished shards are kept;"
+                            " give workers more memory (a smaller --shard, fewer --workers) and run the same command"
+                            " again"
+                        ) from error
+                    log.warning("the worker of shard %s died (%s); it is tried again", name, type(error).__name__)
+                    pending[task.remote(*shared, name)] = name
                 except ray.exceptions.RayError as error:
-                    raise JobError(f"shard {shard.name} failed on Ray: {last_line(error)}") from error
-                else:
-                    take_back(answer, finished)
+                    if isinstance(cause := getattr(error, "cause", None), ProbingError):
+                        raise cause from error
+                    raise JobError(f"shard {name} failed on Ray: {_last_line(error)}") from error
         finally:
             for reference in pending:
                 ray.cancel(reference, force=True)
@@ -87,7 +144,7 @@ class RayExecutor:
             ray.init(address=self.address, **quiet)
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             raise JobError(
-                f"no Ray cluster can be used at {self.address} ({last_line(error)}); start one with: ray start --head"
+                f"no Ray cluster can be used at {self.address} ({_last_line(error)}); start one with: ray start --head"
                 " --port 6379, or leave --address out to start one here"
             ) from error
         most = max((node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]), default=0)
@@ -112,6 +169,12 @@ def ray_library() -> Any:
             "--executor ray needs Ray, which is not installed; install it with: pip install -e '.[ray]'"
         ) from error
     return ray
+
+
+def _last_line(error: object) -> str:
+    """The last line of a library's error, in which tracebacks give the cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:300] if lines else type(error).__name__
 
 
 def _answers(address: str) -> None:
@@ -157,7 +220,7 @@ def _start(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
     except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
         stop()
         raise JobError(
-            f"Ray cannot be started here ({last_line(error)}); see {Path(place)}, or use --executor local"
+            f"Ray cannot be started here ({_last_line(error)}); see {Path(place)}, or use --executor local"
         ) from error
     _STARTED.append(stop)
     atexit.register(stop)
