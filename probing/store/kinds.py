@@ -22,33 +22,6 @@ FACTS = "facts"
 
 
 @dataclass(frozen=True)
-class Card:
-    """What the card of a shared data set says of its runs.
-
-    Attributes:
-        title: of the card and of the data set, with the model's name.
-        about: what a row is.
-        tags: next to those of all cards.
-        first: tables; the hub shows the first that has a file.
-        columns: of the table of runs: heading -> the column, or the function that gives a cell.
-        of_runs: what the section on runs says next to how they are named.
-        named: how sentences are named whose words are not shared; empty: there are no tasks.
-        described: the table whose columns are explained one by one; empty: none.
-        size: the number of rows of that table, if the hub is to show it.
-    """
-
-    title: str
-    about: str
-    tags: tuple[str, ...]
-    first: tuple[str, ...]
-    columns: Mapping[str, str | Callable[[dict], object]]
-    of_runs: str = "."
-    named: str = ""
-    described: str = ""
-    size: Callable[[dict], int] | None = None
-
-
-@dataclass(frozen=True)
 class Kind:
     """A kind of run.
 
@@ -62,8 +35,6 @@ class Kind:
         title: of several runs, in sentences.
         line: what is said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
         about: on its tables, for those who read them.
-        card: of the shared data set; None: that of another kind describes these runs, too.
-        names: regular expression of what may follow a table's name in the name of a shared file.
         counts: gives the rows of further tables that are counted of a run's; None: nothing is.
         counted_from: the tables that it needs besides the run's row.
         needs: the tables that have rows of every run; a run without is left out.
@@ -83,8 +54,6 @@ class Kind:
     line: str
     listed: Callable[[Database], pd.DataFrame]
     about: str | None = ""
-    card: Card | None = None
-    names: str = "-[A-Za-z0-9._-]+"
     counts: Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]] | None = None
     counted_from: Sequence[str] = ()
     needs: Sequence[str] = ()
