@@ -343,7 +343,7 @@ def _gather(
         every = (one for one in sorted(folder.glob(f"{table.name}*.parquet")) if table_of(one) == table.name)
         joint = [own] if own.is_file() else [one for one in every if not _OF_ONE_RUN.search(one.name)]
         parts = [read(one, table.name) for one in joint]
-        seen |= bool(parts)
+        seen |= (folder / f"{table.name}.parquet").is_file()
         for column in table.per.split():
             parts = [rows.filter(pc.equal(rows.column(column), row[column])) for rows in parts]
         if any(map(len, parts)):
