@@ -26,14 +26,13 @@ FIRST = (
     "models/forgetting/test_recovering.py",
     "commands/test_finetune_command.py",
     "test_shipped.py",
-    "commands/test_share_edges.py",
+    "commands/test_sharing.py",
     "pages/test_words_of_strangers.py",
     "commands/test_edges_report.py",
     "api/test_plots.py",
     "api/test_examples.py",
     "store/test_edges_database.py",
     "pages/test_multiselects.py",
-    "commands/test_hub.py",
 )
 
 

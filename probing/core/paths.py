@@ -57,6 +57,18 @@ def runs_folder() -> Path:
     return cache_folder() / "runs"
 
 
+def shared_folder() -> Path:
+    """Where ``pull`` puts shared runs, each share in a folder of its own that is not changed."""
+    return cache_folder() / "shared"
+
+
+def pulled_folders() -> list[Path]:
+    """The folders of pulled runs."""
+    return sorted(folder for folder in shared_folder().glob("[!.]*") if folder.is_dir())
+
+
 def result_folders() -> list[Path]:
-    """The existing folders that results are read from; if both have a run, the user's own is used."""
-    return [folder for folder in (runs_folder(), snapshot_folder()) if folder.is_dir()]
+    """The existing folders that results are read from; if several have a run, the user's own is used, then a pulled
+    one.
+    """
+    return [folder for folder in (runs_folder(), *pulled_folders(), snapshot_folder()) if folder.is_dir()]

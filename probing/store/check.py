@@ -1,7 +1,8 @@
 """What is wrong with a store: every problem in words, none repaired."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,6 +49,27 @@ def check_store(folders: Sequence[Path]) -> list[str]:
     for kind in KINDS.values():
         problems += [*kind.problems(together), *_other_counts(kind, rows, together)]
     return problems
+
+
+def conflicts(folder: Path, others: Sequence[Path]) -> Iterator[str]:
+    """What files below a folder say otherwise than those of the same tables below other folders.
+
+    Raises:
+        StoreError: if a file below the folder cannot be read.
+    """
+    new, here = find_files([folder]), find_files(others)
+    for table in sorted({file.table for file in new} - set(RUNS_OF_FILES)):
+        read = [*_readable(file for file in here if file.table == table)]
+        read += [(file, light(table, read_table(file.path, table))) for file in new if file.table == table]
+        found = _copies(read) if TABLES[table].many else _conflicts(table, read)
+        yield from (problem for problem in found if problem.startswith(str(folder)))
+
+
+def _readable(files: Iterable[SourceFile]) -> Iterator[_Read]:
+    """Files with their rows, without those that cannot be read."""
+    for file in files:
+        with suppress(StoreError):
+            yield file, light(file.table, read_table(file.path, file.table))
 
 
 def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Mapping[str, pa.Table]) -> Iterator[str]:
@@ -109,7 +131,8 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
     first: dict[tuple, tuple[Path, tuple]] = {}
     differing: Counter[tuple[Path, Path]] = Counter()
     for file, rows in read:
-        names = [*key, *(name for name in rows.column_names if name not in (*key, *TABLES[table].free))]
+        may_differ = (*key, *TABLES[table].free, *TABLES[table].withheld)
+        names = [*key, *(name for name in rows.column_names if name not in may_differ)]
         for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
             path, said = first.setdefault(row[: len(key)], (file.path, row))
             if said != row and path != file.path:

@@ -20,26 +20,6 @@ FACTS = "facts"
 
 
 @dataclass(frozen=True)
-class Card:
-    """What the card of a shared data set says of its runs; ``about`` is what a row is."""
-
-    title: str
-    about: str
-    tags: tuple[str, ...]
-    #: Tables; the hub shows the first that has a file.
-    first: tuple[str, ...]
-    #: Of the table of runs: heading -> the column, or the function that gives a cell.
-    columns: Mapping[str, str | Callable[[dict], object]]
-    #: What the section on runs says next to how they are named.
-    of_runs: str = "."
-    #: How sentences are named whose words are not shared; empty: there are no tasks.
-    named: str = ""
-    #: The table whose columns are explained one by one; empty: none.
-    described: str = ""
-    size: Callable[[dict], int] | None = None
-
-
-@dataclass(frozen=True)
 class Kind:
     """A kind of run; ``config`` is the class of the configuration whose fingerprint is a run's id."""
 
@@ -58,10 +38,6 @@ class Kind:
     #: Gives its runs with the columns of their files and of their provenance, in the order of lists.
     listed: Callable[[Database], pd.DataFrame]
     about: str | None = ""
-    #: Of the shared data set; None: that of another kind describes these runs, too.
-    card: Card | None = None
-    #: Regular expression of what may follow a table's name in the name of a shared file.
-    names: str = "-[A-Za-z0-9._-]+"
     #: Gives the rows of further tables that are counted of a run's; None: nothing is.
     counts: Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]] | None = None
     #: The tables that it needs besides the run's row.

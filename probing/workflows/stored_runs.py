@@ -12,7 +12,8 @@ from typing import Any
 
 from probing import __version__
 from probing.core.errors import NewerVersionError, OptionError, ProbingError
-from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.files.atomic import link_or_copy
+from probing.core.paths import cache_folder, pulled_folders, result_folders, runs_folder
 from probing.core.provenance import Provenance, stored_configuration
 from probing.jobs.shards import MANIFEST, Work, claimed, run_job
 from probing.models.encoders.load import Encoder
@@ -114,6 +115,20 @@ def places_of(request: StoredRuns, encoder: Encoder) -> tuple[Path, list[Path]]:
     return target, folders
 
 
+def take_pulled(files: Sequence[Path]) -> None:
+    """Links the files of a run from a pulled share into the user's own runs, so that no command computes it again.
+
+    Args:
+        files: all files of the run.
+    """
+    for folder in pulled_folders():
+        pulled = [folder / "data" / path.name for path in files]
+        if files[0].parent == runs_folder() and all(path.is_file() for path in pulled):
+            for source, path in zip(pulled, files, strict=True):
+                if not path.is_file():
+                    link_or_copy(source, path)
+
+
 def full_names(tasks: Sequence[str], every: Sequence[str], known: Container[str]) -> tuple[str, ...]:
     """Names of tasks, each once: ``all`` stands for ``every``; files and folders are absolute paths, as workers start
     elsewhere.
@@ -199,6 +214,7 @@ class RunFiles:
         """Whether all files exist and can be read; if so, what is counted of them is written if it is missing or
         differs.
         """
+        take_pulled(self.all)
         try:
             for table in self.tables:
                 rows = read_table(self.file(table), table)

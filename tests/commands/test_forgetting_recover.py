@@ -238,7 +238,7 @@ def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, stored,
         run(*words)
     run(*words, "--licence", "mit")
     run("pull", "--from-folder", tmp_path / "shared", "--out", tmp_path / "pulled")
-    names = {path.name.split("-")[0] for path in (tmp_path / "pulled").glob("*.parquet")}
+    names = {path.name.split("-")[0] for path in (tmp_path / "pulled").rglob("*.parquet")}
     assert names == {
         "forgetting_runs",
         "forgetting_facts",

@@ -9,7 +9,7 @@ import pytest
 from probing.commands import main
 from probing.core.errors import HubError
 from probing.reports.table_text import as_csv
-from probing.workflows.share.manifest import refuse_name
+from probing.workflows.sharing.share import refuse_name
 
 #: What a command is doing when Ctrl-C comes: DuckDB raises a ``RuntimeError``, other code its own errors.
 BUSY = {

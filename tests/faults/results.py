@@ -11,6 +11,7 @@ from probing.store.parquet import read_table
 RESULTS = (
     "cache/heads",
     "cache/runs",
+    "cache/shared",
     "cache/models",
     "cache/downloads",
     "cache/hub/pulled",

@@ -62,11 +62,10 @@ class Repository:
     def owner(self) -> str:
         return self.name.partition("/")[0]
 
-    def commit(self, files: Mapping[str, bytes], gone: set[str] | None = None, branch: str = "main") -> str:
-        """Adds and replaces files, deletes others, moves the branch; returns the commit."""
+    def commit(self, files: Mapping[str, bytes], branch: str = "main") -> str:
+        """Adds and replaces files, moves the branch; returns the commit."""
         before = self.commits.get(self.refs.get(branch, ""), {})
-        now = {path: file for path, file in before.items() if path not in (gone or set())}
-        now |= {path: File(path, content) for path, content in files.items()}
+        now = before | {path: File(path, content) for path, content in files.items()}
         listed = "".join(f"{path} {file.blob}\n" for path, file in sorted(now.items()))
         sha = hashlib.sha1(f"{self.kind} {self.name} {self.refs.get(branch)} {listed}".encode()).hexdigest()
         self.commits[sha], self.refs[branch] = now, sha
@@ -87,10 +86,9 @@ class Repository:
 
 @dataclass
 class Repositories:
-    """All repositories of the stand-in, and the large files that were uploaded."""
+    """All repositories of the stand-in."""
 
     kept: dict[tuple[str, str], Repository] = field(default_factory=dict)
-    uploaded: dict[str, bytes] = field(default_factory=dict)
 
     def add(
         self, name: str, files: Mapping[str, bytes] | None = None, kind: str = "model", **options: bool
@@ -108,4 +106,4 @@ class Repositories:
                 for file in files.values():
                     if file.is_large and file.sha256 == sha256:
                         return file.content
-        return self.uploaded.get(sha256)
+        return None

@@ -3,8 +3,6 @@
 Large files are served by "another host": the same server, under the name ``localhost`` instead of ``127.0.0.1``.
 """
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -13,10 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import yaml
-
 from tests.hub.faults import Fault, Faults
-from tests.hub.repositories import LARGE, File, Repositories, Repository
+from tests.hub.repositories import File, Repositories, Repository
 
 
 @dataclass(frozen=True)
@@ -95,17 +91,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_PUT(self) -> None:
-        self._answer()
-
     def _answer(self) -> None:
         parts = urlsplit(self.path)
         path, self.query = unquote(parts.path), parse_qs(parts.query)
         self.user = self.headers.get("Authorization", "").removeprefix("Bearer ").removeprefix("token-of-")
-        self.sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         request = Request(self.command, path, self.user)
         self.hub.log.append(request)
         self.fault = self.hub.faults.of(str(request)) or Fault("")
@@ -128,12 +117,6 @@ class _Handler(BaseHTTPRequestHandler):
             (rf"GET /api/{_KIND}/{_NAME}/tree/(?P<revision>[^/]+)", self._tree),
             (rf"(?:GET|HEAD) /(?:(?P<kind>datasets)/)?{_NAME}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", self._resolve),
             (r"GET /large/(?P<sha256>[0-9a-f]{64})", self._large),
-            (r"POST /api/repos/create", self._create),
-            (r"POST /api/validate-yaml", self._card),
-            (rf"POST /api/{_KIND}/{_NAME}/preupload/(?P<revision>.+)", self._preupload),
-            (rf"POST /(?:(?P<kind>datasets)/)?{_NAME}\.git/info/lfs/objects/batch", self._batch),
-            (r"PUT /large/(?P<sha256>[0-9a-f]{64})", self._upload),
-            (rf"POST /api/{_KIND}/{_NAME}/commit/(?P<revision>.+)", self._commit),
         ]
 
     def _repository(self, kind: str | None, name: str) -> Repository:
@@ -198,77 +181,6 @@ class _Handler(BaseHTTPRequestHandler):
         if content is None:
             raise _Refused(404)
         self._content(content, {"ETag": f'"{sha256}"', "Accept-Ranges": "bytes"})
-
-    def _create(self) -> None:
-        asked = json.loads(self.sent)
-        name, kind = f"{asked.get('organization') or self.user}/{asked['name']}", asked.get("type") or "model"
-        if not self.user:
-            raise _Refused(401, words="Invalid username or password.")
-        if not name.startswith(f"{self.user}/"):
-            raise _Refused(403, words=f"You don't have the rights to create a {kind} under this namespace")
-        if (kind, name) in self.hub.repositories.kept:
-            return self._json({"url": f"{self.hub.address}/{name}"}, 409)
-        private = asked.get("visibility") == "private"
-        self.hub.repositories.add(name, {".gitattributes": b"*.safetensors filter=lfs\n"}, kind, private=private)
-        return self._json({"url": f"{self.hub.address}/{'datasets/' if kind == 'dataset' else ''}{name}", "name": name})
-
-    def _card(self) -> None:
-        """The hub refuses a card whose metadata are no YAML."""
-        front = json.loads(self.sent)["content"].partition("---\n")[2].partition("---\n")[0]
-        try:
-            yaml.safe_load(front)
-            errors = []
-        except yaml.YAMLError as error:
-            errors = [{"message": str(error)}]
-        self._json({"errors": errors, "warnings": []}, 400 if errors else 200)
-
-    def _writable(self, kind: str | None, name: str) -> Repository:
-        found = self._repository(kind, name)
-        if self.user != found.owner:
-            raise _Refused(403, words="you may not write here")
-        return found
-
-    def _preupload(self, kind: str, name: str, revision: str) -> None:
-        found = self._writable(kind, name)
-        there = found.commits[found.refs[revision]]
-        rows = []
-        for file in json.loads(self.sent)["files"]:
-            path = file["path"]
-            oid = {"oid": there[path].sha256 if there[path].is_large else there[path].blob} if path in there else {}
-            rows.append(
-                {"path": path, "uploadMode": "lfs" if path.endswith(LARGE) else "regular", "shouldIgnore": False, **oid}
-            )
-        self._json({"files": rows})
-
-    def _batch(self, kind: str | None, name: str) -> None:
-        self._writable(kind, name)
-        rows = []
-        for one in json.loads(self.sent)["objects"]:
-            known = self.hub.repositories.large_file(one["oid"]) is not None
-            upload = {} if known else {"actions": {"upload": {"href": f"{self.hub.other_host}/large/{one['oid']}"}}}
-            rows.append({"oid": one["oid"], "size": one["size"], **upload})
-        self._json({"transfer": "basic", "objects": rows})
-
-    def _upload(self, sha256: str) -> None:
-        if hashlib.sha256(self.sent).hexdigest() != sha256:
-            raise _Refused(400, words="other content than announced")
-        self.hub.repositories.uploaded[sha256] = self.sent
-        self._send(200, b"", {})
-
-    def _commit(self, kind: str, name: str, revision: str) -> None:
-        found = self._writable(kind, name)
-        added, gone = {}, set()
-        for line in self.sent.splitlines():
-            said = json.loads(line)
-            value = said["value"]
-            if said["key"] == "file":
-                added[value["path"]] = base64.b64decode(value["content"])
-            elif said["key"] == "lfsFile":
-                added[value["path"]] = self.hub.repositories.large_file(value["oid"]) or b""
-            elif said["key"] == "deletedFile":
-                gone.add(value["path"])
-        commit = found.commit(added, gone, revision)
-        self._json({"success": True, "commitOid": commit, "commitUrl": f"{self.hub.address}/{name}/commit/{commit}"})
 
     def _json(self, said: object, status: int = 200) -> None:
         self._send(status, json.dumps(said).encode(), {"Content-Type": "application/json"})

@@ -18,13 +18,15 @@ def pull(
     what: Annotated[
         str | None, typer.Option(callback=shared, help="Which kind, if both kinds of repository have this name.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder in which runs get a folder of their own; none: cache/shared.")
+    ] = None,
 ) -> None:
     """Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before
     anything is stored.
     """
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
-    from probing.workflows.share import pull as workflow
+    from probing.workflows.sharing import pull as workflow
 
     workflow.pull(workflow.PullRequest(name, from_folder, revision, what, out), typer.echo)

@@ -47,17 +47,16 @@ def push(
     """
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
-    from probing.workflows.share import push as workflow
-    from probing.workflows.share.hub import HubRepository, LocalFolder
+    from probing.workflows.sharing import push as workflow
 
-    place = LocalFolder(to_folder) if to_folder else HubRepository(str(to), what, private)
-    where = to or f"--from-folder {to_folder}"
     kinds = [canonical_head(kind.strip()) for kind in (head or "").split(",") if kind.strip()]
     known = workflow.heads_of(what)
     if unknown := sorted(set(kinds) - set(known)):
         raise typer.BadParameter(f"got head {', '.join(unknown)}; expected some of {', '.join(sorted(known))}")
-    request = workflow.PushRequest(what, model, kinds, runs or (), base, licence, language, revision)
-    done = workflow.push(request, place, where, typer.echo)
-    size = sum(file.size for file in done.manifest.files)
-    typer.echo(f"{what} of {done.manifest.model}: {len(done.manifest.files)} files, {size:,} bytes, at {done.title}")
-    typer.echo(f"download them with: python -m probing pull {where} --revision {done.commit}")
+    request = workflow.PushRequest(
+        what, model, to, to_folder, private, kinds, runs or (), base, licence, language, revision
+    )
+    manifest, commit = workflow.push(request, typer.echo)
+    size = sum(file.size for file in manifest.files)
+    typer.echo(f"{what} of {manifest.model}: {len(manifest.files)} files, {size:,} bytes, at {to or to_folder}")
+    typer.echo(f"download them with: python -m probing pull {request.where} --revision {commit}")

@@ -6,7 +6,7 @@ from probing.store.kinds import Kind
 from probing.store.rules import changes as rules
 from probing.store.tables import changes as tables
 
-#: Shared with the runs on whole sentences, whose card describes both.
+#: Shared with the runs on whole sentences.
 CHANGES = Kind(
     "changes",
     ChangeRunConfig,

@@ -21,6 +21,8 @@ ASKED = "asked_runs"
 _ORDER = "_row"
 #: The largest table: its repeated rows are counted, and rules ask it without the best tokens.
 LIGHT = "predictions"
+#: Files that somebody else made must not fill the memory of a small machine.
+_MEMORY = "4GB"
 _JSON = "TRY_CAST(coalesce(nullif(json, ''), '{}') AS JSON)"
 #: JSON of reason -> number as its sum, and of part -> reason -> number as a part's sum; null if it is none, or a number
 #: is below 0.
@@ -95,7 +97,12 @@ def _instance() -> duckdb.DuckDBPyConnection:
     It takes 20 milliseconds to make, and a connection to it takes a hundredth of one.
     """
     return duckdb.connect(
-        config={"enable_external_access": "false", "python_enable_replacements": "false", "threads": THREADS}
+        config={
+            "enable_external_access": "false",
+            "python_enable_replacements": "false",
+            "threads": THREADS,
+            "memory_limit": _MEMORY,
+        }
     )
 
 

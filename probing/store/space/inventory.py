@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import StoreError
-from probing.core.paths import cache_folder, runs_folder
+from probing.core.paths import cache_folder, pulled_folders, runs_folder
 from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
@@ -56,15 +56,25 @@ def delete(what: str, name: str, sure: Callable[[Kept], bool]) -> Kept | None:
 
 
 def _rows() -> list[tuple[dict, Path]]:
-    """The rows of runs in the usual folder, each with its file."""
-    found, folder = [], runs_folder()
+    """The rows of the user's own and of pulled runs, each once and with its file."""
+    found: dict[str, tuple[dict, Path]] = {}
     for table in RUNS_OF_FILES:
-        for path in files_of(table, folder) if folder.is_dir() else ():
+        for path in (path for folder in _folders() for path in files_of(table, folder)):
             try:
-                found += [(row, path) for row in read_table(path, table).to_pylist()]
+                for row in read_table(path, table).to_pylist():
+                    found.setdefault(row["run_id"], (row, path))
             except StoreError:
                 continue
-    return found
+    return list(found.values())
+
+
+def _folders() -> list[Path]:
+    return [folder for folder in (runs_folder(), *pulled_folders()) if folder.is_dir()]
+
+
+def _files_of_run(run_id: str) -> set[Path]:
+    """The files that have the id of a run in their names."""
+    return {one for folder in _folders() for one in folder.rglob(f"*-{run_id}.parquet")}
 
 
 def _runs() -> list[Kept]:
@@ -74,7 +84,7 @@ def _runs() -> list[Kept]:
 def _run(row: dict, path: Path) -> Kept:
     """A run; its files are those that have its id in their names."""
     run_id = row["run_id"]
-    files = sorted(runs_folder().rglob(f"*-{run_id}.parquet"))
+    files = sorted(_files_of_run(run_id))
     said = (
         f"{row['model']}"
         + (f" on {row['probe_set']}" if row.get("probe_set") else "")
@@ -92,11 +102,11 @@ def _probe_sets() -> list[Kept]:
     )
     for row, path in _rows():
         if name := row.get("probe_set"):
-            run_files = set(runs_folder().rglob(f"*-{row['run_id']}.parquet"))
+            run_files = _files_of_run(row["run_id"])
             runs[name].add(row["run_id"])
             files[name] |= run_files
             whole[name] &= path in run_files
-    for path in files_of("facts", runs_folder()) if runs else ():
+    for path in (path for folder in _folders() for path in files_of("facts", folder)) if runs else ():
         names = set(read_table(path, "facts").column("probe_set").to_pylist())
         if len(names) == 1 and (only := str(names.pop())) in runs:
             files[only].add(path)

@@ -40,7 +40,7 @@ from probing.workflows.knowledge.stored_run import (
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.stored_runs import ModelWork, provenance_of
+from probing.workflows.stored_runs import ModelWork, provenance_of, take_pulled
 
 _log = logging.getLogger(__name__)
 
@@ -272,6 +272,7 @@ def _store(asked: _Asked, kept: FactSet, work: Probing, say: Say) -> None:
     predictions = predictions_path(target, config.run_id)
     # Cheap, and thus written if missing or damaged, even if the predictions exist already.
     tokenizer = write_asked_facts(facts, config, work.encoder, target, say)
+    take_pulled([predictions, target / f"runs-{config.run_id}.parquet"])
     done = has_predictions(target, config.run_id, len(layers) * len(facts), say)
     if not done:
         outcome = run_job(work, asked.workers)

@@ -9,7 +9,10 @@ from probing.workflows.reproduction.interplay import REPRODUCE_INTERPLAY
 from probing.workflows.reproduction.plan import planned
 from probing.workflows.requests.reproduction import ReproduceRequest
 
-PROCEDURES = {procedure.paper.name: procedure for procedure in (REPRODUCE_BERTNESIA, REPRODUCE_EDGE_PROBING, REPRODUCE_INTERPLAY, REPRODUCE_FORGETTING)}
+PROCEDURES = {
+    procedure.paper.name: procedure
+    for procedure in (REPRODUCE_BERTNESIA, REPRODUCE_EDGE_PROBING, REPRODUCE_INTERPLAY, REPRODUCE_FORGETTING)
+}
 
 
 def reproduce(request: ReproduceRequest, say: Say = print) -> None:
