@@ -14,7 +14,7 @@ from probing.reports.knowledge.transitions import transitions, transitions_by_re
 from probing.reports.runs import choose, pairs
 from probing.reports.wider import wider
 from probing.store.opening import open_database
-from tests.core.test_answer_clusters import sums_of
+from tests.core.test_fact_numbers import sums_of
 from tests.reports.test_from_raw_rows import PLANTS, Raw
 
 ENDS = ["low_answers", "high_answers"]

@@ -1,12 +1,18 @@
-"""The numbers of edge probing: against slow versions in plain Python, and known bounds."""
+"""The numbers of edge probing: against slow versions in plain Python, memory, ceilings, control labels and known
+bounds.
+"""
 
+import hashlib
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 
 from probing.core.edges import numbers
+from probing.core.edges.baselines import ceiling, majority_answer, memory_answers, seen_in_training, targets_of
+from probing.core.edges.control import with_control_labels
 from probing.core.edges.order import (
     CONTAINS_0,
     EARLIER,
@@ -20,7 +26,9 @@ from probing.core.edges.order import (
     compare_pairs,
     seed_spread,
 )
-from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
+from probing.core.edges.target import Part, Record, Target, TaskData
+from probing.core.edges.tasks import SEVERAL_LABELS, SINGLE_WORDS, every_label, fits, same_entity
+from probing.core.edges.traces import SpanTrace, Traces, normalised, revisions, settled_layer, strongest_mean
 from probing.core.stats.paired_tests import holm
 
 
@@ -285,3 +293,173 @@ def test_the_gain_above_memory_counts_from_the_better_of_word_embeddings_and_mem
     assert numbers.gain_above_memory(f1[0], 0.839) == pytest.approx(0.032)
     assert numbers.gain_above_memory(f1, 0.4).tolist() == pytest.approx([0.044, 0.096])
     assert np.isnan(numbers.gain_above_memory(f1[0], np.nan))
+
+
+def part(*rows: tuple[str, tuple[tuple, ...]]) -> Part:
+    """Sentences, each with targets as (span1, span2 or None, labels...)."""
+    return Part(
+        tuple(
+            Record(tuple(text.split()), tuple(Target(a, b, tuple(labels)) for a, b, *labels in targets))
+            for text, targets in rows
+        )
+    )
+
+
+TRAIN = part(
+    ("The cat sleeps", (((0, 2), None, "NP"), ((1, 2), None, "NN"))),
+    ("the Cat", (((0, 2), None, "X"), ((0, 1), None, "NN"))),
+    ("THE CAT", (((0, 2), None, "X"),)),
+)
+
+
+def test_memory_answers_the_commonest_label_of_the_same_lower_cased_text_and_else_the_majority():
+    dev = part(("the cat sat", (((0, 2), None, "NP"), ((2, 3), None, "VBD"), ((1, 2), None, "NN"))))
+    assert memory_answers(TRAIN, dev) == [("X",), ("NN",), ("NN",)]
+    assert seen_in_training(TRAIN, dev) == [True, False, True]
+    assert majority_answer(TRAIN) == ("NN",)  # as common as X, and before it in the alphabet
+
+
+def test_two_spans_are_remembered_as_a_pair():
+    train = part(("a b c", (((0, 1), (1, 2), "x"), ((2, 3), (1, 2), "y"), ((1, 2), (0, 1), "y"))))
+    dev = part(("A B c", (((0, 1), (1, 2), "x"), ((0, 1), (2, 3), "x"))))
+    assert memory_answers(train, dev) == [("x",), ("y",)]
+    assert seen_in_training(train, dev) == [True, False]
+
+
+def test_training_without_a_label_answers_nothing():
+    bare = part(("a b", (((0, 1), None),)))
+    assert majority_answer(bare) == () and memory_answers(bare, bare) == [()]
+
+
+def test_the_ceiling_is_that_of_the_best_answers_of_all():
+    """Every possible answer for each input, by hand."""
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        spans = [(0, 1), (0, 2), (1, 2)]
+        rows = []
+        for _ in range(random.integers(1, 3)):
+            chosen = [spans[random.integers(3)] for _ in range(random.integers(1, 6))]
+            rows.append(
+                (
+                    "a b",
+                    tuple(
+                        (span, None, *random.choice(list("xyz"), random.integers(0, 3), replace=False))
+                        for span in chosen
+                    ),
+                )
+            )
+        data = part(*rows)
+        inputs = sorted({target.span1 for _, target in targets_of(data)})
+        sets = [set(some) for size in range(3) for some in itertools.combinations("xy", size)]
+        best = 0.0
+        for answers in itertools.product(sets, repeat=len(inputs)):
+            given = dict(zip(inputs, answers, strict=True))
+            pairs = [(given[target.span1], set(target.labels) - {"z"}) for _, target in targets_of(data)]
+            right, wrong = sum(len(a & g) for a, g in pairs), sum(len(a ^ g) for a, g in pairs)
+            best = max(best, 2 * right / (2 * right + wrong) if right else 0.0)
+        found = ceiling(data, lambda label: label != "z")
+        if any(set(target.labels) - {"z"} for _, target in targets_of(data)):
+            assert found == pytest.approx(best, abs=1e-12)
+        else:
+            assert math.isnan(found)
+
+
+def test_the_ceiling_is_1_where_no_input_comes_twice():
+    assert ceiling(part(("a b", (((0, 1), None, "x"), ((1, 2), None, "x"), ((0, 1), (1, 2), "y")))), every_label) == 1.0
+    assert math.isnan(ceiling(part(("a b", (((0, 1), (1, 2), "0"),))), same_entity))
+
+
+def data(seed: int = 0) -> TaskData:
+    random = np.random.default_rng(seed)
+    words = [f"w{number}" for number in range(40)]
+
+    def sentences(number: int) -> Part:
+        rows = []
+        for _ in range(number):
+            text = " ".join(random.choice(words, 5))
+            rows.append((text, tuple(((at, at + 1), None, str(random.choice(["a", "a", "b"]))) for at in range(5))))
+        return part(*rows)
+
+    return TaskData("mine", sentences(30), sentences(10), sentences(10))
+
+
+def test_control_labels_are_those_of_a_training_target_drawn_by_the_text():
+    plain = data()
+    control = with_control_labels(plain, 3)
+    labels = [target.labels for _, target in targets_of(plain.train)]
+    for name, part_of_it in control.parts().items():
+        for (record, target), (_, before) in zip(targets_of(part_of_it), targets_of(plain.parts()[name]), strict=True):
+            text = record.words[target.span1[0]].lower()
+            drawn = int(hashlib.sha256(json.dumps([3, "mine", text]).encode()).hexdigest(), 16) % len(labels)
+            assert target.labels == labels[drawn] and (target.span1, target.span2) == (before.span1, before.span2)
+
+
+def test_equal_texts_have_equal_control_labels_in_every_part_and_other_seeds_and_tasks_have_others():
+    plain = data()
+    control = with_control_labels(plain, 0)
+    by_text = {}
+    for part_of_it in control.parts().values():
+        for record, target in targets_of(part_of_it):
+            assert by_text.setdefault(record.words[target.span1[0]], target.labels) == target.labels
+    assert with_control_labels(plain, 0) == control
+    assert with_control_labels(plain, 1) != control
+    assert with_control_labels(TaskData("other", plain.train, plain.dev, plain.test), 0).train != control.train
+    assert with_control_labels(TaskData("mine", plain.train, plain.dev), 0).test is None
+
+
+def test_both_spans_draw_the_control_labels_and_their_order_matters():
+    rows = (
+        "a b",
+        tuple(
+            (first, second, f"l{number}")
+            for number, (first, second) in enumerate([((0, 1), (1, 2)), ((1, 2), (0, 1))] * 30)
+        ),
+    )
+    control = with_control_labels(TaskData("pairs", part(rows), part(rows)), 0)
+    assert len({target.labels for _, target in targets_of(control.train)}) == 2
+
+
+def test_memory_knows_control_labels_that_it_has_seen():
+    control = with_control_labels(data(), 0)
+    seen, answers = seen_in_training(control.train, control.dev), memory_answers(control.train, control.dev)
+    gold = [target.labels for _, target in targets_of(control.dev)]
+    assert any(seen) and all(answer == label for answer, label, known in zip(answers, gold, seen, strict=True) if known)
+
+
+LABELS = ("LOC", "ORG", "PER", "MISC")
+
+
+def traced(rows, task: str = "entities", labels=LABELS) -> SpanTrace:
+    return SpanTrace(task, task, ((0, 1),), tuple(labels), np.array(rows, dtype=float), (0.5,) * len(rows))
+
+
+def test_the_last_layers_label_is_the_answer_and_settles_where_it_stays_the_best():
+    trace = traced([[0.1, 0.6, 0.2, 0], [0.9, 0.3, 0, 0], [0.4, 0.7, 0, 0], [0.1, 0.8, 0, 0]])
+    assert (trace.answer, trace.settled, trace.before) == (("ORG",), 2, ("LOC",))
+    assert trace.distinguished() == (1, 0, 2) and trace.best(1, 2) == (0, 1)
+    assert traced([[0, 1, 0, 0]] * 3).settled == 0 and traced([[0, 1, 0, 0]] * 3).before == ()
+
+
+def test_shares_are_p_over_its_sum_and_zero_where_there_is_none():
+    trace = traced([[0.2, 0.6, 0, 0], [0, 0, 0, 0]])
+    assert np.allclose(trace.shares, [[0.25, 0.75, 0, 0], [0, 0, 0, 0]])
+
+
+def test_a_label_that_a_layer_held_best_is_shown_before_one_that_is_stronger_on_the_whole():
+    trace = traced([[0.5, 0.4, 0, 0.45], [0.1, 0.9, 0.49, 0], [0.1, 0.9, 0.49, 0]])
+    assert [LABELS[number] for number in trace.distinguished(2)] == ["ORG", "LOC"]
+
+
+def test_where_there_may_be_several_labels_all_that_are_given_are_the_answer_and_it_may_be_none():
+    several = traced([[0.6, 0.1, 0, 0], [0.6, 0.7, 0, 0], [0.9, 0.8, 0, 0]])
+    assert several.several and several.answer == ("LOC", "ORG") and (several.settled, several.before) == (1, ("LOC",))
+    none = traced([[0.6, 0.1, 0, 0], [0.4, 0.1, 0, 0]], SEVERAL_LABELS[0])
+    assert (none.answer, none.settled, none.before) == ((), 1, ("LOC",))
+    weak = traced([[0.4, 0.1, 0, 0]])
+    assert weak.answer == ("LOC",) and weak.given(0) == ()
+
+
+def test_tasks_of_single_words_are_not_asked_of_longer_spans():
+    for task in SINGLE_WORDS:
+        assert fits(task, [(0, 1), (4, 5)]) and not fits(task, [(0, 1), (4, 6)])
+    assert fits("entities", [(0, 5)]) and fits("a-task-of-mine", [(0, 5)])

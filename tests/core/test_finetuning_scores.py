@@ -1,13 +1,21 @@
-"""Whether a task was learned: the score's interval against the baseline, by visible sums and by planted cases."""
+"""Objectives of fine-tuning, the scores of their tasks, and whether a task was learned."""
 
+import itertools
+import json
 import math
 import tomllib
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from probing.core.registry import REPOSITORY
+from probing.core.errors import OptionError, RegistryError
+from probing.core.knowledge.published import PublishedKnowledge
+from probing.core.registry import REPOSITORY, read_registry
 from probing.core.stats.intervals import fisher, wilson, wilson_mean
-from probing.core.tasks.objectives import CALLED, TASKS
+from probing.core.tasks import scores
+from probing.core.tasks.objectives import CALLED, TASKS, task_called, task_named
+from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.task_success import (
     BEFORE,
     BM25,
@@ -23,6 +31,162 @@ from probing.core.tasks.task_success import (
     task_scores,
     verdict_of,
 )
+
+
+def test_entities_are_read_from_tags_and_an_orphan_begins_one():
+    assert scores.entities(["B-PER", "I-PER", "O", "B-LOC", "B-LOC", "I-ORG"]) == {
+        ("PER", 0, 2),
+        ("LOC", 3, 4),
+        ("LOC", 4, 5),
+        ("ORG", 5, 6),
+    }
+
+
+def test_entity_f1_wants_type_and_both_ends():
+    gold = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-ORG"]]
+    guess = [["B-PER", "O", "O", "B-LOC"], ["B-ORG", "B-ORG"]]
+    # Right: LOC, ORG. There: PER, LOC, ORG. Said: PER, LOC, ORG, ORG.
+    assert scores.entity_f1(gold, guess) == pytest.approx(2 * 2 / (3 + 4))
+    assert scores.entity_f1(gold, [["O"] * 4, ["O"] * 2]) == 0
+    assert scores.entity_f1([["O"]], [["O"]]) == 0
+
+
+def test_answers_are_compared_without_case_articles_and_punctuation():
+    assert scores.answer_exact("The  Eiffel Tower!", ["eiffel tower"]) == 1
+    assert scores.answer_f1("tower of Paris", ["the Eiffel tower", "Rome"]) == pytest.approx(2 * 1 / (3 + 2))
+    assert scores.answer_f1("Rome", ["the Eiffel tower", "Rome"]) == 1
+    assert scores.answer_f1("the", ["a"]) == 1
+
+
+def test_no_answer_wants_the_empty_guess():
+    assert scores.answer_f1("", []) == scores.answer_exact("", []) == 1
+    assert scores.answer_f1("Paris", []) == scores.answer_exact("Paris", []) == 0
+    assert scores.answer_f1("", ["Paris"]) == 0
+
+
+def test_a_random_span_is_a_run_of_words_of_the_passage():
+    rng = np.random.default_rng(0)
+    context = "one  two three\nfour five"
+    for _ in range(50):
+        span = scores.random_span(context, [1, 2, 9], rng)
+        assert span in context and len(span.split()) in (1, 2, 5)
+    assert scores.random_span("", [1], rng) == ""
+
+
+def test_ndcg_is_one_for_the_ideal_list_and_discounts_by_place():
+    assert scores.ndcg([3, 2, 1, 0], [1, 2, 3]) == pytest.approx(1)
+    gain = 2 / math.log2(3)
+    assert scores.ndcg([0, 2], [2, 3]) == pytest.approx(gain / (3 + 2 / math.log2(3)))
+    assert scores.ndcg([0] * 10 + [3], [3]) == 0
+    assert scores.ndcg([0, 0], []) is None
+
+
+def test_reciprocal_rank_counts_the_first_relevant_within_ten():
+    assert scores.reciprocal_rank([0, 1, 2], relevant_from=2) == pytest.approx(1 / 3)
+    assert scores.reciprocal_rank([0] * 10 + [2], relevant_from=2) == 0
+
+
+def test_random_order_is_the_mean_over_all_orders():
+    grades, judged = [3, 0, 2, 0, 1], [3, 2, 1, 1]
+    orders = list(itertools.permutations(grades))
+    gain, place = scores.random_order(grades, judged, relevant_from=2, cut=3)
+    assert gain == pytest.approx(np.mean([scores.ndcg(order, judged, 3) for order in orders]))
+    assert place == pytest.approx(np.mean([scores.reciprocal_rank(order, 2, 3) for order in orders]))
+
+
+def test_words_are_right_by_their_tag_alone():
+    gold = [["B-PER", "I-PER", "O"], ["O"]]
+    assert scores.words_tagged_right(gold, [["B-PER", "O", "O"], ["O"]]) == 3 / 4
+
+
+def test_the_correlation_of_two_classes_is_pearsons_and_of_one_class_nothing():
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 2, 200)
+    guess = np.where(rng.random(200) < 0.3, 1 - gold, gold)
+    assert scores.matthews(gold.tolist(), guess.tolist()) == pytest.approx(np.corrcoef(gold, guess)[0, 1])
+    assert scores.matthews([0, 1, 1, 0], [1, 0, 0, 1]) == pytest.approx(-1)
+    assert scores.matthews([0, 1, 2, 2], [0, 1, 2, 2]) == pytest.approx(1)
+    assert scores.matthews([0, 1, 1], [1, 1, 1]) == 0.0 == scores.matthews([1, 1], [0, 1])
+
+
+def test_the_commonest_label_is_the_first_by_name_where_two_are_equally_common():
+    assert scores.majority_class(["b", "a", "b", "a", "c"]) == "a" and scores.majority_class(["b", "a", "b"]) == "b"
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = sorted((ROOT / "data" / "models").glob("*/finetuning.json"))
+
+
+def test_an_objective_has_one_slug_one_label_and_a_data_set_of_the_registry():
+    data = {entry.name for entry in read_registry().data}
+    assert len({task.label for task in TASKS.values()}) == len(TASKS)
+    for slug, task in TASKS.items():
+        assert task.slug == slug and task_called(task.label) is task
+        assert not task.data_set or task.data_set in data
+        FinetuneRecipe(objective=slug, base_weights="", data_sha256="", **task.settings)
+    with pytest.raises(RegistryError, match="got the objective 'POETRY'; finetune knows NER-CoNLL"):
+        task_called("POETRY")
+    with pytest.raises(OptionError, match="got the objective 'poetry'; expected one of ner-conll, "):
+        task_named("poetry")
+
+
+def test_registry_and_published_numbers_name_objectives_of_the_table():
+    registry, labels = read_registry(), {task.label for task in TASKS.values()}
+    assert {member.objective for family in registry.families for member in family.members} <= labels
+    assert {model.objective for model in PublishedKnowledge.read().models} <= labels | {"pre-training"}
+
+
+@pytest.mark.parametrize("note", SHIPPED, ids=lambda path: path.parent.name)
+def test_a_shipped_recipe_keeps_its_bytes(note):
+    kept = json.loads(note.read_text(encoding="utf-8"))
+    assert FinetuneRecipe.model_validate(kept["recipe"]).canonical() == json.dumps(
+        kept["recipe"], sort_keys=True, separators=(",", ":")
+    )
+    assert task_called(kept["objective"]) is TASKS[kept["recipe"]["objective"]]
+
+
+def test_what_came_later_is_left_out_of_a_recipe_that_does_not_use_it():
+    plain = FinetuneRecipe(objective="cola", base_weights="", data_sha256="", learning_rate=1e-3)
+    said = plain.model_copy(
+        update={"pooling": "first", "schedule": "linear", "beta2": 0.999, "dropout": None, "fresh_pooler": False}
+    )
+    assert said.canonical() == plain.canonical() and "pooling" not in plain.fields()
+    for name, value in {
+        "pooling": "mean",
+        "schedule": "constant",
+        "beta2": 0.99,
+        "dropout": 0.0,
+        "fresh_pooler": True,
+    }.items():
+        assert plain.model_copy(update={name: value}).fields()[name] == value
+
+
+def test_an_objective_whose_head_reads_the_mean_has_a_label_and_a_name_of_its_own():
+    further = set(CALLED) - {task.label for task in TASKS.values()}
+    shuffled = {label for label in further if label.endswith(" (shuffled labels)")}
+    assert further - shuffled == {"CoLA (mean)", "SST-2 (mean)", "RTE (mean)"}
+    assert {label.removesuffix(" (shuffled labels)") for label in shuffled} == {
+        task.label for task in TASKS.values() if task.metrics != ("masked accuracy",)
+    }
+    assert CALLED["RTE (shuffled labels)"].name == "rte-shuffled"
+    mean = task_called("SST-2 (mean)")
+    assert (mean.slug, mean.name, mean.settings["pooling"], mean.kind) == ("sst-2", "sst-2-mean", "mean", "classes")
+    assert TASKS["sst-2"].pooled("first") is TASKS["sst-2"] and TASKS["sst-2"].name == "sst-2"
+    assert {name: value for name, value in mean.settings.items() if name != "pooling"} == dict(TASKS["sst-2"].settings)
+    for slug, pooling in (("qa-squad-1", "mean"), ("cola", "middle")):
+        with pytest.raises(
+            OptionError,
+            match=f"got the pooling '{pooling}' for {slug}; expected first or mean, with one of cola, sst-2, rte",
+        ):
+            TASKS[slug].pooled(pooling)
+
+
+def test_sentences_are_labelled_with_the_papers_settings():
+    for slug, epochs, pieces in (("cola", 3.0, 128), ("sst-2", 1.0, 128), ("rte", 3.0, 256)):
+        recipe = FinetuneRecipe(objective=slug, base_weights="", data_sha256="", **TASKS[slug].settings)
+        assert (recipe.learning_rate, recipe.batch, recipe.epochs, recipe.max_pieces) == (2e-5, 32, epochs, pieces)
+        assert (recipe.warm_up, recipe.weight_decay, recipe.beta2, recipe.dropout) == (0.1, 0.01, 0.99, 0.1)
+        assert (recipe.schedule, recipe.pooling, recipe.fresh_pooler) == ("constant", "first", True)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""Files that are there whole or not at all, and what a full disk is called."""
+"""Files that are there whole or not at all, where they lie, and what every run is made with."""
 
 import errno
+import hashlib
+import json
 import os
 import socket
 import sqlite3
@@ -12,11 +14,15 @@ from pathlib import Path
 
 import pytest
 from filelock import ReadWriteLock
+from pydantic import ValidationError
 
-from probing.core.errors import LockError
+from probing.core import paths, registry
+from probing.core.errors import CacheError, LockError
+from probing.core.files import disk_errors
 from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, atomic_text, rename_folder
 from probing.core.files.disk_errors import no_room
 from probing.core.files.locks import exclusive_lock, shared_lock
+from probing.core.provenance import Provenance, canonical_json, fingerprint_of, stored_provenance
 from probing.jobs.lock import claimed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,3 +284,92 @@ def test_a_file_may_be_read_by_whom_the_user_lets_read_whatever_a_library_thinks
         temporary.unlink()
         temporary.touch(mode=0o600)
     assert (tmp_path / "shared").stat().st_mode == ordinary.stat().st_mode
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None):
+    monkeypatch.chdir(tmp_path)
+    for name in ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY"):
+        monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+    assert paths.cache_folder() == registry.REPOSITORY / "cache"
+    assert paths.snapshot_folder() == registry.REPOSITORY / "data" / "snapshot"
+    assert registry.read_registry().models
+
+
+def test_a_folder_that_can_be_written_is_made_and_left_empty(tmp_path: Path):
+    disk_errors.require_writable(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        CacheError, match=r"cannot write .*file/runs: Not a directory; the cache is .*: make it writable, or set"
+    ):
+        disk_errors.require_writable(tmp_path / "file" / "runs")
+    assert disk_errors.cannot_write(ValueError("x")) is None
+    assert disk_errors.cannot_write(PermissionError(13, "Permission denied", "/there")).startswith(
+        "cannot write /there: Permission denied"
+    )
+
+
+MADE = {
+    "model": "nesia-mini",
+    "weights": "abc",
+    "model_revision": "local",
+    "base": "",
+    "objective": "pre-training",
+    "recipe": '{"seed":0}',
+    "seed": 0,
+    "dtype": "float32",
+    "threads": 2,
+    "code_version": "0.2.0",
+}
+#: As versions up to 0.2 wrote it, without what came later.
+TEXT = (
+    r'{"base":"","code_version":"0.2.0","dtype":"float32","head_recipe":"{\"seed\":0}","model":"nesia-mini","model_revision":"local",'
+    r'"objective":"pre-training","seed":0,"threads":2,"weights":"abc"}'
+)
+
+
+class OnSpans(Provenance):
+    """A kind of run to come."""
+
+    spans: str
+    pooled: bool = False
+
+
+def test_equal_configurations_have_the_text_and_the_name_that_they_had():
+    made = Provenance(**MADE)
+    assert made.canonical() == TEXT
+    assert made.fingerprint == hashlib.sha256(TEXT.encode()).hexdigest()[:16]
+    assert Provenance(**json.loads(TEXT)) == made
+
+
+def test_a_later_option_is_left_out_where_it_has_its_default():
+    assert json.loads(Provenance(**MADE, casing="cased").canonical()) == {**json.loads(TEXT), "casing": "cased"}
+
+
+def test_a_kind_of_run_adds_what_it_depends_on():
+    run = OnSpans(**MADE, spans="ontonotes")
+    assert json.loads(run.canonical()) == {**json.loads(TEXT), "spans": "ontonotes"}
+    assert run.fingerprint != Provenance(**MADE).fingerprint
+    assert stored_provenance(run.canonical()) == MADE
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"colour": 1}'])
+def test_a_configuration_that_says_nothing_of_it_has_no_provenance(text: str):
+    assert stored_provenance(text) == {}
+
+
+def test_a_provenance_does_not_change_and_takes_no_strange_field():
+    with pytest.raises(ValidationError):
+        Provenance(**MADE).seed = 1
+    with pytest.raises(ValidationError):
+        Provenance(**MADE, colour="red")
+
+
+def test_the_fingerprint_is_of_the_text():
+    assert fingerprint_of(canonical_json({"b": 1, "a": "é"})) == fingerprint_of('{"a":"\\u00e9","b":1}')
+    assert canonical_json({"a": "é"}, ascii_only=False) == '{"a":"é"}'
