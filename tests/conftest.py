@@ -28,11 +28,11 @@ FIRST = (
     "test_shipped.py",
     "commands/test_share_edges.py",
     "pages/test_words_of_strangers.py",
-    "commands/test_edges_report.py",
+    "commands/test_edges.py",
     "api/test_plots.py",
     "api/test_examples.py",
-    "store/test_edges_database.py",
-    "pages/test_multiselects.py",
+    "store/test_edges.py",
+    "pages/test_links.py",
     "commands/test_hub.py",
 )
 

@@ -1,23 +1,28 @@
-"""``reproduce`` from a registry of tiny stand-ins to the tables, killed in the middle and not."""
+"""``reproduce`` of each paper from tiny stand-ins to the tables, killed in the middle and not, and what it refuses."""
 
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
-from probing.core.errors import JobError, ModelError, RegistryError
+from probing.core.errors import JobError, ModelError, RegistryError, StoreError
 from probing.core.registry import read_registry
 from probing.core.tasks.objectives import TASKS
 from probing.models.heads import training
 from probing.store.parquet import read_table
-from probing.workflows.reproduction import bertnesia, steps
+from probing.workflows.reproduction import bertnesia, edge_probing, interplay, steps
 from probing.workflows.reproduction.reproduce import reproduce
-from probing.workflows.requests.reproduction import ReproduceRequest, Stage
+from probing.workflows.requests.reproduction import PaperName, ReproduceRequest, Stage
 from tests.commands.conftest import Killed
+from tests.commands.edge_tasks import QUICK
 from tests.core.task_files import write_conll, write_msmarco, write_squad
+from tests.sentences_planted import BASE, COLA, CONTROL, PlantedSentenceRun, plant_changes, plant_sentence_runs
+from tests.sentences_planted import TASKS as PLANTED_TASKS
 
 TRIPLES = {
     "P36": [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")],
@@ -308,3 +313,261 @@ def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_st
     family = read_registry().family("bert-base")
     first = next(member.model for member in family.members if member.how == "finetune")
     assert first not in probed and family.base in probed
+
+
+EDGES = """
+models = [{ name = "tiny", source = "somewhere/tiny", licence = "none" }]
+families = [{ name = "tiny", title = "A tiny family", base = "tiny", members = [] }]
+data = []
+"""
+TAGS = {"the": "DT", "sun": "NN", "moon": "NN", "red": "JJ", "blue": "JJ", "is": "VBZ", ".": "."}
+SENTENCES = [f"the {noun} is {colour} ." for noun in ("sun", "moon") for colour in ("red", "blue")]
+
+
+def write_task(folder: Path, spans: int) -> Path:
+    """A task in jiant's format: the tag of each word, or of the verb's arguments their place."""
+    folder.mkdir(parents=True)
+    for part, times in (("train", 6), ("dev", 2)):
+        lines = []
+        for text in SENTENCES * times:
+            words = text.split()
+            targets = [{"span1": [place, place + 1], "label": TAGS[word]} for place, word in enumerate(words)]
+            if spans == 2:
+                targets = [
+                    {"span1": [2, 3], "span2": span, "label": role}
+                    for span, role in (([0, 2], "ARG1"), ([3, 4], "ARG2"))
+                ]
+            lines.append(json.dumps({"text": text, "targets": targets}) + "\n")
+        (folder / f"{part}.jsonl").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def edge_copies(tiny_model, tmp_path_factory) -> Path:
+    """A model, two tasks under the names of the authors' code, and their edges_registry."""
+    folder = tmp_path_factory.mktemp("copies")
+    shutil.copytree(tiny_model, folder / "tiny")
+    write_task(folder / "edges-pos-ontonotes", 1)
+    write_task(folder / "edges-srl-ontonotes", 2)
+    (folder / "registry.toml").write_text(EDGES)
+    return folder
+
+
+def edge_arguments(edge_copies: Path, out: Path) -> list[str]:
+    tasks = f"{copies / 'edges-pos-ontonotes'},{copies / 'edges-srl-ontonotes'}"
+    given = {
+        "--paper": "edge-probing",
+        "--family": "tiny",
+        "--tasks": tasks,
+        "--from": edge_copies,
+        "--out": out,
+        "--device": "cpu",
+    }
+    return ["reproduce", *(str(part) for pair in given.items() for part in pair)]
+
+
+@pytest.fixture
+def edges_registry(edge_copies, monkeypatch) -> None:
+    monkeypatch.setenv("PROBING_REGISTRY", str(edge_copies / "registry.toml"))
+    # The usual recipe takes a thousand steps.
+    monkeypatch.setattr(edge_probing, "EdgesRequest", partial(edge_probing.EdgesRequest, recipe=QUICK))
+
+
+def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(
+    run, cache, edge_copies, edges_registry, tmp_path
+):
+    said = run(*edge_arguments(edge_copies, tmp_path / "tables")).output
+    for number, stage in enumerate(("fetch", "train", "tables"), 1):
+        assert f"== Edge probing, tiny, stage {number} of 3: {stage}" in said
+    scores = pd.read_csv(tmp_path / "tables" / "scores.csv").set_index(["task", "encoder"])
+    # Two of our tasks, and eight of each of the paper's two encoders.
+    assert len(scores) == 2 + 2 * 8
+    ours = scores.loc[("pos", "tiny")].dropna()
+    assert list(ours.index) == ["P(0)", "P(1)", "P(2)"] and ours.between(0, 100).all()
+    assert scores.loc[("coreference", "BERT-large"), "P(24)"] == pytest.approx(91.94)
+    summary = pd.read_json(tmp_path / "tables" / "summary.json").set_index(["row", "model"])
+    assert summary.loc[("srl", "tiny"), "random"] == summary.loc[("srl", "tiny"), "random"]
+    assert summary.loc[("coreference", "BERT-large"), "expected_layer"] == pytest.approx(9.47, abs=0.005)
+    data = pd.read_csv(tmp_path / "tables" / "data.csv").set_index("task")
+    assert data.loc["pos", "targets"] == 24 * 5 and data.loc["srl", "targets"] == 24 * 2
+
+    runs = {path: path.stat().st_mtime_ns for path in cache.rglob("edge_scores-*.parquet")}
+    tables = {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()}
+    assert len(runs) == 2 * 2
+    run(*edge_arguments(edge_copies, tmp_path / "tables"))
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("edge_scores-*.parquet")} == runs
+    assert {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()} == tables
+
+
+INTERPLAY = """
+models = [
+  { name = "planted", source = "somewhere/planted", licence = "none" },
+  { name = "planted-squad", source = "somewhere/squad", licence = "none", base = "planted", objective = "QA-SQuAD-1" },
+]
+families = [{ name = "planted", title = "A family", base = "planted", members = [
+  { objective = "QA-SQuAD-1", model = "planted-squad", how = "hub" },
+] }]
+data = []
+"""
+TUNED = ["planted-cola", "planted-sst-2", "planted-rte", "planted-squad", "planted-cola-mean"]
+
+
+@pytest.fixture
+def interplay_family(tmp_path, monkeypatch) -> None:
+    (tmp_path / "registry.toml").write_text(INTERPLAY)
+    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list:
+    """What the stages ask other workflows for, instead of doing it."""
+    found: list = []
+    monkeypatch.setattr(steps, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
+    for module in (steps, interplay):
+        monkeypatch.setattr(
+            module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
+        )
+    for module, name in ((steps, "finetune"), (interplay, "train_sentences"), (interplay, "measure_changes")):
+        monkeypatch.setattr(module, name, lambda request, say, name=name: found.append((name, request)))
+    return found
+
+
+WORDS = ("reproduce", "--paper", "interplay", "--family", "planted", "--device", "cpu")
+
+
+def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tasks(run, cache, interplay_family, asked):
+    said = run(*WORDS, "--only", "fetch").output
+    assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")
+    assert (
+        "CoLA: planted-cola, fine-tuned here" in said
+        and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
+    )
+    assert asked[:4] == [("model", "planted"), ("model", "planted-squad"), ("data", "glue"), ("data", "wikitext-2-raw")]
+    asked.clear()
+    run(*WORDS, "--only", "finetune", "--steps", "7")
+    tuned = [one for name, one in asked if name == "finetune"]
+    assert [one.out.name for one in tuned] == [name for name in TUNED if name != "planted-squad"]
+    assert [one.pooling for one in tuned] == [None, None, None, "mean"] and {one.length.steps for one in tuned} == {7}
+    asked.clear()
+    run(*WORDS, "--only", "train", "--protocol", "quick", "--tasks", "bigram-shift")
+    trained = [one for name, one in asked if name == "train_sentences"]
+    # The base comes first: probes of a fine-tuned model need its.
+    assert [one.model for one in trained] == ["planted", *TUNED]
+    assert {(one.protocol, one.tasks) for one in trained} == {("quick", ("bigram-shift",))}
+    asked.clear()
+    run(*WORDS, "--only", "measure", "--blocks", "5", "--sentences", "9")
+    measured = [one for name, one in asked if name == "measure_changes"]
+    assert [one.model for one in measured] == ["planted", *TUNED]
+    assert {(one.blocks, one.sentences) for one in measured} == {(5, 9)}
+
+
+def test_tables_beside_the_papers(run, cache, interplay_family, tmp_path):
+    runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA, CONTROL) for task in PLANTED_TASKS]
+    plant_changes(plant_sentence_runs(cache / "runs", runs), (BASE, COLA, CONTROL))
+    said = run(*WORDS, "--only", "tables", "--out", str(tmp_path / "tables")).output
+    assert f"tables in {tmp_path / 'tables'}" in said
+    changes = pd.read_csv(tmp_path / "tables" / "changes.csv").set_index(["tuned", "task", "pooling", "group"])
+    assert changes.loc[("CoLA", "bigram-shift", "mean", "upper"), "ours"] == pytest.approx(-10)
+    assert changes.loc[("CoLA", "bigram-shift", "first", "upper"), "RoBERTa"] == 5.35
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
+    }
+
+
+BARE = """
+models = [{ name = "planted", source = "somewhere/planted", licence = "none" }]
+families = [{ name = "planted", title = "A family", base = "planted", members = [] }]
+data = []
+"""
+
+
+@pytest.fixture
+def bare_family(tmp_path, monkeypatch) -> None:
+    (tmp_path / "registry.toml").write_text(BARE)
+    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
+
+
+def words(paper: str, *more: object) -> list[object]:
+    return ["reproduce", "--paper", paper, "--family", "planted", "--device", "cpu", *more]
+
+
+@pytest.mark.parametrize(
+    ("paper", "given", "message"),
+    [
+        (
+            "bertnesia",
+            "--only train",
+            "got the stage 'train'; --paper bertnesia has fetch, finetune, heads, probe, tables",
+        ),
+        ("bertnesia", "--heads sideways", "got heads 'sideways'; expected some of tied, logit_lens"),
+        (
+            "bertnesia",
+            "--tasks pos",
+            "got --tasks, which is an option of --paper edge-probing and not of --paper bertnesia",
+        ),
+        ("bertnesia", "--tasks all", "got --tasks, which is an option of --paper edge-probing"),
+        (
+            "bertnesia",
+            "--protocol quick",
+            "got --protocol, which is an option of --paper interplay and not of --paper bertnesia",
+        ),
+        ("bertnesia", "--workers 2", "got --workers 2 with --executor local"),
+        ("bertnesia", "--address auto", "got --address auto with --executor local"),
+        ("edge-probing", "--only heads", "got the stage 'heads'; --paper edge-probing has fetch, train, tables"),
+        (
+            "edge-probing",
+            "--heads tied",
+            "got --heads, which is an option of --paper bertnesia and not of --paper edge-probing",
+        ),
+        (
+            "edge-probing",
+            "--steps 3",
+            "got --steps, which is an option of --paper bertnesia and not of --paper edge-probing",
+        ),
+        ("edge-probing", "--tasks nonsense", "got the tasks 'nonsense'; expected some of all, pos"),
+        ("edge-probing", "--workers 2", "got --workers 2 with --executor local"),
+        (
+            "interplay",
+            "--only heads",
+            "got the stage 'heads'; --paper interplay has fetch, finetune, train, measure, tables",
+        ),
+        (
+            "interplay",
+            "--heads tied",
+            "got --heads, which is an option of --paper bertnesia and not of --paper interplay",
+        ),
+        (
+            "interplay",
+            "--seeds 2",
+            "got --seeds, which is an option of --paper edge-probing and not of --paper interplay",
+        ),
+        ("interplay", "--tasks tree-depth", "got the tasks 'tree-depth'; expected all, or some of bigram-shift"),
+        ("interplay", "--protocol loose", "got --protocol loose; expected one of ours, quick, senteval"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, bare_family, tmp_path, paper, given, message):
+    found = run(*words(paper, *given.split(), "--out", tmp_path / "tables"), code=2).output
+    assert message in " ".join(found.replace("│", " ").split())
+    assert not cache.exists() and not (tmp_path / "tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("paper", "message"),
+    [
+        ("bertnesia", "no runs of planted; make them with: python -m probing reproduce --family planted"),
+        (
+            "edge-probing",
+            "no cumulative probes of planted are stored; .* reproduce --paper edge-probing --family planted",
+        ),
+        ("interplay", "no sentence probes of planted are stored; .* reproduce --paper interplay --family planted"),
+    ],
+)
+def test_tables_without_results_name_the_command_that_makes_them(run, cache, bare_family, paper, message):
+    with pytest.raises(StoreError, match=message):
+        run(*words(paper, "--only", "tables"))
+
+
+@pytest.mark.parametrize("paper", list(PaperName))
+def test_an_unknown_family_is_refused_with_the_known_ones(run, cache, bare_family, paper):
+    with pytest.raises(RegistryError, match="no family 'huge' in the registry; it has planted"):
+        run("reproduce", "--paper", paper, "--family", "huge")

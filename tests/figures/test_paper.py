@@ -17,7 +17,7 @@ from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 
-from .test_figures import curve, curve_points, tokens
+from .test_fact_figures import curve, curve_points, tokens
 from .test_fine_tuning_figures import LOOKS, evidence
 
 EIGHT_POINTS = 8 * 96 / 72

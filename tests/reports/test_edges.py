@@ -15,14 +15,17 @@ from probing.reports.edges.labels import by_label
 from probing.reports.edges.order import models_in_order, tasks_in_order
 from probing.reports.edges.places import expected_layer_of, gain_of, reason_of, spread_of
 from probing.reports.edges.scores import of_trained, scores
-from probing.reports.edges.summary import summary
+from probing.reports.edges.summary import baselines, summary
+from probing.reports.edges.yardsticks import yardsticks
 from probing.store.database import Database
+from probing.store.edges.queries import edge_labels, edge_tasks
 from probing.store.opening import open_database
 from tests.edges_planted import (
     PARTS,
     POS,
     RUNS,
     SRL,
+    TASKS,
     PlantedEdgeRun,
     plant_edge_runs,
     plant_edges,
@@ -528,3 +531,21 @@ def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
     with open_database(tmp_path / "runs") as database:
         (row,) = summary(database, parts=["dev"]).to_dict("records")
         assert row["seeds"] == 1 and row["f1_last"] == pytest.approx(curve_of(newer, "dev")[-1])
+
+
+@pytest.fixture(scope="module")
+def yard_db(tmp_path_factory):
+    with open_database(plant_edges(tmp_path_factory.mktemp("edges"))) as opened:
+        yield opened
+
+
+def test_memory_and_the_share_of_the_commonest_label_are_those_of_the_stored_data(yard_db):
+    found = yardsticks(yard_db)
+    assert set(found) == {task.name for task in TASKS}
+    labels, tasks, scores = edge_labels(yard_db), edge_tasks(yard_db), baselines(yard_db, "dev")
+    for name, one in found.items():
+        mine = labels[labels["task"] == name]
+        targets = tasks[(tasks["task"] == name) & (tasks["part"] == "train")]["targets"].item()
+        assert one.memory == scores[name, "memory"]
+        assert one.label == min(mine[mine["n"] == mine["n"].max()]["name"])
+        assert np.isclose(one.share, mine["n"].max() / targets)
