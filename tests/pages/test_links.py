@@ -70,7 +70,7 @@ def planted(tmp_path_factory) -> Callable[[str], tuple[Path, Path]]:
 
 
 @pytest.fixture
-def look(planted, monkeypatch) -> Callable[[str, dict], AppTest]:
+def open_page(planted, monkeypatch) -> Callable[[str, dict], AppTest]:
     """Opens a page on its store by a link, in a fresh session."""
     return lambda page, query: opening(*planted(page), monkeypatch)(page, **query)
 
@@ -107,8 +107,8 @@ def choose(app: AppTest, page: str, done: set[str]) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_fresh_session_sees_what_its_link_was_copied_from(look, page):
-    app = look(page, GIVEN.get(page, {}))
+def test_a_fresh_session_sees_what_its_link_was_copied_from(open_page, page):
+    app = open_page(page, GIVEN.get(page, {}))
     first, done = seen(app), set()
     for tab in links_to_tabs(page):
         for name, value in tab.items():
@@ -118,7 +118,7 @@ def test_a_fresh_session_sees_what_its_link_was_copied_from(look, page):
             app.run()
             assert not app.exception, done
         after = seen(app)
-        again = look(page, dict(app.query_params))
+        again = open_page(page, dict(app.query_params))
         assert not again.exception and dict(again.query_params) == dict(app.query_params)
         assert seen(again) == after
         assert not done or after != first
@@ -126,9 +126,9 @@ def test_a_fresh_session_sees_what_its_link_was_copied_from(look, page):
 
 
 @pytest.mark.parametrize("page", ["layers", "methods"])
-def test_a_field_that_the_page_does_not_have_is_named_on_it(look, page):
+def test_a_field_that_the_page_does_not_have_is_named_on_it(open_page, page):
     (known, *_) = selection.PAGE_FIELDS[page]
-    app = look(page, {f"{known}_": "x"})
+    app = open_page(page, {f"{known}_": "x"})
     assert [note.value for note in app.info if f"`{known}_`" in note.value and f"`{known}`" in note.value]
     app.run()
     assert [note.value for note in app.info if f"`{known}_`" in note.value], "another run of the page does not hide it"
@@ -240,7 +240,7 @@ def crowd(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
+def models_cache(tmp_path_factory):
     """A cache with models to ask."""
     folder = tmp_path_factory.mktemp("cache")
     for n in range(5):
@@ -249,8 +249,8 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture
-def look_at_menus(crowd, cache, monkeypatch):
-    return opening(crowd, cache, monkeypatch)
+def look_at_menus(crowd, models_cache, monkeypatch):
+    return opening(crowd, models_cache, monkeypatch)
 
 
 @pytest.fixture
