@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from functools import cache as cached
 from pathlib import Path
 
 import pytest
@@ -178,34 +177,12 @@ def planted_store(store, monkeypatch):
     return store
 
 
-@pytest.fixture(scope="module")
-def said():
-    """Options -> what ``edges report`` prints of the planted runs; intervals take a second, so that equal words are
-    called once.
-    """
-
-    @cached
-    def stdout(*words: str) -> str:
-        found = CliRunner().invoke(app, ["edges", "report", *words])
-        assert found.exit_code == 0, found.output
-        return found.stdout
-
-    return stdout
-
-
-def test_filters_keep_what_they_name(planted_store, said):
+def test_filters_keep_what_they_name(planted_store, run):
     names = {"model": {"nesia-mini"}, "task": {"srl", "pos"}, "part": {"test"}}
-    found = json.loads(
-        said(*(word for name, values in names.items() for value in values for word in (f"--{name}", value)), "--json")
-    )
+    words = [word for name, values in names.items() for value in values for word in (f"--{name}", value)]
+    found = json.loads(run("edges", "report", *words, "--json").stdout)
     for rows in (found["scores"], found["summary"]):
         assert {name: {row[name] for row in rows} for name in names} == names
-
-
-def test_targets_seen_in_training_can_be_left_out(planted_store, said):
-    every, unseen = (json.loads(said("--json", "--kind", "at", *words)) for words in ([], ["--unseen"]))
-    assert every["summary"] == [] and {row["kind"] for row in every["scores"]} == {"at"}
-    assert all(few["targets"] < many["targets"] for few, many in zip(unseen["scores"], every["scores"], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -227,15 +204,19 @@ def keys(folder: Path, table: str) -> list[tuple]:
     return sorted(tuple(row[name] for name in KEYS[table]) for rows in parts for row in rows)
 
 
-@pytest.fixture
-def small_files(tmp_path: Path) -> Path:
-    plant_edge_runs(tmp_path / "made")
-    return tmp_path / "made"
+@pytest.fixture(scope="module")
+def gathered(store, tmp_path_factory) -> Path:
+    """What ships of the planted runs."""
+    shipped = tmp_path_factory.mktemp("shipped")
+    gather_results(store / "snapshot", shipped, lambda line: None)
+    return shipped
 
 
-def test_every_row_is_there_once_and_files_are_one_for_each_table_and_model(small_files: Path, tmp_path: Path):
-    files = gather_results(small_files, tmp_path / "shipped", lambda line: None)
-    edges_made._count_again(tmp_path / "shipped")
+def test_every_row_is_there_once_and_files_are_one_for_each_table_and_model(store, gathered, tmp_path):
+    small_files, shipped = store / "snapshot", tmp_path / "shipped"
+    shutil.copytree(gathered, shipped)
+    again = {path.name: path.read_bytes() for path in shipped.iterdir()}
+    edges_made._count_again(shipped)
     random = {run.run_id for run in RUNS if run.encoder != "trained"}
     # Of the others there are answers for intervals, and no traces.
     viewed = {run.run_id for run in RUNS if run.run_id not in random and run.seed == 0 and not run.base}
@@ -246,28 +227,24 @@ def test_every_row_is_there_once_and_files_are_one_for_each_table_and_model(smal
             if table not in ("edge_predictions", *COUNTS) or key[0] not in random
         ]
         expected = [key for key in expected if table != "edge_traces" or key[0] in viewed]
-        assert keys(tmp_path / "shipped", table) == expected != []
-    assert len([path for path in files if path.name.startswith("edge_runs-")]) == len({run.model for run in RUNS})
-    again = {path.name: path.read_bytes() for path in files}
+        assert keys(shipped, table) == expected != []
+    assert len(files_of("edge_runs", shipped)) == len({run.model for run in RUNS})
     assert {
         path.name: path.read_bytes() for path in gather_results(small_files, tmp_path / "again", lambda line: None)
     } == again
 
 
-def test_no_words_of_a_sentence_are_gathered(small_files: Path, tmp_path: Path):
-    gather_results(small_files, tmp_path / "shipped", lambda line: None)
+def test_no_words_of_a_sentence_are_gathered(store, gathered):
     made = [
         row["text"]
-        for path in files_of("edge_sentences", small_files)
+        for path in files_of("edge_sentences", store / "snapshot")
         for row in read_table(path, "edge_sentences").to_pylist()
     ]
-    (path,) = files_of("edge_sentences", tmp_path / "shipped")
+    (path,) = files_of("edge_sentences", gathered)
     assert any(made) and {row["text"] for row in read_table(path, "edge_sentences").to_pylist()} == {None}
 
 
-def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Path, tmp_path: Path):
-    gather_results(small_files, tmp_path / "shipped", lambda line: None)
-
+def test_probabilities_ship_in_few_steps_and_say_what_they_said(store, gathered):
     def answers(folder: Path) -> dict[tuple, dict]:
         rows = [
             row
@@ -276,8 +253,8 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
         ]
         return {tuple(row[name] for name in KEYS["edge_predictions"]): row for row in rows}
 
-    before, steps = answers(small_files), set()
-    for key, row in answers(tmp_path / "shipped").items():
+    before, steps = answers(store / "snapshot"), set()
+    for key, row in answers(gathered).items():
         was = before[key]
         assert all(row[name] == was[name] for name in ("predicted", "top", "wrong"))
         for name in ("p_top", "p_wrong"):
@@ -289,11 +266,12 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
     assert steps <= {round(255 * level / 5) for level in range(6)} and len(steps) > 2
 
 
-def test_a_run_that_is_there_twice_and_a_folder_without_runs_are_refused(small_files: Path, tmp_path: Path):
-    one = files_of("edge_runs", small_files)[0]
+def test_a_run_that_is_there_twice_and_a_folder_without_runs_are_refused(store, tmp_path):
+    shutil.copytree(store / "snapshot", tmp_path / "made")
+    one = files_of("edge_runs", tmp_path / "made")[0]
     shutil.copy(one, one.with_name("edge_runs-copy.parquet"))
     with pytest.raises(StoreError, match="exist twice"):
-        gather_results(small_files, tmp_path / "shipped", lambda line: None)
+        gather_results(tmp_path / "made", tmp_path / "shipped", lambda line: None)
     with pytest.raises(StoreError, match=r"no runs in .* expected rows of edge_runs"):
         gather_results(tmp_path / "empty", tmp_path / "shipped", lambda line: None)
 

@@ -70,7 +70,7 @@ def serving(*plan, content=CONTENT, version='"one"', ranges=True):
             ranges,
             [],
         )
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield server, f"http://127.0.0.1:{server.server_port}/file.bin"
