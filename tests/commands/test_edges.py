@@ -107,10 +107,6 @@ def test_bad_input_is_answered_in_words(trace, words, says):
     assert re.search(says, found.output if found.exit_code == 2 else str(found.exception))
 
 
-def test_an_empty_sentence_is_refused(trace):
-    assert "the sentence is empty" in trace("--span1", "0:1", sentence="  ").output
-
-
 @pytest.fixture
 def tasks(tmp_path, monkeypatch):
     """Calls ``edges tasks`` on an empty cache; gives its rows."""
@@ -157,11 +153,6 @@ def test_counts_are_those_of_the_data_and_empty_where_there_are_none(tasks, tmp_
     assert tasks("relations", "--counts") == [{**tasks("relations")[0], **dict.fromkeys(list(train)[7:])}]
 
 
-def test_an_unknown_task_is_refused():
-    found = CliRunner().invoke(app, ["edges", "tasks", "nonsense"])
-    assert found.exit_code == 2 and "got the task 'nonsense'" in found.output
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """Planted runs in ``snapshot``; no test changes them."""
@@ -183,20 +174,6 @@ def test_filters_keep_what_they_name(planted_store, run):
     found = json.loads(run("edges", "report", *words, "--json").stdout)
     for rows in (found["scores"], found["summary"]):
         assert {name: {row[name] for row in rows} for name in names} == names
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--task", "nothing"], "there are those of pos, srl, proto-roles"),
-        (["--model", "nobody"], "there are those of nesia-mini, other-bert"),
-        (["--part", "train"], "expected one of dev, test"),
-        (["--kind", "control"], "expected one of cumulative, at, full"),
-    ],
-)
-def test_what_is_not_stored_is_answered_with_what_is(planted_store, run, words, said):
-    found = run("edges", "report", *words, code=2)
-    assert said in " ".join(found.output.replace("│", " ").split())
 
 
 def keys(folder: Path, table: str) -> list[tuple]:

@@ -426,26 +426,6 @@ def test_control_labels_teach_nothing_about_words_that_training_does_not_have(re
         ) <= floor + 3 * np.sqrt(floor * (1 - floor) / 300)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"check_records": 0}, "got 0 sentences per evaluation"),
-        ({"dropout": 1.0}, "got dropout 1.0"),
-        ({"learning_rate": 0.0}, "got learning rate 0.0"),
-        ({"learning_rate": float("nan")}, "got learning rate nan"),
-        ({"clip": 0.0}, "got learning rate 0.02 and clip 0.0"),
-    ],
-)
-def test_absurd_recipes_are_refused_when_the_request_is_made(changed, message):
-    with pytest.raises(OptionError, match=message):
-        EdgesRequest("/nowhere", recipe=QUICK.model_copy(update=changed))
-
-
-def test_a_task_that_there_is_not_is_refused(request_of):
-    with pytest.raises(OptionError, match=r"got the task 'parts'; expected one of pos, .* or the path of a folder"):
-        train_edges(request_of("parts"))
-
-
 def test_two_folders_of_one_name_are_refused(request_of, trained, words, tmp_path):
     other = task_folder(tmp_path / "elsewhere" / "words", seed=5)
     with pytest.raises(OptionError, match="have the same name; rename one of the folders"):

@@ -340,14 +340,3 @@ def test_a_control_with_shuffled_labels_has_a_name_and_text_has_no_such_control(
     assert (record["objective"], record["recipe"]["shuffled_labels"]) == ("SST-2 (shuffled labels)", True)
     refused = tune(run, tiny_model, "mlm-squad", data("mlm-squad"), "--shuffle-labels", code=2)
     assert "mlm-squad has no labels to shuffle" in refused.output
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [("--rates", "1e-4,fast"), ("--rates", "1e-4", "--rate", "1e-3"), ("--rates", "1e-4,2e-4"), ("--rates", "-1")],
-)
-def test_rates_that_cannot_be_tried_are_refused_before_anything_is_read(wrong, run, tiny_model, data):
-    refused = run(
-        "finetune", "--model", tiny_model, "--objective", "ner-conll", "--data", data("ner-conll"), *wrong, code=2
-    )
-    assert "--rates" in refused.output

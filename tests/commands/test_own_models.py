@@ -349,23 +349,6 @@ def test_the_command_prints_what_it_would_do_and_reads_the_facts_first(
         run("own", "--model", "m", "--facts", tmp_path / "absent.csv")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--model", "m"), "expected --model and --facts"),
-        (("--resume", "0" * 12, "--model", "m"), "got --resume with --model"),
-        (("--model", "m", "--facts", "f.csv", "--recover"), "got --recover without --base"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(cache, words, message):
-    from typer.testing import CliRunner
-
-    from probing.commands.main import app
-
-    found = CliRunner().invoke(app, ["own", *words])
-    assert found.exit_code == 2 and message in " ".join(found.output.replace("│", " ").split())
-
-
 def listed(run) -> dict[tuple[str, str], int]:
     return {(one["what"], one["name"]): one["bytes"] for one in json.loads(run("space", "--json").stdout)}
 

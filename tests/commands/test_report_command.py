@@ -196,34 +196,10 @@ def test_what_is_not_stored_is_named(folders, run):
     assert "expected one of 1, 10, 100" in run("report", "total", "--k", "5", code=2).output
 
 
-def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
-    assert "got --k with tasks" in run("report", "tasks", "--k", "10", code=2).output
-    assert "got --head with tasks" in run("report", "tasks", "--head", "logit_lens", code=2).output
-
-
 def test_a_place_that_cannot_be_written_is_named(folders, run):
     with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
         run("report", "total", "--out", folders)
     assert "give one of them" in run("report", "total", "--csv", "--json", code=2).output
-
-
-def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
-    table = run("report", "transitions", "--k", "1").stdout.splitlines()
-    assert table[0].split() == KEYS["transitions"].split()
-    assert table[1].split()[:10] == [
-        "nesia-mini",
-        "nesia-mini-qa-squad-1",
-        "tied",
-        "0",
-        "trex",
-        "1",
-        "7",
-        "3",
-        "17",
-        "19",
-    ]
-    run("report", "transitions", "--json", "--out", folders / "new" / "out.json")
-    assert len(json.loads((folders / "new" / "out.json").read_text())) == 3
 
 
 def test_runs_of_another_template_set_are_named_instead_of_no_rows(growing, run):
@@ -323,11 +299,3 @@ def test_a_report_takes_every_form_by_two_options_and_is_written_to_a_file(snaps
     path = tmp_path / "deep" / "report.json"
     run(*words, "--json", "--out", path)
     assert path.read_text(encoding="utf-8") == run(*words, "--json").stdout
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_filter_is_refused_by_the_reports_that_do_not_have_it(kind):
-    for one in (one for one in KINDS[kind].filters if one.only):
-        for report in (report for report in KINDS[kind].every if report.name not in one.only):
-            with pytest.raises(Exception, match="reports that have it: " + ", ".join(one.only)):
-                KINDS[kind].choose(report.name, {one.name: True if one.of is bool else (one.known or ("x",))[0]})

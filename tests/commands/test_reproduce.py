@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 import torch
 
-from probing.core.errors import JobError, ModelError, RegistryError, StoreError
+from probing.core.errors import JobError, ModelError, RegistryError
 from probing.core.registry import read_registry
 from probing.core.tasks.objectives import TASKS
 from probing.models.heads import training
 from probing.store.parquet import read_table
 from probing.workflows.reproduction import bertnesia, edge_probing, interplay, steps
 from probing.workflows.reproduction.reproduce import reproduce
-from probing.workflows.requests.reproduction import PaperName, ReproduceRequest, Stage
+from probing.workflows.requests.reproduction import ReproduceRequest, Stage
 from tests.commands.conftest import Killed
 from tests.commands.edge_tasks import QUICK
 from tests.core.task_files import write_conll, write_msmarco, write_squad
@@ -188,18 +188,6 @@ def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies
     assert state() == before
     assert output.count("exists already") >= 4 + 8 and "heads exist already" in output
     assert contents(tmp_path / "tables") == contents(undisturbed[1])
-
-
-def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copies, copy_of_it, tmp_path):
-    output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads", "--positions", "300").output
-    assert "stage 1 of 1: heads" in output and not (tmp_path / "tables").exists()
-    assert (
-        output.count(
-            "trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as"
-            " planned)"
-        )
-        == 4
-    )
 
 
 def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(
@@ -549,25 +537,3 @@ def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, bare_fami
     found = run(*words(paper, *given.split(), "--out", tmp_path / "tables"), code=2).output
     assert message in " ".join(found.replace("│", " ").split())
     assert not cache.exists() and not (tmp_path / "tables").exists()
-
-
-@pytest.mark.parametrize(
-    ("paper", "message"),
-    [
-        ("bertnesia", "no runs of planted; make them with: python -m probing reproduce --family planted"),
-        (
-            "edge-probing",
-            "no cumulative probes of planted are stored; .* reproduce --paper edge-probing --family planted",
-        ),
-        ("interplay", "no sentence probes of planted are stored; .* reproduce --paper interplay --family planted"),
-    ],
-)
-def test_tables_without_results_name_the_command_that_makes_them(run, cache, bare_family, paper, message):
-    with pytest.raises(StoreError, match=message):
-        run(*words(paper, "--only", "tables"))
-
-
-@pytest.mark.parametrize("paper", list(PaperName))
-def test_an_unknown_family_is_refused_with_the_known_ones(run, cache, bare_family, paper):
-    with pytest.raises(RegistryError, match="no family 'huge' in the registry; it has planted"):
-        run("reproduce", "--paper", paper, "--family", "huge")

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.core.errors import ModelError, RegistryError
+from probing.core.errors import ModelError
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
 from probing.core.naming.model_names import known_model, short_names
 from probing.core.own_model.model_check import check_model_folder
-from probing.core.registry import REGISTRY as REGISTRY_FILE
 from probing.core.registry import name_of_model, read_registry
 from probing.core.tasks.objectives import TASKS
 from probing.core.tasks.training_length import training_of
@@ -157,13 +156,6 @@ def test_any_set_of_models_has_names_that_differ_and_do_not_depend_on_their_orde
     draw.shuffle(models)
     assert short_names(models) == names
     assert all(len(short) <= len(full) or " · " in short or short in objectives for full, short in names.items())
-
-
-def test_a_colour_of_the_registry_has_six_digits(tmp_path):
-    path, text = tmp_path / "registry.toml", REGISTRY_FILE.read_text(encoding="utf-8")
-    path.write_text(text.replace('colour = "#8C6BD1"', 'colour = "red"'), encoding="utf-8")
-    with pytest.raises(RegistryError, match="colour"):
-        read_registry(path)
 
 
 CONFIG = {

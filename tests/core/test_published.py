@@ -11,7 +11,6 @@ from probing.core.edges.numbers import expected_layer, k_gains
 from probing.core.edges.published import PublishedEdges
 from probing.core.errors import PublishedError
 from probing.core.forgetting.published import PublishedForgetting
-from probing.core.glossary.terms import found_in
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.published import FOLDER, Published
 from probing.core.sentences.published import PublishedSentences
@@ -294,12 +293,3 @@ def test_table_1_and_table_4_are_as_printed():
         and SENTENCE_PAPER.settings["Adam beta 2"] == "0.99"
         and len(SENTENCE_PAPER.settings) == 13
     )
-
-
-def names(text: str) -> list[str]:
-    return [one.name for one in found_in(text)]
-
-
-def test_the_longer_of_two_terms_is_found_in_the_order_of_the_text():
-    assert names("P@1 among answers, swapped subjects, then P@1.") == ["P@1 among answers", "blind guess", "P@1"]
-    assert names("nesia-mini-control is uncontrolled, and p@100 is no P@1000") == ["P@100"]

@@ -124,17 +124,6 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     assert list(centre.x) == [4.0] * 3 and NOT_RESOLVED in centre.hovertext[2]
 
 
-def test_a_row_that_is_called_by_punctuation_is_quoted():
-    figure = place_rows(summary().replace({"row": {"pos": "''"}}), colours=EDGE_COLOURS)
-    assert list(figure.layout.yaxis.ticktext) == ["“''”", "entities", "relations"]
-
-
-def test_a_legend_with_a_key_answers_no_click_and_one_of_lines_does():
-    assert theme.finished(place_rows(summary(), colours=EDGE_COLOURS))["layout"]["legend"]["itemclick"] is False
-    lines = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=EDGE_COLOURS)
-    assert "itemclick" not in theme.finished(lines)["layout"]["legend"]
-
-
 def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
     figure = place_rows(summary(), colours=EDGE_COLOURS, shares=True)
     assert list(named(figure, f"{PAPER}: expected layer")[0].x) == pytest.approx([2 / 24, 3 / 24, 4 / 24])
@@ -205,15 +194,6 @@ def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
     )
 
 
-def test_curves_can_be_drawn_over_the_share_of_depth():
-    figure = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=EDGE_COLOURS)
-    assert max(named(figure, PAPER)[0].x) == max(named(figure, MODELS[0])[0].x) == 1.0
-    signed = task_curves(
-        points(signed=True), LEVELS.iloc[:0], axis=Axis("selectivity, points", signed=True), colours=EDGE_COLOURS
-    )
-    assert "points" in named(signed, MODELS[0])[0].hovertemplate
-
-
 def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():
     pairs = pd.DataFrame(
         [
@@ -259,19 +239,6 @@ def test_a_trace_shows_the_right_label_upwards_and_the_best_wrong_one_downwards(
     assert len(texts) == 2 and all(
         text.startswith("entities: Toronto") and "ORG" in text and "GPE" in text for text in texts
     )
-
-
-def test_empty_tables_are_said_in_words():
-    empty = summary().iloc[:0]
-    for figure in (
-        score_rows(empty, colours={}),
-        place_rows(empty, colours={}),
-        order_matrix(pd.DataFrame()),
-        trace_bars(pd.DataFrame()),
-        task_curves(points().iloc[:0], LEVELS, axis=Axis("micro F1"), colours={}),
-        layer_bars(bars().iloc[:0], colour="#000000"),
-    ):
-        assert len(figure.layout.annotations[0].text) > 20
 
 
 WORDS = ("<b>he</b>", "smoked", "toronto")

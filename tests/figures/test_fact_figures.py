@@ -1,8 +1,6 @@
-"""Figures of facts: what is drawn is what the table says, strangers' tokens are text; two models, relations and totals.
-"""
+"""Figures of facts: what is drawn is what the table says, strangers' tokens are text; two models, relations and totals."""
 
 import itertools
-import math
 from itertools import pairwise
 
 import pandas as pd
@@ -10,11 +8,11 @@ import plotly.graph_objects as go
 import pytest
 
 from probing.core.knowledge.transitions import outcome_words
-from probing.figures import layer_axis, theme
+from probing.figures import theme
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.layer_curve import layer_curve
-from probing.figures.knowledge.paired_curve import p_words, paired_curve
+from probing.figures.knowledge.paired_curve import paired_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.relation_map import ordered, relation_map, row_facts
 from probing.figures.knowledge.relation_slopes import relation_slopes
@@ -23,7 +21,7 @@ from probing.figures.knowledge.total_bars import MARKS, total_bars, with_null
 from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import RIGHT, token_grid
-from tests.figures.colours import colours_of, contrast, luminance
+from tests.figures.colours import colours_of
 
 COLOURS = colours_of("nesia-mini", "other-bert")
 NAMES = {"trex": "T-REx", "common_sense": "common sense (ours)"}
@@ -92,22 +90,6 @@ def test_panels_give_each_probe_set_its_own_axes():
     assert {note.text for note in figure.layout.annotations} >= {"T-REx", "common sense (ours)"}
 
 
-@pytest.mark.parametrize("last", [2, 12, 13, 24, 36])
-def test_layer_ticks_hold_first_and_last_and_fit(last):
-    ticks = layer_axis.horizontal(go.Figure(), last).layout.xaxis.tickvals
-    assert ticks[0] == 0 and ticks[-1] == last and len(ticks) <= 16
-
-
-def test_ranks_have_the_best_on_top_of_a_logarithmic_axis():
-    axis = rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})).layout.yaxis
-    assert axis.type == "log" and axis.range[0] >= math.log10(5000) and axis.range[1] < 0
-
-
-def test_probabilities_are_drawn_in_per_cent():
-    (line,) = probability_lines(pd.DataFrame({"name": ["a"], "layer": [1], "probability": [0.25]})).data
-    assert list(line.y) == [25]
-
-
 def tokens(*words: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
@@ -164,26 +146,6 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     )
 
 
-def test_colours_are_distinct_and_none_is_close_to_white_or_black():
-    models = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades}
-    for colour in {*theme.PALETTE, *theme.PROBE_SET_COLOURS.values(), *theme.PART_COLOURS.values(), *models}:
-        light = luminance(colour)
-        assert (light + 0.05) / (0.008 + 0.05) >= 2.6, f"{colour} vanishes on a dark page"
-        assert 1.05 / (light + 0.05) >= 2, f"{colour} vanishes on a light page"
-    assert len(set(theme.PALETTE)) == len(theme.PALETTE)
-
-
-def test_text_is_left_to_the_page_and_inked_for_white_paper():
-    figure = curve(curve_points())
-    assert figure.layout.font.color is None and figure.layout.xaxis.tickfont.color is None
-    inked = theme.ink(go.Figure(figure))
-    assert inked.layout.font.color == inked.layout.xaxis.tickfont.color == theme.INK
-
-
-#: Every probability that a cell is likely to have.
-PROBABILITIES = [10 ** (-6 + 0.01 * n) for n in range(601)]
-
-
 def cells(*probabilities: float, dark: bool) -> list[tuple[str, str]]:
     """Colour and ink of each cell of a grid, the colour mixed from the figure's own scale."""
     words = pd.DataFrame(
@@ -201,20 +163,6 @@ def cells(*probabilities: float, dark: bool) -> list[tuple[str, str]]:
         parts = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
         mixed.append("#" + "".join(f"{round(one + share * (other - one)):02X}" for one, other in parts))
     return list(zip(mixed, figure.data[1].textfont.color, strict=True))
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_grids_words_can_be_read_on_every_cell_whatever_its_probability(dark):
-    for colour, ink in cells(*PROBABILITIES, dark=dark):
-        assert contrast(colour, ink) >= 4.5
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_cells_of_less_than_five_per_cent_are_as_the_page_and_then_each_is_further_from_it(dark):
-    shown = [luminance(colour) for colour, _ in cells(*PROBABILITIES, dark=dark)]
-    faint = [share for share, probability in zip(shown, PROBABILITIES, strict=True) if probability < 0.05]
-    assert len(set(faint)) == 1 and sorted(shown, reverse=not dark) == shown
-    assert abs(luminance(cells(0.5, dark=dark)[0][0]) - faint[0]) > 0.08
 
 
 def test_relations_of_which_too_few_facts_are_known_are_below_a_gap_that_says_so():
@@ -357,11 +305,6 @@ def test_the_difference_of_two_curves_is_the_first_minus_the_second_and_filled_w
     assert [list(point) for point in model.customdata][-1] == [MODEL, 2]
 
 
-@pytest.mark.parametrize(("p", "words"), [(1e-9, "< 0.0001"), (0.0312, "= 0.031"), (1.0, "= 1")])
-def test_small_p_values_are_not_written_as_nought(p, words):
-    assert p_words(p) == words
-
-
 def test_kinds_of_answers_stand_in_two_panels_and_add_up():
     rows = [
         {"model": model, "layer": layer, "kind": kind, "n": n, "share": n / 10}
@@ -452,27 +395,6 @@ def test_every_cell_of_the_map_carries_its_relation_and_layer_and_stands_on_its_
     assert "capital" in cells.hovertext[0] and "1-1" in cells.hovertext[0] and "50 facts" in cells.hovertext[0]
 
 
-def test_a_long_name_is_whole_on_several_lines_of_a_row_that_is_as_much_higher():
-    long = "located in the administrative territorial entity"
-    table = points(label=lambda rows: rows["label"].where(rows["relation"] != "P2", long))
-    figure = relation_map(table, k=1, order="name")
-    (name,) = [text for text in figure.layout.yaxis.ticktext if "<br>" in text]
-    lines = name.split("<br>")
-    assert " ".join(lines) == long
-    heights = [bottom - top for top, bottom in pairwise(figure.data[0].y)]
-    assert sorted(heights)[:2] == [1, 1] and max(heights) >= len(lines)
-    slopes = relation_slopes(losses(long), base="a", model="b", k=1)
-    assert long in [text.replace("<br>", " ") for text in slopes.layout.yaxis.ticktext]
-    assert list(slopes.layout.yaxis.tickvals) == list(slopes.data[2].y)
-
-
-def losses(label: str) -> pd.DataFrame:
-    numbers = {"n": 9, "kept": 1, "lost": 2, "gained": 0, "base_value": 0.5, "value": 0.2, "share_lost": 0.6}
-    return pd.DataFrame(
-        [{"relation": "P2", "label": label} | numbers, {"relation": "P1", "label": "capital"} | numbers]
-    )
-
-
 def test_the_difference_to_the_base_is_signed_around_nought():
     heat = relation_map(points(base_value=0.5), k=1, base="nesia-mini").data[0]
     assert heat.zmin == -heat.zmax
@@ -499,11 +421,6 @@ def test_a_label_that_looks_like_markup_is_text():
 def test_a_baseline_that_is_not_stored_is_not_drawn():
     figure = relation_curves(points(swapped=float("nan")), k=10)
     assert "dot" not in {trace.line.dash for trace in figure.data}
-
-
-def test_lines_that_can_be_clicked_lie_over_those_that_cannot():
-    clickable = [trace.customdata is not None for trace in relation_curves(points(), k=1).data]
-    assert clickable == sorted(clickable) and sum(clickable) == len(PLANTED)
 
 
 ROW = {
@@ -559,11 +476,3 @@ def test_the_two_bars_of_a_model_stack_to_its_total():
 def test_where_inner_layers_find_nothing_there_is_no_null():
     table = with_null(pd.DataFrame([ROW | {"inner_own": 0, "inner_swapped": 2}]))
     assert table["inner_null"].isna().all()
-
-
-def test_every_bar_has_its_number_next_to_its_name_where_no_mark_can_cover_it():
-    rows = pd.DataFrame([ROW, ROW | {"model": "b", "last": 0.0}])
-    whole = total_bars(rows, k=1, colours={}, names=TOTAL_NAMES)
-    assert list(whole.layout.yaxis.tickvals) == list(whole.data[0].y)
-    assert [text.split("  ")[-1] for text in whole.layout.yaxis.ticktext] == ["<b>20.0</b>", "<b>0.0</b>"]
-    assert whole.data[0].text is None, "a circle lay on the numbers inside the bars"

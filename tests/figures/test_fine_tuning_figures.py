@@ -3,7 +3,6 @@ head.
 """
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,30 +55,6 @@ def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -
     return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
 
 
-def test_one_layer_axis_and_one_cursor_go_through_all_panels():
-    figure = evidence_panels(evidence(), **LOOKS, tasks={"bigram-shift": "<b>Bigram"})
-    assert {trace.xaxis for trace in figure.data} <= {None, "x"} and {
-        trace.yaxis for trace in figure.data if trace.yaxis
-    } == {
-        "y",
-        "y2",
-        "y3",
-        "y4",
-    }
-    assert (
-        figure.layout.hoversubplots == "axis"
-        and figure.layout.xaxis.showspikes
-        and figure.layout.xaxis.spikemode == "across"
-    )
-    domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
-    assert domains[0][1] == 1 and domains[-1][0] == pytest.approx(0, abs=1e-9)
-    assert all(above[0] > below[1] for above, below in pairwise(domains)), "panels do not overlap"
-    titles = [note.text for note in figure.layout.annotations if note.name == "panel"]
-    assert "&lt;b&gt;Bigram, change of accuracy in points" in titles[1]
-    (band,) = figure.layout.shapes
-    assert (band.yref, band.y0, band.y1) == ("paper", 0, 1)
-
-
 def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_against():
     figure = evidence_panels(evidence(("facts",)), **LOOKS)
     (line,) = [trace for trace in figure.data if trace.mode == "lines+markers" and trace.x[0] is not None]
@@ -89,29 +64,6 @@ def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_aga
     assert list(line.error_y.array) == pytest.approx([0.05 * y for y in line.y]) and not line.error_y.symmetric
     legend = {trace.name for trace in figure.data if trace.showlegend}
     assert legend == {TUNED, CONTROL, "no more than the control"}
-
-
-def test_lines_of_a_panel_are_told_apart_by_dashes_and_the_control_has_the_same():
-    figure = evidence_panels(evidence(("likeness",)), **LOOKS)
-    for name in ("CKA, mean", "CKA, first token"):
-        dash = "solid" if name.endswith("mean") else "dash"
-        (line,) = [trace for trace in figure.data if trace.name == f"{TUNED}, {name}"]
-        assert line.line.dash == dash
-    thin = [trace.line.dash for trace in figure.data if trace.name == CONTROL and trace.x[0] is not None]
-    assert thin == ["solid", "dash"]
-
-
-def test_an_axis_is_logarithmic_where_values_differ_by_much_and_shows_round_numbers():
-    wide = evidence(("perplexity",))
-    figure = evidence_panels(wide, **LOOKS)
-    assert figure.layout.yaxis.type == "log" and {"20", "50", "100"} <= set(figure.layout.yaxis.ticktext)
-    near = wide.assign(
-        **{
-            name: wide[name] * 0 + 100
-            for name in ("value", "low", "high", "base_value", "control_value", "seed_low", "seed_high")
-        }
-    )
-    assert evidence_panels(near, **LOOKS).layout.yaxis.type is None
 
 
 def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
@@ -194,8 +146,3 @@ def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two
         {HEAD_COLOURS[model] for model in MODELS} if len(heads) == 1 else {theme.head_colour(head) for head in heads}
     )
     assert set(points["lost"].marker.color) == wanted
-
-
-def test_without_a_swapped_subject_only_the_whole_loss_is_drawn():
-    figure = loss_points(lost(above=False), k=1, colours=HEAD_COLOURS)
-    assert {trace.name for trace in figure.data if trace.mode == "markers"} == {"lost"}

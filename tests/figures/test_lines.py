@@ -10,14 +10,12 @@ import pytest
 from plotly.subplots import make_subplots
 
 from probing.figures import across, layer_axis, theme
-from probing.figures.end_labels import MAX_LABELS, EndLabel, readable, room, spread, write
+from probing.figures.end_labels import MAX_LABELS, EndLabel, room, spread, write
 from probing.figures.knowledge.paired_curve import paired_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.relation_map import MARK, not_above_majority, relation_map
 from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
-from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.yardsticks import above, pair_above
-from tests.figures.colours import contrast
 from tests.figures.test_fact_figures import BASE, MODEL, PAIR_COLOURS, curve, curve_points, lines, paired
 from tests.figures.test_fact_figures import points as relation_points
 
@@ -245,20 +243,6 @@ def test_names_that_do_not_meet_stay_where_they_are_and_others_move_by_equal_par
     assert spread([], [], 0, 300) == []
 
 
-SIXES = [f"{level:02X}" for level in range(0, 256, 51)]
-TEXT_COLOURS = {
-    *theme.PROBE_SET_COLOURS.values(),
-    *theme.PALETTE,
-    theme.NEUTRAL,
-    *(f"#{''.join(one)}" for one in itertools.product(SIXES, repeat=3)),
-}
-
-
-def test_a_names_colour_can_be_read_on_the_light_page_and_on_the_dark_one():
-    for colour, page in itertools.product(sorted(TEXT_COLOURS), (LIGHT, DARK)):
-        assert contrast(readable(colour), page) >= 4, (colour, readable(colour), page)
-
-
 def test_a_name_points_at_the_end_of_its_line_and_is_text():
     figure = theme.apply(go.Figure(), height=460)
     names = [EndLabel(8, 20.0, "a <b>"), EndLabel(8, 20.0, "majority answer", strong=False)]
@@ -306,26 +290,3 @@ def test_the_reproduced_figures_have_their_levels():
     figure = reproduced_lines(points, levels, points.iloc[:0], drawn=Drawn("accuracy (%)", 100.0), colours={})
     assert [shape["y0"] for shape in shapes(figure) if shape["type"] == "line"] == [25, 75]
     assert [note.text for note in figure.layout.annotations].count("majority") == 2
-
-
-LINES = pd.DataFrame(
-    {
-        "name": ["a · x"] * 3 + ["a · y"] * 3 + ["b · x"] * 3,
-        "layer": [0, 1, 2] * 3,
-        "rank": [1.0, 7, 5, 90, 3, 3, 4, 2, 9],
-    }
-)
-TWO_COLOURS = {"a · x": "#111111", "a · y": "#111111", "b · x": "#222222"}
-
-
-def test_one_colour_is_one_marker_and_words_differ_in_their_dashes():
-    figure = rank_lines(LINES, colours=TWO_COLOURS, dashes={"a · y": "dot"})
-    assert [line.marker.symbol for line in figure.data] == ["circle", "circle", "square"]
-    assert [line.line.dash for line in figure.data] == ["solid", "dot", "solid"]
-
-
-def test_rings_stand_at_the_first_of_the_best_transformer_layers():
-    ring = rank_lines(LINES, best=True).data[-1]
-    assert ring.name == "best layer"
-    # Rank 1 of the embeddings does not count.
-    assert sorted(zip(ring.x, ring.y, strict=True)) == [(1, 2), (1, 3), (2, 5)]

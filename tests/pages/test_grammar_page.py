@@ -346,11 +346,6 @@ def test_filters_that_keep_nothing_are_said_and_can_be_cleared(edges, tmp_path, 
     assert not app.exception and number_of_sentences(app) == len(texts(EVERY))
 
 
-def test_another_model_has_its_own_answers_and_only_its_tasks(look):
-    app = look("grammar", grammar_tab="sentence", edge_model="other-bert")
-    assert app.selectbox(key="grammar.trace_task").options == ["any", "Part of speech", "Semantic roles"]
-
-
 def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
     bare = plant_edge_runs(tmp_path / "bare", [PlantedEdgeRun(predictions=False)])
     app = opening(bare, tmp_path / "cache", monkeypatch)("grammar", grammar_tab="sentence")

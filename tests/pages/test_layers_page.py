@@ -3,7 +3,6 @@ kinds of heads.
 """
 
 import json
-import math
 from collections import Counter
 
 import numpy as np
@@ -16,7 +15,6 @@ from probing.core.knowledge.onset import steepest
 from probing.reports.knowledge.forgotten_relations import by_model, relation_forgetting, with_yardsticks
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.store.opening import open_database
-from probing.ui.frame import yardsticks
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
@@ -128,20 +126,6 @@ def test_what_is_beyond_a_yardstick_is_counted_from_the_planted_ranks(family, fe
         assert numbers(line["y"])[-1] == pytest.approx(40)
 
 
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ({"k": "10", "minus": "majority"}, yardsticks.NO_MAJORITY),
-        ({"metric": "mrr", "minus": "swapped"}, yardsticks.NOT_OF_METRIC),
-    ],
-)
-def test_a_yardstick_that_is_not_defined_says_why_and_the_values_are_drawn(look, few_suffice, query, reason):
-    app = look("layers", **query)
-    assert not app.exception
-    (note,) = app.info
-    assert reason in note.value.replace("\\", "") and not at_nought(drawn(app, "layer-curves"))
-
-
 def test_the_facts_of_a_point_and_of_a_cell_can_be_opened_without_a_mouse(look, family, cache, monkeypatch):
     app = opening(family, cache, monkeypatch)("layers", model="nesia-mini")
     app.session_state["layers.point"] = app.session_state["layers.cell"] = True
@@ -187,26 +171,6 @@ def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(l
     of_models = table_of(app, "P@1", "n P@10").set_index("model")
     assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
     assert of_models["n P@10"].tolist() == [0, 1, 0] and of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
-
-
-def test_every_model_has_what_its_last_and_any_layer_know_and_what_it_lost(look):
-    table = table_of(look("layers", average="micro"), "total", "lost", "early_exit").set_index("model")
-    # The base knows six of ten facts; the tuned model 0 and 6, and inside also 1 and 5.
-    assert table.loc["nesia-mini", ["last_layer", "total"]].tolist() == [0.6, 0.6] and math.isnan(
-        table.loc["nesia-mini", "lost"]
-    )
-    assert table.loc["QA-SQuAD-1 ?", ["last_layer", "total", "lost"]].tolist() == pytest.approx([0.2, 0.4, 0.4])
-
-
-def test_the_swapped_subject_in_the_table_is_of_the_last_and_of_the_best_inner_layer(look):
-    row = (
-        table_of(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner")
-        .set_index("relation")
-        .loc["P19"]
-    )
-    # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first
-    # for both.
-    assert (row["best_layer"], row["swapped_last"], row["swapped_inner"]) == (2, 0.25, 0.0)
 
 
 def test_relations_better_known_inside_are_held_against_guessing_at_their_best_layer(tmp_path):

@@ -193,15 +193,6 @@ def test_a_page_of_one_run_follows_the_overviews_and_its_link_has_the_run_it_sho
     assert app.selectbox(key=f"{page}.model").value == models.options[0]
 
 
-def test_a_pages_own_choice_is_kept_when_the_user_comes_back(go):
-    app = go("facts")
-    app.selectbox(key="facts.order").set_value("fact").run()
-    turn_to(app, "ask")
-    assert not linked(app, "order")
-    turn_to(app, "facts")
-    assert app.selectbox(key="facts.order").value == "fact" and linked(app, "order") == ["fact"]
-
-
 def test_another_run_resets_its_choices_on_every_page(go):
     page, app = "layers", go("facts")
     relation = next(one for one in app.selectbox(key="facts.relation").options if one != "all relations")

@@ -25,8 +25,6 @@ from probing.core.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.figures.forgetting.prevention import prevention_points
-from probing.figures.forgetting.time_course import kept_map, over_training, rank_map
 from probing.reports.forgetting import outcome as outcomes
 from probing.reports.forgetting import places, series
 from probing.reports.forgetting.outcome import memory, outcome, ways
@@ -259,60 +257,3 @@ def test_prevention_has_one_point_per_recipe_and_says_which_are_dominated(series
         ("control", "unprotected"): False,
     }
     assert points["control"].sum() == 1 and set(points["steps"]) == {SERIES_STEPS[-1]}
-
-
-def test_figures_draw_what_the_tables_have(series_db):
-    table, logged = (function(series_db, [COLA.name, CONTROL.name]) for function in (series.steps, series.logged))
-    figure = over_training(table, logged, model=COLA.name, control=CONTROL.name, names=("one", "control"), half=10)
-    assert any("half lost by step 10" in str(note.text) for note in figure.layout.annotations)
-    (lost, of_control) = [trace for trace in figure.data if trace.name == "lost"]
-    mine = table[table["model"] == COLA.name]
-    assert list(lost.y) == (100 * mine["lost"] / mine["known"].iloc[0]).tolist() and of_control.line.dash == "longdash"
-    # The control has a loss, and no score on the task.
-    assert [sum(trace.name == name for trace in figure.data) for name in ("score", "loss")] == [1, 2]
-    layers = series.steps(series_db, [COLA.name], layers=range(LAST + 1))
-    by_layer = kept_map(layers, by="layer").data[0]
-    assert by_layer.z.shape == (LAST + 1, len(SERIES_STEPS)) and by_layer.colorbar.orientation == "h"
-    assert kept_map(series.relations(series_db, [COLA.name]), by="relation").data[0].z.shape == (2, len(SERIES_STEPS))
-    cells = series.ranks_of_fact(series_db, COLA.name, "trex", ids()[0])
-    ranks = rank_map(cells).data[0]
-    assert ranks.text[1][0] == "1" and rank_map(cells[:0]).layout.annotations
-    assert (
-        dict(zip(ranks.colorbar.tickvals, ranks.colorbar.ticktext, strict=True))[ranks.z[1][0]] == "1"
-        and ranks.texttemplate is None
-    )
-    points = prevention_points(prevention(series_db))
-    assert {trace.name: trace.marker.symbol for trace in points.data if trace.mode == "markers"} == {
-        "plain": "diamond",
-        "50 % old weights": "circle",
-        "lowest 2 layers frozen": "circle",
-    }
-    # The control has no score on the task, so it is no point: a line at what it keeps, as wide as the points.
-    control = next(trace for trace in points.data if trace.name == "control")
-    kept, scores = (
-        prevention(series_db).query("control")["kept"].iloc[0],
-        prevention(series_db).query("not control")["score"],
-    )
-    assert (
-        list(control.y) == [100 * kept] * 2
-        and list(control.x) == [scores.min(), scores.max()]
-        and control.line.dash == "longdash"
-    )
-    longer = prevention(series_db).query("protection == 'unprotected' and not control").assign(steps=1000)
-    drawn = prevention_points(pd.concat([prevention(series_db), longer])).data
-    assert {trace.name for trace in drawn if trace.marker.symbol == "diamond"} == {
-        f"plain, {SERIES_STEPS[-1]} steps",
-        "plain, 1,000 steps",
-    }
-    # Of two points at one place, the second one's name stands elsewhere.
-    twins = prevention(series_db).query("protection == 'unprotected' and not control")
-    named = [
-        one
-        for one in prevention_points(pd.concat([twins, twins], ignore_index=True)).data
-        if one.mode == "markers+text"
-    ]
-    assert named[0].textposition != named[1].textposition
-    ends = {"top": "kept_high", "middle": "kept", "bottom": "kept_low"}
-    assert [one.y[0] for one in named] == [100 * twins[ends[one.textposition.split()[0]]].iloc[0] for one in named]
-    empty = prevention(series_db, objectives=["none"])
-    assert all(one.layout.annotations for one in (prevention_points(empty), over_training(table[:0], logged, model="")))

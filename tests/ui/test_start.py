@@ -10,23 +10,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from streamlit.web import cli
 from streamlit.web.server.starlette import starlette_websocket
 
 from probing.core.registry import REPOSITORY
 from probing.ui import __main__ as start
 from probing.ui import visits
 from probing.ui.widgets.places import without_server_folders
-
-
-def test_options_are_handed_to_streamlit(monkeypatch):
-    run = []
-    monkeypatch.setattr(cli, "main", lambda words, **_: run.append(words))
-    monkeypatch.setattr(start, "prepare", lambda: None)
-    monkeypatch.setattr(sys, "argv", ["probing.ui", "--server.port", "8600"])
-    with pytest.raises(SystemExit):
-        start.main()
-    assert run == [["run", str(REPOSITORY / "app.py"), "--server.port", "8600"]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP names its settings")

@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from scipy import optimize, special
 
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG, Answered, drawn, groups_of, matched
-from probing.core.forgetting.memory import GUESSES, MEMORY, NOTHING, STATED, UNKNOWN, detectable, memory, said, verdict
+from probing.core.forgetting.memory import GUESSES, MEMORY, NOTHING, STATED, UNKNOWN, detectable, memory, verdict
 from probing.core.forgetting.protocols import PARTS, lessons, part_of
 from probing.core.forgetting.summary import outcomes_of
 from probing.core.forgetting.ways import (
@@ -228,16 +228,6 @@ def test_what_would_be_seen_is_seen_in_four_of_five_cases():
     random = np.random.default_rng(8)
     estimates = random.normal(detectable(0.02), 0.02, 20_000)
     assert (estimates > 1.96 * 0.02).mean() == pytest.approx(0.8, abs=0.01)
-
-
-def test_points_are_said_with_their_interval_and_where_it_cannot_tell_with_what_it_would_see():
-    assert (
-        "+3.1" in (words := said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.08), 0.06))
-        and "-1.1 to 7.4" in words
-        and "about 6.0" in words
-    )
-    assert "-2.0 to 8.0 without" in said(UNKNOWN, 0.04, (0.01, 0.07, -0.02, 0.08), 0.02), "why it cannot tell"
-    assert "6.0" not in said(MEMORY, 0.031, (0.011, 0.074, 0.01, 0.08), 0.06)
 
 
 def answers(back, confidence=None, relations=None, of=None):
