@@ -437,21 +437,6 @@ def test_two_folders_of_one_name_are_refused(request_of, trained, words, tmp_pat
         train_edges(request_of(other))
 
 
-def test_a_folder_is_called_by_its_own_name_through_whatever_path(request_of, words, tmp_path, monkeypatch):
-    (tmp_path / "link").symlink_to(words)
-    out = train_edges(request_of(tmp_path / "link"))
-    monkeypatch.chdir(tmp_path)
-    before = bytes_of(out)
-    for path in ("words", "./link/../words/.", str(words)):
-        train_edges(request_of(path))
-    assert bytes_of(out) == before
-    assert (
-        {row["task"] for row in tables_of(out, "edge_runs")}
-        == {"words"}
-        == {row["task"] for row in tables_of(out, "edge_tasks")}
-    )
-
-
 def test_data_that_changed_since_a_run_are_refused(request_of, trained, words):
     trained()
     task_folder(words, seed=9)

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM
 
 import probing.workflows.forgetting.recover as module
-from probing.core.errors import FactsError, HubError, ModelError, StoreError
+from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact
 from probing.core.forgetting.memory import MEMORY, NO_TEST, UNKNOWN
 from probing.core.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
@@ -134,36 +134,6 @@ def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(r
     assert {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")} == before
 
 
-def test_the_table_beside_every_way_has_what_is_stored(first):
-    output, folder = first
-    header, _, *lines = [line.strip("| ").split(" | ") for line in output.splitlines() if line.startswith("|")]
-    shares = {
-        (one["way"], one["level"], one["protocol"], one["asked"]): one for one in rows_of(folder, "forgetting_shares")
-    }
-    against = {
-        (one["way"], one["level"], one["protocol"], one["yardstick"]): one
-        for one in rows_of(folder, "forgetting_excesses")
-    }
-    usual = {
-        "another layer": (0, "fine-tuned model"),
-        "fitted head": (0, "fine-tuned model"),
-        "relearned": (15, "split by answer"),
-    }
-    assert [way for way, *_ in lines] == list(usual)
-    for way, lost, *_ in lines:
-        assert lost.startswith(f"{100 * shares[way, *usual[way], 'lost']['share']:.1f} (")
-    _, lost, wrong, never, _, random = lines[-1]
-    for cell, yardstick in ((wrong, "wrong answers"), (never, "never known"), (random, "random body")):
-        one = against["relearned", 15, "split by answer", yardstick]
-        own, other = 100 * one["share"], 100 * one["yardstick_share"]
-        assert cell.startswith(f"{own:.1f} against {other:.1f}: {own - other:+.1f} (")
-    curve = [
-        f"{100 * shares['relearned', steps, 'split by answer', 'lost']['share']:.1f} after {steps}"
-        for steps in (5, 15, 45)
-    ]
-    assert ", ".join(curve) in output and len(header) == 6
-
-
 def test_a_missing_row_or_one_of_an_older_version_is_made_again_with_equal_bytes(run, cache, folders, stored):
     asked = stored
     before = {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")}
@@ -263,29 +233,6 @@ def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, stored,
         "forgetting_excesses",
     }
     assert check_store([tmp_path / "pulled"]) == []
-
-
-def test_what_cannot_be_asked_is_refused_in_words(run, cache, folders, asked):
-    with pytest.raises(FactsError, match="copy lost 0 of the"):
-        recovered(run, folders, asked, "planted", "--name", "copy")
-    with pytest.raises(ModelError, match="the same name; give the model another with --name"):
-        recovered(run, folders, asked, "planted")
-    with pytest.raises(ModelError, match="no recorded base; name the model that it was fine-tuned from with --base"):
-        run(
-            "forgetting",
-            "recover",
-            "--model",
-            folders / "spoilt",
-            "--facts",
-            asked / "mine.jsonl",
-            "--text",
-            asked / "text.txt",
-        )
-    with pytest.raises(FactsError, match="have no other wording there"):
-        recovered(run, folders, asked, "spoilt", "--templates", "paraphrase")
-    with pytest.raises(FactsError, match="expected one of them"):
-        recovered(run, folders, asked, "spoilt", "--facts", "all")
-    assert "--k 3; expected one of 1, 10" in run("forgetting", "recover", "--model", "x", "--k", 3, code=2).output
 
 
 BASE = REPOSITORY / "data" / "models" / "nesia-mini"

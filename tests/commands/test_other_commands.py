@@ -46,16 +46,6 @@ def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
         assert 1 <= watched["rank"] <= 43
 
 
-def test_an_error_that_a_user_can_mend_is_one_line_and_exit_code_one(cache, tiny_model, monkeypatch, capsys):
-    monkeypatch.setattr(
-        "sys.argv", ["probing", "ask", "no mask here", "--model", str(tiny_model), "--head", "logit_lens"]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith("error: the prompt has no [MASK]")
-
-
 def test_runs_and_check_of_an_empty_and_a_full_store(run, cache, tiny_model, facts_file):
     assert "no runs yet" in run("runs").output
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
@@ -198,14 +188,6 @@ def test_local_copies_of_the_training_data_are_taken_or_their_stand_ins(cache, s
     assert fetch_or_stand_in(registry, "msmarco", shared_data) == cache / "downloads" / "msmarco-trec"
     with pytest.raises(RegistryError, match="no folder"):
         fetch_or_stand_in(registry, "conll2003", shared_data / "lama")
-
-
-def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):
-    listed = run("fetch").output
-    for entry in [*read_registry().data, *read_registry().models]:
-        assert entry.name in listed
-    with pytest.raises(RegistryError, match="model 'nothing'"):
-        run("fetch", "nothing")
 
 
 def test_every_shipped_data_set_can_be_fetched_from_the_local_copies(run, cache, shared_data):

@@ -188,39 +188,10 @@ def test_options_choose_cells(folders, run):
     assert json.loads(run("report", "transitions", "--model", BASE.model, "--json").stdout) == []
 
 
-def test_what_is_not_stored_is_named(folders, run):
-    with pytest.raises(StoreError, match="no run with --model bert; there are nesia-mini, nesia-mini-qa-squad-1"):
-        run("report", "total", "--model", "bert")
-    with pytest.raises(StoreError, match="no run with --templates lama; there are default"):
-        run("report", "total", "--templates", "lama")
-    assert "expected one of 1, 10, 100" in run("report", "total", "--k", "5", code=2).output
-
-
 def test_a_place_that_cannot_be_written_is_named(folders, run):
     with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
         run("report", "total", "--out", folders)
     assert "give one of them" in run("report", "total", "--csv", "--json", code=2).output
-
-
-def test_runs_of_another_template_set_are_named_instead_of_no_rows(growing, run):
-    plant_runs(growing / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
-    with pytest.raises(
-        StoreError, match="own-model probed with --templates default; it was probed with --templates lama"
-    ):
-        run("report", "total", "--model", "own-model")
-    assert (
-        len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
-    )
-    plant_runs(
-        growing / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE
-    )
-    plant_runs(
-        growing / "snapshot" / "logit_lens",
-        [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")],
-        EXPOSURE,
-    )
-    shown = run("report", "total", "--model", BASE.model, "--head", "logit_lens", "--probe-set", "trex").output
-    assert "no run of this selection has --templates default; there are runs with --templates lama" in shown
 
 
 REPORTS = [report for kind in KINDS.values() for report in kind.every]

@@ -38,17 +38,6 @@ def test_trex_takes_our_templates_where_the_folder_has_none_or_we_ask_for_them(t
     assert found.facts[0].template == ours["P19"].templates["paraphrase"]
 
 
-def test_a_template_set_nobody_has_is_an_error(tmp_path, lines, ours):
-    lines("TREx/P19.jsonl", [ROCKY])
-    with pytest.raises(
-        FactsError,
-        match=(
-            r"no template in the set baroque for the relations P19; P19 has .*default.*; write a line such as .*\"P19\""
-        ),
-    ):
-        read_lama(tmp_path, ours, "baroque")
-
-
 @pytest.mark.parametrize(
     "named", ["TREx", "T-REx", "trex", "T_REX", "TREx/high_ranked", "data/TREx", "lama/data/TREx/a/b"]
 )
@@ -118,20 +107,6 @@ def test_further_templates_of_a_relation_are_further_template_sets(tmp_path, lin
     assert asked("lama-2") == ("lama-2", ["Rocky Balboa is from [MASK]."], "1 (TREx/P20.jsonl)")
     with pytest.raises(FactsError, match="no template in the set lama-3 for the relations P19, P20"):
         asked("lama-3")
-
-
-@pytest.mark.parametrize(
-    "row",
-    [{"pattern": "[X] is in [Y].", "tense": "present"}, {"template": "[X] in [Y]"}, {"relation": 3, "template": ""}],
-)
-def test_patterns_without_their_relation_are_refused_with_the_form_of_a_line(row, tmp_path, lines, ours):
-    lines("TREx/P19.jsonl", [ROCKY])
-    lines("relations.jsonl", [BORN, row])
-    with pytest.raises(
-        FactsError,
-        match=r'line 2: got the keys .*; expected a line such as \{"relation": "P19", "template": .*for each template',
-    ):
-        read_lama(tmp_path, ours)
 
 
 def test_labels_lose_their_outer_spaces_before_duplicates_are_found(tmp_path, lines, ours):

@@ -17,7 +17,7 @@ from probing.models.edges.files import FILE as EDGE_FILE
 from probing.models.encoders.load import load_encoder
 from probing.models.sentences.ask import ask_sentence
 from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.ui.choices.ask import NO_SPAN, SPAN_EXAMPLES
+from probing.ui.choices.ask import NO_SPAN
 from probing.ui.live import kept as kept_answers
 from probing.ui.live import pairs
 from tests.models.edges.planted_probes import plant_probes
@@ -354,24 +354,10 @@ def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask_spans):
     assert not app.exception
 
 
-def test_equal_words_are_distinguished(ask_spans):
-    app = ask_spans("the city of the sun")
-    app.pills(key=LISTS[0]).set_value([3]).run()
-    assert link(app, "span1") == "3-4" and not app.exception
-
-
 def test_another_sentence_forgets_the_spans_of_the_one_before(ask_spans):
     app = ask_spans(span1="0-1", span2="5-6")
     app.text_input(key="ask.words").set_value("Rome is a city").run()
     assert not charts(app) and not app.warning and not link(app, "span1")
-
-
-def test_the_papers_sentences_bring_their_spans(ask_spans):
-    app = ask_spans()
-    for number, (text, spans) in enumerate(SPAN_EXAMPLES.items()):
-        app.button(key=f"ask.figure3.{number}").click().run()
-        assert not app.exception and app.text_input(key="ask.words").value == text and len(charts(app)) == 1
-        assert [len(app.pills(key=key).value) for key in LISTS] == [int(one[2]) - int(one[0]) for one in spans]
 
 
 def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit):

@@ -152,11 +152,6 @@ def test_layer_by_layer_has_the_planted_difference_and_early_exit(look):
     assert any("early_exit" in one.value.columns for one in app.dataframe)
 
 
-def test_filters_that_keep_no_fact_say_so(look):
-    app = look("compare", exposures="held out", in_subject="yes")
-    assert not app.exception and any("No fact was asked of both" in note.value for note in app.info)
-
-
 def test_an_empty_store_and_a_strange_link_say_what_to_do(lost, tmp_path, monkeypatch):
     app = opening(plant_runs(tmp_path / "base", [PlantedRun()]), tmp_path / "cache", monkeypatch)("compare")
     assert not app.exception and any("finetune" in one.value for one in app.main.get("code"))

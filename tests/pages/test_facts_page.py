@@ -285,13 +285,6 @@ def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypa
     assert any("at least 50 facts" in note.value for note in app.info)
 
 
-def test_the_report_gives_the_number_for_any_number_of_facts(snapshots, tmp_path, monkeypatch, run):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshots[49]))
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    rows = json.loads(run("report", "precision", "--model", "nesia-mini", "--json").output)
-    assert {row["majority"] for row in rows if row["k"] == 1 and row["average"] == "micro"} == {33 / 49}
-
-
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
     from probing.core.facts.custom import own_facts
     from probing.ui.facts.upload import SAMPLE, ask_all

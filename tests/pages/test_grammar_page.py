@@ -160,11 +160,6 @@ def test_weights_stand_beside_gains_and_a_matrix_is_drawn_where_a_pair_has_an_or
     assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in plain(none) and len(charts(none)) == 4
 
 
-def test_names_that_are_not_stored_are_said(look):
-    app = look("grammar", edge_models=["nobody", "nesia-mini"], edge_tasks="none")
-    assert not app.exception and "Ignored, not in these results: nobody, none" in plain(app) and len(charts(app)) == 3
-
-
 def test_without_probes_published_gains_are_the_example_and_the_command_is_named(visit):
     app = visit("grammar", "one model")
     assert not app.exception and COMMAND in words(app) and len(charts(app)) == 1
@@ -335,21 +330,6 @@ def test_words_appear_once_their_data_set_is_fetched_and_no_other_task_is_read(t
     assert asked == ["pos"], "srl has the same sentences, so it need not be read"
     look("grammar", **query)
     assert asked == ["pos"], "unchanged files are read once"
-
-
-def test_filters_that_keep_nothing_are_said_and_can_be_cleared(edges, tmp_path, monkeypatch):
-    app = opening(edges, tmp_path / "cache", monkeypatch)(
-        "grammar", grammar_tab="sentence", trace_task="proto-roles", later_first="proto-roles", earlier_last="pos"
-    )
-    assert "No sentence passes these filters" in words(app)
-    next(one for one in app.button if one.label == "Clear all filters").click().run()
-    assert not app.exception and number_of_sentences(app) == len(texts(EVERY))
-
-
-def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
-    bare = plant_edge_runs(tmp_path / "bare", [PlantedEdgeRun(predictions=False)])
-    app = opening(bare, tmp_path / "cache", monkeypatch)("grammar", grammar_tab="sentence")
-    assert not app.exception and COMMAND in words(app)
 
 
 def test_our_own_sentences_come_first_with_their_tasks(look, tmp_path, monkeypatch):

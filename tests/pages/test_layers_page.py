@@ -8,15 +8,13 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.onset import steepest
-from probing.reports.knowledge.forgotten_relations import by_model, relation_forgetting, with_yardsticks
+from probing.reports.knowledge.forgotten_relations import relation_forgetting, with_yardsticks
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.store.opening import open_database
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
-from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs, planted_facts
 from tests.store.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
@@ -191,49 +189,6 @@ def test_relations_better_known_inside_are_held_against_guessing_at_their_best_l
         table = with_yardsticks(relation_forgetting(db, (run.run_id,)), points).set_index("relation")
     assert dict(table["above_guess"]) == {"P19": True, "P36": False, "P103": False}
     assert dict(table["onset"]) == {"P19": 2, "P36": 2, "P103": 2}
-
-
-def test_relations_of_a_model_are_counted_by_k_and_a_rank_that_is_not_counted_is_empty():
-    rows = [
-        {"model": model, "k": k, "definition": "strict", "relations": 41, "forgotten": number, "share": number / 41}
-        for model, found in (("tuned", (18, 16)), ("base", (3, 1)))
-        for k, number in zip((1, 10), found, strict=True)
-    ]
-    table = by_model(pd.DataFrame(rows), "strict", ["base", "tuned"])
-    assert list(table["model"]) == ["base", "tuned"] and table["P@100"].isna().all()
-    assert table.loc[1, ["P@1", "n P@1", "n P@10", "relations"]].tolist() == [18 / 41, 18, 16, 41]
-
-
-def test_relations_beyond_the_limit_of_the_figure_are_listed(look):
-    app = look("layers", relations=["P19", "P36", "P103", *(f"P{n}" for n in range(4))])
-    assert not app.exception and app.multiselect(key="layers.relations").value == ["P19", "P36", "P103"]
-    assert len(lines(drawn(app, "relation-curves"))) == 3
-
-
-def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_path, look):
-    def snapshot(n: int, probe_set: str):
-        facts = tuple(
-            Fact(probe_set, "sells", f"Shop {n}", TOKENS[-1 - n % 3], "", f"Shop {n} sells [MASK].") for n in range(n)
-        )
-        own = {"probe_set": probe_set, "facts": facts}
-        return plant_runs(
-            tmp_path / probe_set, [PlantedRun(**own), PlantedRun(model="tuned", base="nesia-mini", **own)]
-        )
-
-    low, high = binomtest(30, 60).proportion_ci(method="wilson")
-    app = look("layers", snapshot=snapshot(60, "shop"), model="tuned", probe_set="shop")
-    kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
-    said = next(place for place, (_, text) in enumerate(kinds) if "95 % interval from" in text)
-    assert not app.exception and said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart")
-    assert numbers_in(line_with(app, "95 % interval from"))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
-    assert "95 % interval from" not in plain(
-        look("layers", snapshot=snapshot(1000, "large"), model="tuned", probe_set="large")
-    )
-
-
-def test_filters_that_keep_no_fact_say_so(look):
-    app = whole(look, "layers", exposures="held out", in_subject="yes")
-    assert not app.exception and any("No facts are left" in note.value for note in app.info)
 
 
 @pytest.mark.parametrize("counts", [(), ((COUNTED, "least_squares"),)], ids=["full", "counted"])

@@ -146,14 +146,6 @@ def test_a_fact_is_found_by_search_and_leafed_through(visit):
     assert app.query_params["fact"] and app.markdown[0].value != first
 
 
-def test_rocky_balboa_is_one_click_away(visit):
-    app = visit("facts", "several", {"probe_set": "questions", "text": "bank"})
-    next(button for button in app.button if button.label == "Rocky Balboa").click().run()
-    assert not app.exception
-    assert r"Rocky Balboa was born in \[MASK\]" in words(app)
-    assert charts(app)
-
-
 def test_a_search_without_result_offers_to_clear_the_filters(visit):
     app = visit("facts", query={"text": "no such words"})
     assert any("No fact passes" in note.value for note in app.info)
@@ -299,15 +291,6 @@ def test_the_first_of_several_gaps_is_answered_and_a_sentence_without_one_is_exp
         assert "has no [MASK]" in app.warning[0].value.replace("\\", "")
     else:
         assert len(grids(app)) == 1
-
-
-def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
-    app = visit("home")
-    app.text_input(key="home.sentence").set_value("  ")
-    app.button[0].click().run()
-    assert any("Type a sentence with a gap" in note.value for note in app.info)
-    assert grids(app) and "sentence" not in app.query_params
-    assert not app.run().info
 
 
 def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():

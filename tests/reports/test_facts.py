@@ -40,7 +40,7 @@ from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from tests.core.test_fact_numbers import sums_of
 from tests.reference.knowledge import classify, is_scored
-from tests.reports.planted_forgetting import KS, RUNS, plant
+from tests.reports.planted_forgetting import KS, plant
 from tests.store.planted import (
     SEVERAL,
     TOKENS,
@@ -294,13 +294,6 @@ def test_early_exit_chooses_on_one_half_and_scores_on_the_other(store: tuple[Dat
                 )
                 assert row.union == mean(min(own[1:]) <= k for own in scored.values())
                 assert row.difference == pytest.approx(row.early_exit - row.last_layer)
-
-
-def test_the_planted_runs_are_read_as_they_are(store: tuple[Database, Raw]):
-    db, raw = store
-    planted = [{run.run_id for run in runs} for runs in (RUNS, SEVERAL, KINDS_OF_ANSWERS)]
-    assert set(raw.runs) in planted
-    assert list(choose(db)["run_id"].sort_values()) == sorted(raw.runs)
 
 
 def test_every_kind_of_answer_occurs_somewhere(tmp_path: Path):

@@ -219,12 +219,6 @@ def test_a_store_of_facts_has_facts_only(tmp_path):
         assert evidence(db, COLA.name, None, OURS).empty
 
 
-def test_an_empty_store_has_no_fine_tuned_model(tmp_path):
-    with open_database(tmp_path) as db:
-        assert tuned_models(db).empty and evidence(db, "gone", None, OURS).empty and by_layer(db, None, OURS).empty
-        assert measures(db, by_layer(db, None, OURS)).empty
-
-
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 #: The fine-tuned models that ship, whose scores ship, too.
 SHIPPED = tuple(entry.name for entry in read_registry().models if entry.shipped and entry.base)

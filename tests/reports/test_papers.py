@@ -41,7 +41,6 @@ from probing.reports.reproduction.paper import Reproduction
 from probing.reports.reproduction.papers import PAPERS
 from probing.reports.reproduction.sentences.paper import INTERPLAY
 from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
-from probing.reports.reproduction.tiles import counts, missing, tiles
 from probing.store.database import Database
 from probing.store.opening import open_database
 from probing.store.parquet import write_table
@@ -350,29 +349,6 @@ def test_every_shipped_claim_names_what_there_is(name):
     assert {row[column] for row in rows for column in ("model", "base") if column in row} <= {"base", *of_paper}
 
 
-def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted):
-    failed = planted(
-        first={"model": "base", "probe_set": "trex"},
-        second={"model": "TUNED", "probe_set": "trex"},
-        where={"layer": 12},
-    )
-    undecided = planted(for_each={"model": ("TUNED", "GUESSER")}, where={"probe_set": "trex", "layer": 12})
-    table = tiles([failed, undecided])
-    assert list(table["verdict"]) == [FAILS, "undecided"] and counts(table) == (0, 1, 1)
-    assert "GUESSER" in table["reason"][1] and "1 holds" in table["reason"][1] and "TUNED" in table["here"][1]
-
-
-def test_a_tile_names_the_layer_of_ours_and_what_is_missing(planted):
-    # Layer 6 of the paper's 12 is layer 4 of our 8.
-    found = planted(
-        for_each={"layer": (6,)}, where={"probe_set": "trex"}, first={"model": "base"}, second={"model": "TUNED"}
-    )
-    assert "(layer 4 of 8)" in tiles([found])["here"].item()
-    told = planted(for_each={"model": ("GUESSER", "OTHER"), "probe_set": ("trex", "squad")}, where={"layer": 12})
-    assert missing(told) == "OTHER, and a model that learned GUESSER, and the paper's facts of SQuAD"
-    assert missing(planted(where=rows(), for_each={"probe_set": ("trex", "squad")})) == "the paper's facts of SQuAD"
-
-
 PAPER = EDGE_PROBING.numbers
 TUNED = PlantedEdgeRun(model="nesia-mini-tuned", task=POS, base="nesia-mini")
 
@@ -520,14 +496,6 @@ def test_published_cells_are_next_to_ours_and_six_are_empty(compared):
     assert len(table) == 4 * 3 * 2 * 2
     assert table.at[("CoLA", "bigram-shift", "mean", "upper"), "RoBERTa"] == 1.74
     assert table[["BERT", "RoBERTa", "ALBERT"]].isna().sum().sum() == 6
-
-
-def test_a_cell_without_a_model_names_the_command_that_would_fill_it(compared):
-    rows = compared.tables["changes"][compared.tables["changes"]["tuned"] == "RTE"]
-    assert rows["ours"].isna().all()
-    assert set(rows["why"]) == {"no model; to make it: python -m probing finetune --model planted --objective rte"}
-    empty = INTERPLAY.compare(None)
-    assert empty.tables["changes"]["ours"].isna().all() and empty.tables["scores"]["why"].str.contains("finetune").all()
 
 
 def test_table_1_has_ours_with_interval_and_what_it_has_to_beat(compared):

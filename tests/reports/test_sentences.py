@@ -537,19 +537,3 @@ def test_perplexity_by_epoch_is_that_of_the_rows(changes_db: Database):
         control = next(one for one in epoch_rows(CONTROL) if one["epoch"] == row.epoch)
         assert row.control_perplexity == pytest.approx(math.exp(control["cross_entropy"] / control["masked"]))
         assert (row.objective, row.base) == ("CoLA", BASE.name)
-
-
-def test_an_empty_store_gives_empty_tables(empty: Database):
-    made = (
-        values,
-        perplexities,
-        epoch_perplexities,
-        accuracies,
-        learning_curve,
-        changes,
-        group_means,
-        where_gone,
-        where_gone_shares,
-    )
-    for table in (one(empty) for one in made):
-        assert table.empty and len(table.columns) > 5
