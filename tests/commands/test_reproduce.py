@@ -42,10 +42,14 @@ families = [
   ] }},
 ]
 data = [
-  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [{{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
-  {{ name = "squad", title = "", folder = "squad", licence = "none", files = [{{ path = "train-v1.1.json", sha256 = "{none}" }}] }},
-  {{ name = "parts", title = "", folder = "squad", stands_in_for = "squad", licence = "none", files = [{{ path = "some-v1.1.json" }}] }},
-  {{ name = "msmarco", title = "", folder = "msmarco", licence = "none", files = [{{ path = "lists.json" }}, {{ path = "qrels.txt" }}] }},
+  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [
+    {{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
+  {{ name = "squad", title = "", folder = "squad", licence = "none", files = [
+    {{ path = "train-v1.1.json", sha256 = "{none}" }}] }},
+  {{ name = "parts", title = "", folder = "squad", stands_in_for = "squad", licence = "none", files = [
+    {{ path = "some-v1.1.json" }}] }},
+  {{ name = "msmarco", title = "", folder = "msmarco", licence = "none", files = [
+    {{ path = "lists.json" }}, {{ path = "qrels.txt" }}] }},
 ]
 """
 

@@ -25,7 +25,8 @@ models = [
   {{ name = "tiny", source = "somewhere/tiny", licence = "MIT" }},
 ]
 data = [
-  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [{{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
+  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [
+    {{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
   {{ name = "large", title = "", folder = "large", licence = "none", files = [{files}] }},
 ]
 """
