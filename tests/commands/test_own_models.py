@@ -149,16 +149,6 @@ def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypa
     assert len(drift_from_base(encoder, find_entry(str(tuned), str(base)), "base", print, chosen=True)) == 3
 
 
-def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so(run, cache, own):
-    folder = own("a folder/mine")
-    result = run("ask", PROMPT, "--model", folder, "--json")
-    assert json.loads(result.stdout)["head"] == "logit_lens" and "logit lens" in result.stderr
-    assert result.stdout == run("ask", PROMPT, "--model", folder, "--json", "--head", "logit_lens").stdout
-    assert run("ask", PROMPT, "--model", folder, "--head", "logit_lens").stderr == ""
-    with pytest.raises(HeadError, match="--head logit_lens"):
-        run("ask", PROMPT, "--model", folder, "--head", "tied")
-
-
 def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so_in_one_line(
     run, cache, own, facts_file
 ):
@@ -173,33 +163,6 @@ def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_
     # A seed is one of trained heads.
     with pytest.raises(HeadError, match="no tied heads of seed 2"):
         run("probe", "--model", folder, "--facts", facts_file, "--seed", 2)
-
-
-def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, own, facts_file):
-    import shlex
-
-    from probing.models.encoders.catalogue import open_encoder
-
-    body, base = own("a folder/mine", 0.01), own("base")
-    weights = {
-        name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")
-    }
-    save_file(weights, body / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(HeadError, match="train-heads") as raised:
-        run("probe", "--model", body, "--base", base, "--name", "mine at last", "--facts", facts_file, "--head", "tied")
-    words = shlex.split(str(raised.value).split("python -m probing ")[1].split(";")[0])
-    assert words == [
-        "train-heads",
-        "--model",
-        str(body),
-        "--base",
-        str(base),
-        "--name",
-        "mine at last",
-        "--head",
-        "tied",
-    ]
-    assert open_encoder(words[2], words[4], name=words[6]).options in str(raised.value)
 
 
 @pytest.mark.parametrize("command", ["ask", "probe", "train-heads"])

@@ -12,7 +12,6 @@ import torch
 
 from probing.core.errors import JobError, ModelError, RegistryError
 from probing.core.registry import read_registry
-from probing.core.tasks.objectives import TASKS
 from probing.models.heads import training
 from probing.store.parquet import read_table
 from probing.workflows.reproduction import bertnesia, edge_probing, interplay, steps
@@ -194,36 +193,6 @@ def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies
     assert contents(tmp_path / "tables") == contents(undisturbed[1])
 
 
-def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(
-    run, copies, copy_of_it, tmp_path
-):
-    import json
-
-    from probing.models.heads.files import read_identity
-
-    recipes = [json.loads(read_identity(path).recipe) for path in copy_of_it.rglob("tied-seed0/layer-*.safetensors")]
-    assert recipes and {
-        (one["start"], one["epochs"], one.get("steps"), one.get("start_positions")) for one in recipes
-    } == {("pre-trained", 1, None, None)}
-    folder = next(copy_of_it.rglob("tied-seed0"))
-    for path in folder.glob("layer-*.safetensors"):
-        other = path.read_bytes()
-        length = int.from_bytes(other[:8], "little")
-        header = json.loads(other[8 : 8 + length])
-        said = json.loads(header["__metadata__"]["decoding_head"])
-        said["recipe"] = json.dumps(json.loads(said["recipe"]) | {"start": "least-squares", "steps": 100})
-        header["__metadata__"]["decoding_head"] = json.dumps(said)
-        written = json.dumps(header).encode()
-        path.write_bytes(len(written).to_bytes(8, "little") + written + other[8 + length :])
-    output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads").output
-    assert (
-        output.count(
-            "trained on 100 steps from least-squares (the plan has 200 positions and 1 epochs from pre-trained;"
-        )
-        == 1
-    )
-
-
 def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
     words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,logit_lens"]
     assert run(*words).output.count("by logit lens") > 0
@@ -280,20 +249,6 @@ def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
     assert sorted(path.name for path in cache.glob("runs/predictions-*")) == sorted(
         path.name for path in undisturbed[0].glob("runs/predictions-*")
     )
-
-
-def test_every_family_of_the_registry_can_be_planned(monkeypatch):
-    registry = read_registry()
-    labels = {task.label for task in TASKS.values()}
-    for family in registry.families:
-        assert {member.objective for member in family.members} <= labels, family.name
-        assert len({member.objective for member in family.members}) == len(family.members) >= 6
-        for member in family.members:
-            if member.how != "finetune":
-                entry = registry.model(member.model)
-                assert (entry.objective, entry.base) == (member.objective, member.base or family.base)
-    for entry in registry.data:
-        assert not entry.stands_in_for or registry.data_set(entry.stands_in_for)
 
 
 def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_stage(cache, monkeypatch):

@@ -1,4 +1,4 @@
-"""Figures of facts: what is drawn is what the table says, strangers' tokens are text; two models, relations and totals."""
+"""Figures of facts: what is drawn is what the table says, strangers' tokens are text; models, relations, totals."""
 
 import itertools
 from itertools import pairwise
@@ -15,11 +15,8 @@ from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.paired_curve import paired_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.relation_map import ordered, relation_map, row_facts
-from probing.figures.knowledge.relation_slopes import relation_slopes
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.knowledge.total_bars import MARKS, total_bars, with_null
-from probing.figures.tokens.entropy import entropy_lines
-from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import RIGHT, token_grid
 from tests.figures.colours import colours_of
 
@@ -117,23 +114,6 @@ def test_tokens_that_look_like_markup_are_shown_as_they_stand():
     assert "<a" not in "".join(text)
 
 
-@pytest.mark.parametrize(
-    "figure",
-    [
-        lambda: curve(curve_points().assign(value=float("nan"))),
-        lambda: token_grid(tokens()),
-        lambda: rank_lines(pd.DataFrame({"name": [], "layer": [], "rank": []})),
-        lambda: probability_lines(pd.DataFrame({"name": [], "layer": [], "probability": []})),
-        lambda: entropy_lines(pd.DataFrame({"name": [], "layer": [], "entropy": []}), colours={}),
-        lambda: total_bars(
-            pd.DataFrame({"last": [None], "total": [None], "model": ["a"], "head": ["b"]}), k=1, colours={}, names={}
-        ),
-    ],
-)
-def test_a_figure_without_data_says_so_in_words(figure):
-    assert any(note.text for note in figure().layout.annotations)
-
-
 def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     figure = curve(curve_points())
     before = len(figure.layout.annotations)
@@ -163,27 +143,6 @@ def cells(*probabilities: float, dark: bool) -> list[tuple[str, str]]:
         parts = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
         mixed.append("#" + "".join(f"{round(one + share * (other - one)):02X}" for one, other in parts))
     return list(zip(mixed, figure.data[1].textfont.color, strict=True))
-
-
-def test_relations_of_which_too_few_facts_are_known_are_below_a_gap_that_says_so():
-    columns = ["relation", "label", "n", "kept", "lost", "gained", "base_value", "value", "share_lost"]
-    many, few = (
-        ["P19", "birthplace", 100, 10, 40, 0, 0.5, 0.1, 0.8],
-        ["P103", "native language", 100, 0, 2, 0, 0.02, 0.0, 1.0],
-    )
-    drawn = {
-        len(rows): relation_slopes(pd.DataFrame(rows, columns=columns), base="a", model="b", k=1, fewest=30)
-        for rows in ([many, few], [few])
-    }
-    notes = [note for note in drawn[2].layout.annotations if "known facts" in note.text]
-    assert (
-        list(drawn[2].layout.yaxis.tickvals) == [0.5, 2.5]
-        and [note.y for note in notes] == [1.5]
-        and "30" in notes[0].text
-    )
-    assert list(drawn[1].layout.yaxis.tickvals) == [0.5] and not any(
-        "known facts" in note.text for note in drawn[1].layout.annotations
-    )
 
 
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -318,19 +277,6 @@ def test_kinds_of_answers_stand_in_two_panels_and_add_up():
     assert len(figure.data) == 4 and {trace.xaxis for trace in figure.data} == {"x", "x2"}
     assert sum(trace.y[0] for trace in figure.data if trace.xaxis == "x") == pytest.approx(100)
     assert [trace.name for trace in figure.data if trace.showlegend] == ["right", "copied from the prompt"]
-
-
-def test_a_control_with_shuffled_labels_is_one_more_line_with_its_name():
-    plain = paired_curve(paired(), k=1, base=BASE, model=MODEL, colours=PAIR_COLOURS)
-    figure = paired_curve(paired().assign(shuffled=0.25), k=1, base=BASE, model=MODEL, colours=PAIR_COLOURS)
-    (line,) = (trace for trace in figure.data if trace.name == "shuffled labels")
-    assert (
-        list(line.y) == [25.0] * len(paired())
-        and line.line.color == PAIR_COLOURS[MODEL]
-        and len(figure.data) == len(plain.data) + 1
-    )
-    empty = paired_curve(paired().assign(shuffled=float("nan")), k=1, base=BASE, model=MODEL, colours=PAIR_COLOURS)
-    assert len(empty.data) == len(plain.data)
 
 
 #: Relation -> (label, cardinality, shares of layers 0 to 3).

@@ -183,20 +183,6 @@ def test_every_relation_has_its_own_majority_line_in_grey_and_its_name_at_its_en
     assert ends(zero)["blind guess"] == [0.0]
 
 
-def test_the_map_of_differences_has_its_middle_colour_at_nought():
-    table = relation_points(**differences(), matched=0.2)
-    table.loc[0, "above_majority"] = 0.2
-    heat, cells = relation_map(table, k=1, mode="majority").data
-    assert heat.zmin == -100 and heat.zmax == 100 and heat.z.min() == pytest.approx(-4)
-    assert "beyond the commonest answer, points" in heat.colorbar.title.text
-    assert (
-        "against the commonest answer: +20.0 points" in cells.hovertext[0]
-        and "blind guess: 10.0 %" in cells.hovertext[0]
-    )
-    based = relation_map(table.assign(base_value=0.01), k=1, mode="swapped", base="Mini").data[0]
-    assert based.z.max() == pytest.approx(5)
-
-
 def test_relations_not_above_their_majority_answer_are_marked():
     low = [0.1] * 11 + [-0.01]
     table = relation_points(above_majority_low=low)

@@ -1,5 +1,4 @@
-"""Searching, paging and one fact, examples for a newcomer, and own against swapped subject, against the planted rows.
-"""
+"""Searching, paging and one fact, examples for a newcomer, and own against swapped subject, against the planted rows."""
 
 import hashlib
 import random
@@ -388,8 +387,8 @@ def test_own_swapped_and_both_are_plain_counts_of_the_rows(swapped_db: Database)
 def test_the_null_counts_what_inner_layers_find_of_what_the_last_one_misses_twice(swapped_db: Database, k: int):
     rows = swapped_db.query("SELECT * FROM predictions ORDER BY layer").query("run_id == @FULL.run_id")
     n = own = swapped = own_only = swapped_only = 0
-    for _, fact in rows.groupby("fact_id"):
-        gold, other = fact["gold_rank"].tolist(), fact["other_rank"].tolist()
+    for _, layers_of in rows.groupby("fact_id"):
+        gold, other = layers_of["gold_rank"].tolist(), layers_of["other_rank"].tolist()
         if gold[3] <= k or other[3] <= k:
             continue
         inside, lent = min(gold[1:3]) <= k, min(other[1:3]) <= k

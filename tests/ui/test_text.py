@@ -1,4 +1,4 @@
-"""Words of strangers on a page are escaped by type, columns are as wide as their words, downloads state their origin."""
+"""Words of strangers on a page are escaped by type, columns fit their words, downloads state their origin."""
 
 import ast
 import io
