@@ -144,11 +144,6 @@ def test_a_prompt_that_cannot_be_asked_gets_one_helpful_answer(ask, family, prom
     assert len({one.value for one in app.warning}) == len(app.warning)
 
 
-def test_words_that_are_several_tokens_are_named_and_the_rest_followed(ask):
-    app = ask(watch="france, zyxwv, <b>")
-    assert "not followed: zyxwv, \\<b\\>" in words(app) and set(lines(app)) == {"tiny"}
-
-
 def test_missing_heads_are_named_and_the_lens_is_offered(ask):
     app = ask(live_head="tied")
     assert not app.exception and "train\\-heads" in app.warning[0].value
@@ -203,16 +198,6 @@ def test_a_changed_sentence_has_its_own_grid_and_a_dotted_line(ask, perturbation
     assert not app.exception and not app.warning and expected in words(app) and len(grids(app)) == 2
     assert {name: one["line"]["dash"] for name, one in lines(app).items()} == {"tiny": "solid", "tiny · changed": "dot"}
     assert link(app, "perturbation") == perturbation
-
-
-def test_a_misprime_is_the_models_own_wrong_answer_unless_one_is_typed(ask):
-    app = ask(perturbation="misprimed", watch="france")
-    offered = [button.label for button in app.button if button.key and button.key.startswith("ask.prime.")]
-    assert offered and app.text_input(key="ask.prime").value == offered[0]
-    app.button(key="ask.prime.0").click().run()
-    assert link(app, "prime") == offered[0]
-    app = ask("it [MASK]", perturbation="negated")
-    assert not app.exception and any("no verb was found" in note.value for note in app.info)
 
 
 def test_layers_are_put_back_one_by_one_and_returning_answers_are_dated(ask, family):

@@ -1,6 +1,5 @@
 """The page of grammar on planted stores: its numbers are recomputed from the planted probabilities."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,14 +230,6 @@ def texts(targets) -> set[str]:
 
 
 EVERY = [one for task in (POS, SRL, ROLES) for one in slow(task)]
-AMBIGUOUS_OF = Counter(one.text for one in EVERY if one.ambiguous)
-CHOICES = [
-    ({"trace_kind": "ambiguous"}, [one for one in EVERY if one.ambiguous and AMBIGUOUS_OF[one.text] > 1]),
-    ({"trace_kind": "revised"}, [one for one in EVERY if one.revisions]),
-    ({"settled": "2"}, [one for one in EVERY if one.settled == 2]),
-    ({"unseen": "1", "trace_task": "srl"}, [one for one in EVERY if not one.seen and one.task == "srl"]),
-    ({"trace_task": "proto-roles", "trace_label": "volition"}, [one for one in slow(ROLES) if "volition" in one.gold]),
-]
 
 
 def number_of_sentences(app) -> int:
@@ -248,29 +239,6 @@ def number_of_sentences(app) -> int:
 
 def share(word: tuple | None, other: tuple | None) -> bool:
     return word is not None and other is not None and word[0] < other[1] and other[0] < word[1]
-
-
-@pytest.mark.parametrize(("query", "wanted"), CHOICES, ids=[", ".join(query) for query, _ in CHOICES])
-def test_the_filters_find_the_sentences_that_the_obvious_way_finds_and_are_chips(look, query, wanted):
-    app = look("grammar", grammar_tab="sentence", **query)
-    assert not app.exception and texts(wanted) and number_of_sentences(app) == len(texts(wanted))
-    assert {one.key.split(".")[1] for one in app.button if one.key and one.key.endswith(".chip")} == set(query)
-
-
-def test_a_later_task_that_settles_before_an_earlier_one_is_found_where_both_share_a_word(look):
-    roles, tags = [one for one in EVERY if one.task == "srl"], [one for one in EVERY if one.task == "pos"]
-    pairs = [
-        late.text
-        for late in roles
-        for early in tags
-        if late.text == early.text
-        and late.settled is not None
-        and early.settled is not None
-        and late.settled < early.settled
-        and any(share(one, early.spans[0]) for one in late.spans)
-    ]
-    app = look("grammar", grammar_tab="sentence", later_first="srl", earlier_last="pos")
-    assert number_of_sentences(app) == len(set(pairs)) > 0
 
 
 def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_one_wrong_label_for_all_layers(look):

@@ -16,7 +16,6 @@ import probing
 from probing.core.claims import Check, Claim
 from probing.core.errors import PublishedError
 from probing.core.knowledge.published import PublishedKnowledge
-from probing.core.sentences.published import PublishedSentences
 from probing.reports.citations import PAPERS as CITED
 from probing.reports.citations import RELEASED, SOFTWARE, Reference
 from probing.reports.report import Filter, Report, Reports
@@ -295,31 +294,6 @@ def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Pa
     expected = (sums["last_1"] / sums["n"], low, high)
     assert tuple(row[["first", "first_low", "first_high"]].astype(float)) == pytest.approx(expected)
     assert (row["verdict"], bool(row["paired"])) == (HOLDS, False)
-
-
-def test_shipped_claims_about_sentences_are_as_the_numbers_say(repo_root: Path):
-    models = {name: f"nesia-mini-{name.lower()}" for name in ("CoLA", "SST-2", "RTE", "QA-SQuAD-1")}
-    with open_database(SNAPSHOT) as db:
-        found = judge(
-            db, PublishedSentences.read().claims, Subject({"base": "nesia-mini"} | models, ({"protocol": "ours"},))
-        )
-    named = {one.claim.name: one for one in found}
-    assert named["rte improves coordination"].verdict == UNTESTED
-    stored = pd.read_parquet(repo_root / "data" / "snapshot" / "perplexity.parquet")
-    runs = pd.read_parquet(repo_root / "data" / "snapshot" / "change_runs.parquet").set_index("model")["run_id"]
-    whole = stored[stored["replaced"] == "none"].set_index("run_id")
-    values = [
-        math.exp(whole.at[runs[one], "cross_entropy"] / whole.at[runs[one], "masked"])
-        for one in ("nesia-mini", models["CoLA"], models["SST-2"])
-    ]
-    rises = named["perplexity rises"]
-    assert rises.verdict == HOLDS
-    assert rises.compared["first"].astype(float).tolist() == pytest.approx(values[:2])
-    assert rises.compared["second"].astype(float).tolist() == pytest.approx(values[1:])
-    # The entropy of the first token falls in the last layers, surely and everywhere.
-    entropy = named["entropy of the first token rises"]
-    assert entropy.verdict == FAILS
-    assert (entropy.compared["difference_high"].astype(float) < 0).all()
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -10,11 +10,10 @@ import pytest
 
 from probing.core.errors import StoreError
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.registry import REPOSITORY, read_registry
 from probing.core.sentences.example import OWN, POOLINGS, READINGS
 from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
-from probing.reports.comparability import as_long, badge, comparability, differences, stored_comparability
+from probing.reports.comparability import badge, comparability, differences, stored_comparability
 from probing.reports.fine_tuning.evidence import ENTROPY, evidence
 from probing.reports.knowledge.early_exit import early_exit
 from probing.reports.knowledge.forgotten_relations import forgotten
@@ -157,17 +156,6 @@ def test_a_control_counts_only_where_it_is_recorded_that_it_was_trained_as_long(
     assert (check.same, check.words) == (same, words)
     # The same holds for a control that is compared with a fine-tuned model.
     assert comparability(row("mine", "nesia-mini", objective="control"), TUNED)[-1] == check
-
-
-def test_the_shipped_control_is_as_long_as_the_shipped_models_that_took_as_many_steps():
-    def length(name: str) -> tuple[int, int]:
-        record = json.loads((REPOSITORY / "data" / "models" / name / "finetuning.json").read_text(encoding="utf-8"))
-        return record["steps"], record["recipe"]["tokens_a_step"]
-
-    shipped = [entry.name for entry in read_registry().models if entry.shipped and entry.base]
-    assert len(shipped) > 5
-    for name in shipped:
-        assert as_long("nesia-mini-control", [name])[0] == (length(name) == length("nesia-mini-control")), name
 
 
 def test_differences_are_the_fields_that_differ_and_no_others():

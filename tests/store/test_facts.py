@@ -1,4 +1,4 @@
-"""Searching, paging and one fact, examples for a newcomer, and own against swapped subject, against the planted rows."""
+"""Searching, paging and one fact, examples for a newcomer, own against swapped subject, against the planted rows."""
 
 import hashlib
 import random
