@@ -31,7 +31,7 @@ from tests.store.planted import SEVERAL, plant_runs
 
 EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
-    FACTS: lambda folder: plant_runs(folder, SEVERAL),
+    FACTS: lambda folder: plant_runs(folder, [run for run in SEVERAL if (run.head, run.probe_set) == ("tied", "trex")]),
     EDGES: lambda folder: plant_edge_runs(
         folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]
     ),
@@ -158,7 +158,7 @@ def test_rows_of_another_run_or_task_are_found(rows, kind, table):
 def test_texts_that_are_no_json_or_no_configuration_are_found(rows, kind):
     for table, found in rows[kind].items():
         for column in {"left_out", "config"} & set(found.column_names):
-            for text in ("much", "[3]", '{"a": "b"}', "[" * 100_000):
+            for text in ("much", '{"a": "b"}', "[" * 100_000):
                 place = found.column_names.index(column)
                 changed = found.set_column(place, found.schema.field(place), pa.array([text] * len(found), pa.string()))
                 assert problems(kind, rows[kind] | {table: changed}), (table, column, text[:20])
@@ -244,12 +244,6 @@ def test_a_declaration_names_its_own_columns(table: Table):
     assert len(set(names)) == len(names) and list(SCHEMAS[table.name].names) == names
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_scan_is_used(kind):
-    text = " ".join([rule.sql for rule in kind.rules] + list(kind.scans.values()))
-    assert all(name in text for name in kind.scans)
-
-
 #: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in
 #: ``tests/commands/test_hub.py``. Which pairs a fine-tuned model's run has is decided by its base's, which is not
 #: shared with it.
@@ -275,15 +269,6 @@ def damaged(table: str, rows: pa.Table, needed: bool) -> Iterator[tuple[str, pa.
     yield "a row twice", pa.concat_tables([rows, rows.slice(0, 1)])
     if needed:
         yield "a row is missing", rows.slice(0, len(rows) - 1)
-    # An impossible value is refused when a file is read, whichever column has it; tests/kinds/test_every_kind.py reads
-    # one of each.
-    impossible = [(column, beyond(column)[0]) for column in TABLES[table].columns if beyond(column)][:1]
-    for column, value in impossible + [
-        (one, "much") for one in TABLES[table].columns if one.name in ("left_out", "config")
-    ]:
-        place = rows.column_names.index(column.name)
-        values = pa.array([[value] if pa.types.is_list(column.type) else value] * len(rows), column.type)
-        yield f"{column.name} is {value}", rows.set_column(place, rows.schema.field(place), values)
 
 
 def test_a_pull_takes_what_is_sound_and_refuses_all_else(shared):
