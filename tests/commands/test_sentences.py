@@ -148,13 +148,8 @@ def here(planted, monkeypatch):
     ("words", "column", "expected"),
     [
         (("--model", SEED_2.name), "model", {SEED_2.name}),
-        (("--task", ODD.name), "task", {ODD.name}),
-        (("--pooling", "mean"), "pooling", {"mean"}),
         (("--reading", "mlp", "--reading", "frozen"), "reading", {"mlp", "frozen"}),
         (("where-gone", "--pooling", "first", "--task", ODD.name), "task", {ODD.name}),
-        (("changes", "--pooling", "first"), "pooling", {"first"}),
-        (("curve",), "portion", {1, 4, 16}),
-        (("groups",), "group", {"lower", "upper"}),
     ],
 )
 def test_filters_keep_what_they_name(here, run, words, column, expected):
@@ -228,16 +223,18 @@ def test_roles_are_of_verbs_and_no_role_overlaps_its_verb_or_comes_twice():
         assert max(counted.values()) == 1, record.text
 
 
-@pytest.fixture
-def trained(cache, tiny_model, tmp_path):
-    """Probes of parts of speech on the tiny model, and a request about two sentences."""
-    text = conllu(TREES)
-    write_ewt(cache / "downloads" / "ud-english-ewt", train=text, dev=text, test=text)
-    out = train_edges(
-        EdgesRequest(str(tiny_model), ("pos",), recipe=QUICK, out=tmp_path / "out", device="cpu"), lambda line: None
-    )
-    encoder = load_encoder(tiny_model, device="cpu")
-    asked = tmp_path / "sentences"
+@pytest.fixture(scope="module")
+def trained_once(tiny_model, tmp_path_factory) -> Path:
+    """A cache and results with probes of parts of speech on the tiny model, and two sentences to ask of them."""
+    root, text = tmp_path_factory.mktemp("trained"), conllu(TREES)
+    write_ewt(root / "cache" / "downloads" / "ud-english-ewt", train=text, dev=text, test=text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(root / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(root / "snapshot"))
+        train_edges(
+            EdgesRequest(str(tiny_model), ("pos",), recipe=QUICK, out=root / "out", device="cpu"), lambda line: None
+        )
+    asked = root / "sentences"
     asked.mkdir()
     rows = [
         {
@@ -247,8 +244,17 @@ def trained(cache, tiny_model, tmp_path):
         {"text": "green paris", "targets": [{"span1": [0, 1], "label": "NN"}]},
     ]
     (asked / "pos.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    probes = edge_probes_folder(cache, encoder.weights_id, "pos").parent
-    return encoder, OwnRequest(str(tiny_model), probes, out, cache / "downloads", asked)
+    return root
+
+
+@pytest.fixture
+def trained(trained_once, tiny_model, tmp_path, monkeypatch):
+    """The tiny model, and a request about two sentences in a copy that a test may change."""
+    root, encoder = shutil.copytree(trained_once, tmp_path / "trained"), load_encoder(tiny_model, device="cpu")
+    monkeypatch.setenv("PROBING_CACHE", str(root / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(root / "snapshot"))
+    probes = edge_probes_folder(root / "cache", encoder.weights_id, "pos").parent
+    return encoder, OwnRequest(str(tiny_model), probes, root / "out", root / "cache" / "downloads", root / "sentences")
 
 
 def test_answers_are_those_of_the_probes_and_belong_to_the_run_that_trained_them(trained):
@@ -301,14 +307,16 @@ def test_probes_of_no_stored_run_are_refused(trained):
         ask_own_sentences(request, lambda line: None)
 
 
-@pytest.fixture
-def gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(sentences, "IN_FULL", (BASE.name, COLA.name))
-    monkeypatch.setattr(sentences, "EVERY_READING", COLA.name)
-    plant_sentence_runs(tmp_path / "made")
-    plant_changes(tmp_path / "made")
-    sentences.gather_results(tmp_path / "made", tmp_path / "shipped", lambda line: None)
-    return tmp_path
+@pytest.fixture(scope="module")
+def gathered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Planted results in ``made``, and in ``shipped`` what ships of them; to be read only."""
+    root = tmp_path_factory.mktemp("gathered")
+    plant_changes(plant_sentence_runs(root / "made"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentences, "IN_FULL", (BASE.name, COLA.name))
+        patch.setattr(sentences, "EVERY_READING", COLA.name)
+        sentences.gather_results(root / "made", root / "shipped", lambda line: None)
+    return root
 
 
 def rows(folder: Path, table: str) -> list[dict]:
