@@ -301,7 +301,7 @@ def edge_copies(tiny_model, tmp_path_factory) -> Path:
 
 
 def edge_arguments(edge_copies: Path, out: Path) -> list[str]:
-    tasks = f"{copies / 'edges-pos-ontonotes'},{copies / 'edges-srl-ontonotes'}"
+    tasks = f"{edge_copies / 'edges-pos-ontonotes'},{edge_copies / 'edges-srl-ontonotes'}"
     given = {
         "--paper": "edge-probing",
         "--family": "tiny",
