@@ -24,15 +24,19 @@ ROOT = Path(__file__).resolve().parents[1]
 FIRST = (
     "browser/test_journey.py",
     "models/forgetting/test_recovering.py",
+    "pages/test_links.py",
     "commands/test_finetune_command.py",
     "test_shipped.py",
-    "commands/test_share_edges.py",
     "pages/test_words_of_strangers.py",
+    "pages/test_pages.py",
+    "reports/test_facts.py",
     "commands/test_edges.py",
+    "kinds/test_every_kind.py",
+    "commands/test_reproduce.py",
+    "commands/test_share_edges.py",
     "api/test_plots.py",
     "api/test_examples.py",
-    "store/test_edges.py",
-    "pages/test_links.py",
+    "store/test_check.py",
     "commands/test_hub.py",
 )
 
