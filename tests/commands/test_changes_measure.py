@@ -16,8 +16,6 @@ from probing.workflows.requests.changes import ChangesRequest
 from tests.commands.conftest import WORDS, bytes_of
 from tests.models import tiny_models
 
-TABLES = ("change_runs", "change_values", "perplexity")
-
 
 @pytest.fixture()
 def text(cache):
@@ -175,22 +173,3 @@ def test_another_architecture_is_not_taken_for_a_base(text, tiny_model, request_
     other = tiny_models.save("bert", tmp_path / "other")
     with pytest.raises(ModelError, match="2 layers of 16 with 2 heads, other 3"):
         measure_changes(request_of(tiny_model, base=str(other)))
-
-
-def test_the_command_measures_and_says_where(text, tiny_model, run, tmp_path):
-    shown = run(
-        "changes",
-        "measure",
-        "--model",
-        tiny_model,
-        "--blocks",
-        "2",
-        "--sentences",
-        "5",
-        "--out",
-        tmp_path / "out",
-        "--device",
-        "cpu",
-    )
-    assert f"tiny-bert alone: {tmp_path / 'out'}" in shown.output
-    assert {path.name.split("-")[0] for path in (tmp_path / "out").iterdir()} == set(TABLES)

@@ -165,14 +165,6 @@ def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(
     assert stored() == {again.run_id}
 
 
-def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(ProbingError, match="got the step 'other'"):
-        family.run_step("other", lambda line: None)
-    monkeypatch.setattr(family, "SHIPPED", tmp_path)
-    with pytest.raises(ModelError, match="no base in"):
-        family.weights_of_base()
-
-
 def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -265,12 +257,6 @@ def test_exposures_are_written_again(run, text):
         row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()
     }
     assert found[fact_key(fact)] == "held out"
-
-
-def test_exposures_of_a_folder_without_a_record_of_training_are_refused(run, text):
-    folder, _ = text
-    with pytest.raises(ModelError, match=r"training\.json is missing"):
-        run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", folder, "--exposure-only")
 
 
 def test_a_control_reads_the_text_that_its_base_had(text):

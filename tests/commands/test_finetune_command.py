@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from safetensors.torch import load_file
-from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoModelForTokenClassification
 
 from probing.core.errors import FactsError, HeadError, ModelError, TextError
 from probing.core.tasks.objectives import TASKS
@@ -225,31 +225,6 @@ def test_missing_data_and_a_base_that_is_none_are_named(run, cache, tiny_model, 
     tune(run, tiny_model, "ner-conll", data("ner-conll"))
     with pytest.raises(ModelError, match="begins with a base encoder"):
         tune(run, "tiny-bert-ner-conll", "ner-conll", data("ner-conll"))
-
-
-def test_a_base_without_a_head_or_tokenizer_is_named_and_none_invented(run, cache, tiny_model, data, tmp_path):
-    model = AutoModelForMaskedLM.from_pretrained(tiny_model)
-    model.save_pretrained(tmp_path / "bare")
-    with pytest.raises(ModelError, match="tokenizer"):
-        tune(run, tmp_path / "bare", "ner-conll", data("ner-conll"))
-    model.bert.save_pretrained(tmp_path / "body")
-    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "body")
-    with pytest.raises(HeadError, match="no own masked-LM head"):
-        tune(run, tmp_path / "body", "mlm-squad", data("mlm-squad"))
-    with pytest.raises(ModelError, match="at most 512 word pieces, got 600; give --pieces 512"):
-        run(
-            "finetune",
-            "--model",
-            tiny_model,
-            "--objective",
-            "mlm-squad",
-            "--data",
-            data("mlm-squad"),
-            "--pieces",
-            600,
-            "--steps",
-            1,
-        )
 
 
 @pytest.mark.parametrize("objective", ["qa-squad-1", "mlm-squad", "rank-msmarco"])

@@ -21,7 +21,6 @@ from probing.models.edges.files import probes_folder as edge_folder
 from probing.models.heads.files import HeadIdentity, head_path, save_head
 from probing.models.sentences.files import probes_folder as sentence_folder
 from probing.models.sentences.files import write_probes
-from probing.store import parquet
 from probing.workflows import check as module
 from probing.workflows.fetch import fetch_data, fetch_or_stand_in
 from tests.models.edges.planted_probes import plant_probes
@@ -130,20 +129,6 @@ def test_a_cache_that_cannot_be_written_is_one_line_with_what_to_do(tmp_path, wo
     assert ended.value.code == 1
     assert said.startswith("error: cannot write ") and said.count("\n") == 1
     assert "set PROBING_CACHE to a folder that is" in said
-
-
-def test_runs_of_another_schema_version_are_left_out_of_the_list_and_named(
-    run, cache, tiny_model, facts_file, monkeypatch
-):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
-    monkeypatch.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
-    plant_runs(cache / "runs" / "older")
-    monkeypatch.undo()
-    monkeypatch.setenv("PROBING_CACHE", str(cache))
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(cache / "none"))
-    listed = run("runs")
-    assert "tiny-bert" in listed.stdout and "schema version 0, expected 1" in listed.stderr
-    assert "schema version 0, expected 1" in run("check", code=1).output
 
 
 def test_fetch_downloads_single_files_and_archives_by_address(tmp_path):

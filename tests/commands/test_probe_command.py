@@ -119,15 +119,6 @@ def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_mo
     assert "lenders" not in json.loads(row["config"])
 
 
-def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, facts_file):
-    with pytest.raises(ModelError, match="no folder"):
-        run("probe", "--model", "./nowhere", "--facts", facts_file, "--head", "logit_lens")
-    with pytest.raises(HeadError, match="train-heads"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied")
-    with pytest.raises(HeadError, match="expected one of tied, logit_lens, full"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "sideways")
-
-
 @pytest.mark.parametrize("kind", ["tied", "full", "least_squares", "tuned_lens"])
 def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_file, tmp_path, kind):
     text = tmp_path / "text.txt"

@@ -131,12 +131,6 @@ def test_a_figure_that_the_paper_does_not_have_is_refused(paper, tmp_path):
 PAPER = PublishedKnowledge.read()
 
 
-def test_ner_was_not_published_in_table_3_and_that_is_not_zero():
-    assert PAPER.forgotten("NER-CoNLL", 100) == (0.43, 18)
-    assert all(PAPER.knowledge("NER-CoNLL", one.name) is None for one in PAPER.probe_sets)
-    assert PAPER.forgotten("BERT", 5) is None
-
-
 def test_table_3_is_whole_for_the_other_six_models():
     cells = [
         PAPER.knowledge(model.name, one.name)

@@ -113,12 +113,6 @@ def test_every_task_has_a_panel_and_every_pooling_its_dash():
     )
 
 
-def test_both_baselines_are_lines_of_every_panel():
-    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
-    assert [line.y[0] for line in traces(figure, looks.MAJORITY)] == [50.0] * 3
-    assert [line.y[0] for line in traces(figure, looks.SURFACE)] == pytest.approx([55.0] * 3)
-
-
 def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
     best = pd.DataFrame(
         {"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]}
@@ -168,16 +162,6 @@ def test_a_cell_counts_where_it_is_significant_and_outside_the_controls_change()
     }
 
 
-def test_what_does_not_count_is_grey_and_the_rest_has_its_colour():
-    figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
-    grey, shaded = (next(trace for trace in figure.data if trace.name == name) for name in ("does not count", "counts"))
-    for row in range(3):
-        assert [layer for layer in range(LAYERS) if grey.z[row][layer] is not None] == [0, 1, 2, 3, 4]
-        assert [one for one in shaded.z[row] if one is not None] == pytest.approx([-5, -6, -7, -8])
-    assert (shaded.zmin, shaded.zmax) == (pytest.approx(-8), pytest.approx(8))
-    assert list(figure.layout.yaxis.ticktext)[2] == "&lt;b&gt;mine&lt;/b&gt;"
-
-
 def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
     figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
     one = cells_of(figure)["bigram-shift", "first", 8]
@@ -185,13 +169,6 @@ def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
     assert all(words in one["hover"] for words in ("control: -4.5 points", "q = 0.04", "McNemar p = 0.01"))
     deep = change_map(changes(layers=25), titles=TASKS)
     assert deep.data[-1].mode == "markers", "no room for numbers"
-
-
-def test_stars_mark_what_is_significant_against_the_mean_of_the_base():
-    figure = change_map(changes(), kind="base-mean", titles=TASKS)
-    shown = [cells_of(figure)["bigram-shift", "first", layer] for layer in range(LAYERS)]
-    assert ["★" in one["text"] for one in shown] == [layer > 1 for layer in range(LAYERS)]
-    assert "mean of all tokens: 72.0 %" in shown[4]["hover"]
 
 
 def test_a_map_without_a_control_counts_by_q_alone():

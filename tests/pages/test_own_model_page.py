@@ -130,20 +130,6 @@ def probed(tmp_path, monkeypatch):
     return look, snapshot
 
 
-def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refused(visit, mine):
-    content = PASTED.replace("Paris", "London").encode()
-    app = visit("own_model", "empty", NEW, run=False)
-    other = background.prepare(Wish(model="m", facts="f", called="my-facts"), content, ".csv")
-    app = filled_in(app.run(), mine)
-    assert not app.exception and app.text_input(key="own_model.called.my-facts.txt").value == "my-facts-2"
-    assert all("--as my-facts-2" in line for line in commands(app) if " --facts " in line)
-    app = app.text_input(key="own_model.called.my-facts.txt").set_value("my-facts").run()
-    assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace(
-        "`", ""
-    )
-    assert not [one for one in app.button if one.key == "own_model.run"]
-
-
 def _known(found, column: str) -> int:
     return round(found.layers[column].iloc[-1] * 2)
 

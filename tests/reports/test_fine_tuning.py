@@ -24,7 +24,7 @@ from probing.store.database import Database
 from probing.store.opening import open_database
 from probing.store.parquet import read_table, write_table
 from tests.changes_planted import block_sums, planted_value
-from tests.fine_tuning_planted import ASKED, plant_everything, plant_facts, rank_of
+from tests.fine_tuning_planted import plant_everything, rank_of
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD, SST_2
 from tests.sentences_planted import TASKS, PlantedSentenceRun, right
 from tests.store.planted import PlantedRun, plant_runs, planted_facts
@@ -208,15 +208,6 @@ def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_
     found = correlations(table)
     assert len(found) == 3 and set(found["n"]) == {6} and set(found["rho"].round(9)) == {1.0, -1.0}
     assert found["p"].tolist() == pytest.approx([2 / 720] * 3)
-
-
-def test_a_store_of_facts_has_facts_only(tmp_path):
-    with open_database(plant_facts(tmp_path / "runs")) as db:
-        found = evidence(db, COLA.name, FACTS, OURS)
-        assert set(found["panel"]) == {"facts"}
-        table = measures(db, by_layer(db, FACTS, OURS))
-        assert set(table["model"]) == {one.name for one in ASKED} - {BASE.name} and table["perplexity"].isna().all()
-        assert evidence(db, COLA.name, None, OURS).empty
 
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
