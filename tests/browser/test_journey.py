@@ -330,13 +330,6 @@ def test_a_typed_sentence_is_answered_at_every_layer(visit):
     no_trouble(page)
 
 
-def test_a_copied_link_opens_the_same_view(visit):
-    page = visit("/Layers?k=10")
-    first = page.inner_text('[data-testid="stMain"]')
-    again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
-    assert again.inner_text('[data-testid="stMain"]') == first
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_shows_what_it_is_taken_for(request, tmp_path, name):
