@@ -16,9 +16,6 @@ from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 from tests.store.planted_heads import BASE, KNOWN, TUNED, plant_heads
 
-pytestmark = pytest.mark.usefixtures("unfolded", "popped")
-
-
 FAMILY_TUNED = "nesia-mini-qa-squad-1"
 SHORT = "QA-SQuAD-1"
 #: Fact -> ranks of base and fine-tuned model at layers 0 to 3, and its fate.
@@ -272,6 +269,7 @@ def shown(app) -> list[str]:
     return drawn + re.findall("commonest answer of .* is water", words(app))
 
 
+@pytest.mark.usefixtures("unfolded", "popped")
 def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(snapshots, tmp_path, monkeypatch):
     enough, too_few = (whole(opening(snapshots[n], tmp_path / f"cache-{n}", monkeypatch), "layers") for n in (50, 49))
     assert not enough.exception and not too_few.exception
@@ -279,12 +277,14 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(snapsh
     assert shown(too_few) == []
 
 
+@pytest.mark.usefixtures("unfolded", "popped")
 def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypatch):
     app = opening(snapshots[49], tmp_path / "cache", monkeypatch)("layers", minus="majority")
     assert not app.exception
     assert any("at least 50 facts" in note.value for note in app.info)
 
 
+@pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
     from probing.core.facts.custom import own_facts
     from probing.ui.facts.upload import SAMPLE, ask_all
@@ -312,6 +312,7 @@ def own_facts(visit, tmp_path):
     return uploaded
 
 
+@pytest.mark.usefixtures("unfolded", "popped")
 def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     app = own_facts(
         "mine.jsonl",
@@ -334,6 +335,7 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     assert "train\\-heads" in app.warning[0].value
 
 
+@pytest.mark.usefixtures("unfolded", "popped")
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
@@ -347,6 +349,7 @@ def test_an_upload_that_is_no_file_of_facts_is_named(own_facts, name, content, e
     assert expected in app.warning[0].value
 
 
+@pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(own_facts, headless, monkeypatch):
     monkeypatch.setenv("PROBING_MODELS", str(headless))
     fact = (
