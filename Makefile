@@ -62,7 +62,7 @@ bench: $(VENV)/.installed-dev
 
 screenshots: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
-	PROBING_PICTURES=docs/screenshots HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests/browser/test_journey.py -k picture
+	PROBING_PICTURES=docs/screenshots HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests/browser/test_journey.py -m slow -k picture
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.written_docs

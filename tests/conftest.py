@@ -24,15 +24,18 @@ ROOT = Path(__file__).resolve().parents[1]
 FIRST = (
     "browser/test_journey.py",
     "models/forgetting/test_recovering.py",
+    "pages/test_links.py",
     "commands/test_finetune_command.py",
     "test_shipped.py",
     "commands/test_sharing.py",
     "pages/test_words_of_strangers.py",
-    "commands/test_edges_report.py",
-    "api/test_plots.py",
+    "pages/test_pages.py",
+    "reports/test_facts.py",
+    "commands/test_edges.py",
+    "kinds/test_every_kind.py",
+    "commands/test_reproduce.py",
     "api/test_examples.py",
-    "store/test_edges_database.py",
-    "pages/test_multiselects.py",
+    "store/test_check.py",
 )
 
 

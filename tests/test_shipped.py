@@ -17,11 +17,10 @@ from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
 from probing.core.registry import REPOSITORY, read_registry
 from probing.models.sources.weights import weights_id_of
 from probing.reports.knowledge.precision import precision
-from probing.reports.knowledge.total import total
 from probing.store.check import check_store
 from probing.store.opening import open_database
 from probing.store.parquet import read_table
-from probing.store.run_queries import aggregate, exposures, head_training, totals
+from probing.store.run_queries import exposures, head_training
 from probing.store.run_queries import runs as stored_runs
 from probing.store.sources import files_of
 from tests.shipped import SNAPSHOT
@@ -51,10 +50,6 @@ def raw_facts() -> dict[str, dict]:
     }
 
 
-def raw_predictions(run_id: str) -> list[dict]:
-    return raw_ranks(run_id).to_pylist()
-
-
 def raw_ranks(run_id: str) -> pa.Table:
     columns = ["fact_id", "layer", "gold_rank", "other_rank"]
     return read_table(SNAPSHOT / f"predictions-{run_id}.parquet", "predictions", columns)
@@ -82,45 +77,6 @@ def test_no_swapped_subject_has_the_facts_answer():
             assert lender["subject"] not in subjects[one["relation"], one["object"].casefold()]
         swapped = ranks.filter(ranks["other_rank"].is_valid())["fact_id"].unique()
         assert set(swapped.to_pylist()) == {row["fact_id"] for row in lenders}
-
-
-def test_shares_with_own_and_swapped_subject_are_those_of_the_raw_rows(database):
-    (run,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="trex")
-    table = precision(database, [run["run_id"]], (1, 10), "micro").set_index(["layer", "k"])
-    of_layer = defaultdict(list)
-    for row in raw_predictions(run["run_id"]):
-        of_layer[row["layer"]].append((row["gold_rank"], row["other_rank"]))
-    assert set(of_layer) == set(range(run["layers"]))
-    for layer, ranks in of_layer.items():
-        both = [(own, other) for own, other in ranks if other is not None]
-        for k in (1, 10):
-            got = table.loc[(layer, k)]
-            assert got["value"] == pytest.approx(sum(own <= k for own, _ in ranks) / run["n_probed"])
-            assert got["swapped_n"] == len(both)
-            assert got["swapped"] == pytest.approx(sum(other <= k for _, other in both) / len(both))
-            assert got["matched"] == pytest.approx(sum(own <= k for own, _ in both) / len(both))
-
-
-def test_total_knowledge_of_the_base_stands_beside_its_null(database):
-    (run,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="google_re")
-    last = run["layers"] - 1
-    ranks = defaultdict(dict)
-    for row in raw_predictions(run["run_id"]):
-        ranks[row["fact_id"]][row["layer"]] = (row["gold_rank"], row["other_rank"])
-    missed = [by_layer for by_layer in ranks.values() if by_layer[last][1] is not None and min(by_layer[last]) > 1]
-    inner = [
-        (min(by_layer[n][0] for n in range(1, last)), min(by_layer[n][1] for n in range(1, last)))
-        for by_layer in missed
-    ]
-    (found,) = total(database, [run["run_id"]], (1,), ("micro",)).itertuples()
-    assert (found.inner_n, found.inner_own, found.inner_swapped) == (
-        len(inner),
-        sum(own == 1 for own, _ in inner),
-        sum(other == 1 for _, other in inner),
-    )
-    assert found.total == pytest.approx(
-        sum(min(rank for rank, _ in list(one.values())[1:]) == 1 for one in ranks.values()) / len(ranks)
-    )
 
 
 def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database):
@@ -183,25 +139,6 @@ def test_the_snapshot_checks_out_and_every_count_adds_up():
         assert row["n_read"] == row["n_probed"] + sum(json.loads(row["left_out"]).values())
 
 
-def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
-    (row,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="google_re")
-    relation = {fact_id: fact["relation"] for fact_id, fact in raw_facts().items()}
-    counts, known = defaultdict(lambda: [0, 0, 0]), defaultdict(set)
-    for p in raw_predictions(row["run_id"]):
-        cell = counts[p["layer"], relation[p["fact_id"]]]
-        cell[0] += 1
-        cell[1] += p["gold_rank"] <= 1
-        cell[2] += p["gold_rank"] <= 10
-        if p["layer"] > 0 and p["gold_rank"] <= 1:
-            known[relation[p["fact_id"]]].add(p["fact_id"])
-    table = aggregate(database, [row["run_id"]])
-    assert len(table) == len(counts) == 3 * row["layers"]
-    for got in table.itertuples():
-        assert [got.n, got.hits_1, got.hits_10] == counts[got.layer, got.relation]
-    for got in totals(database, [row["run_id"]]).itertuples():
-        assert got.any_1 == len(known[got.relation])
-
-
 def test_exposures_are_named_and_held_out_facts_are_few(database):
     ids = [
         run["run_id"] for name in ("trex", "google_re") for run in shipped_runs(**LOGIT_LENS_OF_BASE, probe_set=name)
@@ -236,13 +173,6 @@ def test_a_shipped_model_answers_at_all_layers(model, head):
     for layer in answer.layers:
         assert 0 < sum(token.probability for token in layer.tokens) <= 1.0001
         assert layer.watched[0].token == "philadelphia"
-
-
-def test_the_curve_rises_through_the_layers(database):
-    (run,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="trex")
-    table = aggregate(database, [run["run_id"]])
-    micro = table.groupby("layer")["hits_10"].sum() / table.groupby("layer")["n"].sum()
-    assert micro[8] > micro[5] > micro[1]
 
 
 def test_the_blank_that_lama_templates_lose_makes_no_difference_to_the_shipped_tokenizer():

@@ -30,7 +30,8 @@ _FAINT = """least => {
     const linear = part => part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
     const luminance = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
     const paper = luminance(parts(getComputedStyle(document.querySelector('.stApp')).backgroundColor)), found = [];
-    for (const text of document.querySelectorAll('.js-plotly-plot :is([class$="tick"], [class^="g-"], .annotation) text')) {
+    const texts = '.js-plotly-plot :is([class$="tick"], [class^="g-"], .annotation) text';
+    for (const text of document.querySelectorAll(texts)) {
         const fill = getComputedStyle(text).fill;
         if (fill === 'none' || !text.textContent.trim()) continue;
         const ink = luminance(parts(fill)), contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);

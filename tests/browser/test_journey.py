@@ -1,22 +1,66 @@
-"""A stranger's way through the app, on the shipped snapshot, in a real browser.
-
-All tests of the browser that can share a server and its windows are here: one server draws the shipped results once.
+"""A stranger's way through the app, on the shipped snapshot, in a real browser, and what every page may hold at most.
+All tests of the browser are here: one server draws the shipped results once.
 """
 
 import itertools
 import os
 import re
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from PIL import Image
 
-from probing.ui.frame.navigation import ADDRESSES
-
-from .conftest import settle
-from .test_pictures import HEIGHT, PICTURES, WIDTH
+from probing import ui
+from probing.ui.frame import selection
+from probing.ui.frame.navigation import ADDRESSES, PAGES
+from tests.browser import accessibility
+from tests.browser.conftest import ROOT, VIEWS, settle
 
 pytestmark = pytest.mark.browser
+
+
+FOLDER = ROOT / "docs" / "screenshots"
+WIDTH, HEIGHT = 1280, 900
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture, of the shipped results in a light window.
+
+    Attributes:
+        path: the page's link.
+        top: selector of the element that is scrolled to the top; none shows the beginning of the page.
+        above: pixels above that element that stay visible.
+        shows: selector of what must be in the picture, and be seen before it is taken.
+    """
+
+    path: str
+    top: str = ""
+    above: int = 70
+    shows: str = ".js-plotly-plot .main-svg"
+
+
+#: Name of the file -> what it shows.
+PICTURES = {
+    "home": Picture("/", shows=".grids-of-words td.word.right"),
+    "ask": Picture(
+        "/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"
+    ),
+    "layers": Picture("/Layers"),
+    "compare": Picture("/Compare_models?tuned=nesia-mini-ner-conll"),
+}
+
+
+def test_every_picture_of_the_documentation_is_one_that_can_be_taken_again():
+    texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    shown = {
+        Path(link).name
+        for path in texts
+        for link in re.findall(r"\]\(([^)]*\.png)\)", path.read_text(encoding="utf-8"))
+    }
+    assert shown == {f"{name}.png" for name in PICTURES} == {path.name for path in FOLDER.iterdir()}
 
 
 def shoot(page, name: str, tmp_path: Path) -> None:
@@ -36,15 +80,162 @@ def no_trouble(page) -> None:
     assert wide <= 1, f"the page is {wide} pixels wider than the window"
 
 
-@pytest.mark.parametrize("name", ADDRESSES, ids=lambda name: name or "Home")
-def test_every_page_has_content_and_draws_what_it_has(tour, tmp_path, name):
-    page = tour(f"/{name}")
+#: Most visible words: of all pages in their default state, of one tab, of all tabs, and of Methods.
+DEFAULTS, TAB, EVERY_TAB, METHODS = 4_000, 450, 8_150, 3_500
+#: Highest page in its default state, in pixels at a width of 1280; Methods is a reference.
+HIGHEST, HIGHEST_METHODS = 2_500, 6_000
+#: Tabs without a picture by nature: forms, uploads, lists and tables.
+WITHOUT_PICTURE = {
+    ("facts", "own"),
+    ("grammar", "own"),
+    ("own_model", "space"),
+    ("papers", "tables"),
+    ("papers", "figures"),
+    ("methods", "*"),
+}
+#: What is visible: words above the tabs and in the open one, those of captions, the place of the first picture of each
+#: of both parts, and what stands above its end, without the text of pictures, tiles and tables.
+LOOK = r"""() => {
+    const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+    const down = document.querySelector('[data-testid="stMain"]').scrollTop;
+    const skip = 'style, script, [data-testid="stIconMaterial"]';
+    const panel = main.querySelector('[role="tabpanel"]:not([hidden])'), bar = main.querySelector('[role="tablist"]');
+    const drawn = '.js-plotly-plot, .stBidiComponent, .claims, .own-facts, [data-testid="stDataFrame"]';
+    const parts = {page: {words: 0, captions: 0}, tab: {words: 0, captions: 0}};
+    const texts = [], walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const parent = walk.currentNode.parentElement;
+        if (parent.closest(skip) || parent.closest('details:not([open]) > :not(summary)')) continue;
+        const range = document.createRange();
+        range.selectNodeContents(walk.currentNode);
+        const box = range.getBoundingClientRect(), found = walk.currentNode.textContent.match(/\p{L}{2,}/gu) || [];
+        if (!box.height || !box.width) continue;
+        const part = panel && panel.contains(parent) ? parts.tab : parts.page;
+        part.words += found.length;
+        if (parent.closest('[data-testid="stCaptionContainer"]')) part.captions += found.length;
+        if (!parent.closest(drawn + ', [role="tablist"]')) texts.push([part, box.bottom, walk.currentNode.textContent]);
+    }
+    for (const [part, place] of [[parts.page, main], [parts.tab, panel]]) {
+        const figure = place && [...place.querySelectorAll(drawn)].find(
+            one => one.getBoundingClientRect().height > 40 && (place === panel || !panel || !panel.contains(one)));
+        if (!figure) continue;
+        const {top, bottom} = figure.getBoundingClientRect();
+        const from = place === panel ? bar.getBoundingClientRect().top : -down;
+        part.picture = {top: top - from, end: bottom - from};
+        part.above = texts.filter(([one, end]) => one === part && end <= bottom).map(([, , text]) => text).join(' ');
+    }
+    return {...parts, tabs: Boolean(panel), height: main.getBoundingClientRect().height};
+}"""
+#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, and in names are
+#: none.
+INTERVAL = re.compile(r"\([^()]* to [^()]*\)")
+NAMES = re.compile(
+    r"\b(?:19|20)\d\d\b|[Ll]ayers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|Of 100|≤ \d+|\b1(?=\s+≤)"
+)
+
+
+class Link(NamedTuple):
+    """A page with one of its tabs open; the first link of a page is its default state."""
+
+    page: str
+    tab: str
+    path: str
+
+
+def links() -> list[Link]:
+    """Every page with every tab, by the declarations of the pages."""
+    found = []
+    for address, file in ADDRESSES.items():
+        page = PAGES[file][0]
+        tabs = [one for one in fields(selection._OWN[page]) if one.name.endswith(("_tab", "_view"))]
+        papers = [one.metadata["choices"] for one in fields(selection._OWN[page]) if one.name == "paper"] or [("",)]
+        for paper in papers[0]:
+            for name, value in [(one.name, value) for one in tabs for value in one.metadata["choices"]] or [("", "")]:
+                query = "&".join([f"{name}={value}"] * bool(name) + [f"paper={paper}"] * bool(paper))
+                found.append(Link(page, value, f"/{address}" + (f"?{query}" if query else "")))
+    return found
+
+
+LINKS = links()
+FIRST = list({one.page: one for one in reversed(LINKS)}.values())[::-1]
+
+
+@pytest.fixture(scope="module")
+def looks() -> dict[str, dict[str, Any]]:
+    """Link -> what is visible there in a wide window; each link is visited once."""
+    return {}
+
+
+def seen(looks: dict[str, dict[str, Any]], tour, path: str) -> dict[str, Any]:
+    if path not in looks:
+        looks[path] = tour(path).evaluate(LOOK)
+    return looks[path]
+
+
+def sees_its_answer(part: dict[str, Any], width: int, name: str) -> None:
+    """A picture is in the first screen, below few words and numbers."""
+    picture, above = part["picture"], part["above"]
+    assert picture["end"] <= 900 if width == 1280 else picture["top"] <= 500, (name, picture)
+    assert len(re.findall(r"[^\W\d_]{2,}", above)) <= 70, (name, above)
+    assert len(re.findall(r"\d[\d.,]*", NAMES.sub("", INTERVAL.sub("", above)))) <= 3, (name, above)
+
+
+def with_picture(link: Link) -> bool:
+    return not {(link.page, link.tab), (link.page, "*")} & WITHOUT_PICTURE
+
+
+@pytest.mark.parametrize("link", FIRST, ids=lambda one: one.page)
+def test_every_page_has_content_and_shows_its_answer_and_its_picture_without_scrolling(looks, tour, tmp_path, link):
+    page = tour(link.path)
     no_trouble(page)
     assert len(page.inner_text('[data-testid="stMain"]')) > 300
-    shoot(page, name or "Home", tmp_path)
+    shoot(page, link.page, tmp_path)
+    look = looks[link.path] = page.evaluate(LOOK)
+    if link.page != "methods":
+        sees_its_answer(look["page"] if "picture" in look["page"] else look["tab"], 1280, link.path)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+def test_the_first_screens_have_few_words_and_pages_are_low(looks, tour):
+    pages = {one.page: seen(looks, tour, one.path) for one in FIRST}
+    words = {page: look["page"]["words"] + look["tab"]["words"] for page, look in pages.items()}
+    captions = sum(
+        look[part]["captions"] for page, look in pages.items() for part in ("page", "tab") if page != "methods"
+    )
+    print(words, {page: look["height"] for page, look in pages.items()})
+    methods = words.pop("methods")
+    assert sum(words.values()) <= DEFAULTS and captions <= sum(words.values()) / 4 and methods <= METHODS
+    high = {page: look["height"] for page, look in pages.items()}
+    assert high.pop("methods") <= HIGHEST_METHODS
+    assert {page: height for page, height in high.items() if height > HIGHEST} == {}
+
+
+@pytest.mark.slow
+def test_no_tab_has_many_words_and_all_of_them_have_fewer_than_before(looks, tour):
+    links = {one: seen(looks, tour, one.path) for one in LINKS}
+    tabs = {one.path: look["tab"]["words"] for one, look in links.items() if one.page != "methods"}
+    above = {one.page: look["page"]["words"] for one, look in links.items() if one.page != "methods"}
+    print(tabs, above)
+    assert {path: words for path, words in {**tabs, **above}.items() if words > TAB} == {}
+    assert sum(tabs.values()) + sum(above.values()) <= EVERY_TAB
+
+
+@pytest.mark.slow
+@VIEWS
+@pytest.mark.parametrize("link", LINKS, ids=lambda one: one.path)
+def test_every_tab_shows_its_picture_first_and_breaks_no_rule(tour, link, width, dark):
+    page = tour(link.path, width=width, dark=dark)
+    look = page.evaluate(LOOK)
+    for part in (look["page"], look["tab"]):
+        if "picture" in part and with_picture(link):
+            sees_its_answer(part, width, link.path)
+    assert page.locator('[data-testid="stException"]').count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 1
+    assert accessibility.faint(page) == []
+    if accessibility.script() is not None:
+        assert accessibility.violations(page)[0] == []
+
+
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(visit, width):
     link = "/Compare_models?tuned=nesia-mini-ner-conll"
     page = visit(link, width=width, fresh=True)
@@ -139,13 +330,7 @@ def test_a_typed_sentence_is_answered_at_every_layer(visit):
     no_trouble(page)
 
 
-def test_a_copied_link_opens_the_same_view(visit):
-    page = visit("/Layers?k=10")
-    first = page.inner_text('[data-testid="stMain"]')
-    again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
-    assert again.inner_text('[data-testid="stMain"]') == first
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_shows_what_it_is_taken_for(request, tmp_path, name):
     picture, kept = PICTURES[name], os.environ.get("PROBING_PICTURES")
@@ -248,3 +433,6 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
     assert pressed(again) == ["<"]
     shoot(again, "span-picker", tmp_path)
     no_trouble(again)
+
+
+assert ui, "the import declares what is chosen on each page"

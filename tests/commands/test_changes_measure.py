@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AlbertForMaskedLM, BertModel
 
-from probing.core.errors import ModelError, NoOwnHead, TextError
+from probing.core.errors import ModelError
 from probing.store.parquet import read_table
 from probing.workflows import stored_runs
 from probing.workflows.changes import work
@@ -17,8 +17,6 @@ from probing.workflows.requests.changes import ChangesRequest
 from tests.commands.conftest import WORDS, bytes_of
 from tests.jobs.planted import Elsewhere
 from tests.models import tiny_models
-
-TABLES = ("change_runs", "change_values", "perplexity")
 
 
 @pytest.fixture()
@@ -165,44 +163,7 @@ def test_layers_that_are_shared_are_left_out_by_name_and_the_rest_is_measured(te
     assert {"emd-first", "cka-mean"} <= {row["measure"] for row in rows_of(out, "change_values")}
 
 
-def test_what_is_not_there_is_named(cache, tuned, tiny_model, request_of, tmp_path):
-    with pytest.raises(TextError, match="probing fetch wikitext-2-raw"):
-        measure_changes(request_of(tiny_model))
-    own = {"text": tmp_path / "own.txt", "blocks": 0}
-    (tmp_path / "own.txt").write_text("paris is red\nrome is blue\n", encoding="utf-8")
-    with pytest.raises(NoOwnHead, match="--base"):
-        measure_changes(request_of(tuned, **own))
-    with pytest.raises(ModelError, match="no folder /nowhere"):
-        measure_changes(request_of(tuned, base="/nowhere", **own))
-    with pytest.raises(TextError, match="cannot read"):
-        measure_changes(request_of(tiny_model, text=tmp_path / "none", blocks=0))
-
-
 def test_another_architecture_is_not_taken_for_a_base(text, tiny_model, request_of, tmp_path):
     other = tiny_models.save("bert", tmp_path / "other")
     with pytest.raises(ModelError, match="2 layers of 16 with 2 heads, other 3"):
         measure_changes(request_of(tiny_model, base=str(other)))
-
-
-def test_more_blocks_than_the_text_has_are_named(text, tiny_model, request_of):
-    with pytest.raises(TextError, match=r"expected 9000; ask for fewer \(--blocks\)"):
-        measure_changes(request_of(tiny_model, blocks=9000))
-
-
-def test_the_command_measures_and_says_where(text, tiny_model, run, tmp_path):
-    shown = run(
-        "changes",
-        "measure",
-        "--model",
-        tiny_model,
-        "--blocks",
-        "2",
-        "--sentences",
-        "5",
-        "--out",
-        tmp_path / "out",
-        "--device",
-        "cpu",
-    )
-    assert f"tiny-bert alone: {tmp_path / 'out'}" in shown.output
-    assert {path.name.split("-")[0] for path in (tmp_path / "out").iterdir()} == set(TABLES)

@@ -426,26 +426,6 @@ def test_control_labels_teach_nothing_about_words_that_training_does_not_have(re
         ) <= floor + 3 * np.sqrt(floor * (1 - floor) / 300)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"check_records": 0}, "got 0 sentences per evaluation"),
-        ({"dropout": 1.0}, "got dropout 1.0"),
-        ({"learning_rate": 0.0}, "got learning rate 0.0"),
-        ({"learning_rate": float("nan")}, "got learning rate nan"),
-        ({"clip": 0.0}, "got learning rate 0.02 and clip 0.0"),
-    ],
-)
-def test_absurd_recipes_are_refused_when_the_request_is_made(changed, message):
-    with pytest.raises(OptionError, match=message):
-        EdgesRequest("/nowhere", recipe=QUICK.model_copy(update=changed))
-
-
-def test_a_task_that_there_is_not_is_refused(request_of):
-    with pytest.raises(OptionError, match=r"got the task 'parts'; expected one of pos, .* or the path of a folder"):
-        train_edges(request_of("parts"))
-
-
 def test_two_folders_of_one_name_are_refused(request_of, trained, words, tmp_path):
     other = task_folder(tmp_path / "elsewhere" / "words", seed=5)
     with pytest.raises(OptionError, match="have the same name; rename one of the folders"):
@@ -455,21 +435,6 @@ def test_two_folders_of_one_name_are_refused(request_of, trained, words, tmp_pat
         OptionError, match=r"run [0-9a-f]{16} in .*out has other data for a task also called words; rename the folder"
     ):
         train_edges(request_of(other))
-
-
-def test_a_folder_is_called_by_its_own_name_through_whatever_path(request_of, words, tmp_path, monkeypatch):
-    (tmp_path / "link").symlink_to(words)
-    out = train_edges(request_of(tmp_path / "link"))
-    monkeypatch.chdir(tmp_path)
-    before = bytes_of(out)
-    for path in ("words", "./link/../words/.", str(words)):
-        train_edges(request_of(path))
-    assert bytes_of(out) == before
-    assert (
-        {row["task"] for row in tables_of(out, "edge_runs")}
-        == {"words"}
-        == {row["task"] for row in tables_of(out, "edge_tasks")}
-    )
 
 
 def test_data_that_changed_since_a_run_are_refused(request_of, trained, words):

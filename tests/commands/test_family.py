@@ -1,5 +1,6 @@
-"""The plan of the shipped family, and its runner: order, failure, and going on where it stopped."""
+"""The shipped family: its plan and runner, and the commands that made nesia-mini and print what it knows."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,10 @@ from data.making import family, plan
 from data.making.models import BY_END, FACT_BY_FACT, TUNED
 from data.making.plan import Step
 from probing.core.errors import ModelError, ProbingError
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.nesia.control_text import control_texts
+from probing.core.nesia.corpus import fact_key, held_out_pairs, pair
 from probing.core.registry import read_registry
 from probing.store.check import check_store
 from probing.store.parquet import read_table
@@ -160,14 +165,6 @@ def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(
     assert stored() == {again.run_id}
 
 
-def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(ProbingError, match="got the step 'other'"):
-        family.run_step("other", lambda line: None)
-    monkeypatch.setattr(family, "SHIPPED", tmp_path)
-    with pytest.raises(ModelError, match="no base in"):
-        family.weights_of_base()
-
-
 def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -201,3 +198,68 @@ def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(
         "total_counts.parquet",
     } <= names
     assert check_store([tmp_path / "snapshot"]) == []
+
+
+@pytest.fixture(scope="module")
+def few_facts():
+    """The shipped facts on places of birth and one in ten of the others, in sets as read; all of them take ten seconds
+    per text.
+    """
+
+    def few(facts):
+        return tuple(one for number, one in enumerate(facts) if one.relation == "P19" or number % 10 == 0)
+
+    return [replace(facts, facts=few(facts.facts)) for facts in read_facts("all", shipped_relations())]
+
+
+@pytest.fixture()
+def text(few_facts, tmp_path, monkeypatch):
+    """A LAMA folder whose only evidence names a held-out fact in another form, and a short WikiText; and the fact."""
+    for module in ("probing.core.nesia.control_text", "data.making.pretrain"):
+        monkeypatch.setattr(f"{module}.read_facts", lambda name, relations: few_facts)
+    relations = shipped_relations()
+    facts = [
+        one
+        for facts in few_facts
+        for one in facts.facts
+        if facts.probe_set == "trex" and relations[one.relation].training
+    ]
+    fact = next(one for one in facts if one.relation == "P19" and pair(one) in held_out_pairs([one]))
+    row = {
+        "sub_label": fact.subject,
+        "obj_label": fact.object,
+        "evidences": [{"obj_surface": "that town", "masked_sentence": "He was born and grew up in [MASK] ."}],
+    }
+    (tmp_path / "lama" / "TREx").mkdir(parents=True)
+    (tmp_path / "lama" / "TREx" / "P19.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (tmp_path / "wiki").write_text("It is a large town indeed .\n", encoding="utf-8")
+    return tmp_path, fact
+
+
+def test_exposures_are_written_again(run, text):
+    folder, fact = text
+    model = folder / "made"
+    model.mkdir()
+    (model / "training.json").write_text('{"stages": []}', encoding="utf-8")
+    run(
+        "pretrain",
+        "--lama",
+        folder / "lama",
+        "--wikitext",
+        folder / "wiki",
+        "--out",
+        model,
+        "--stage",
+        "stated",
+        "--exposure-only",
+    )
+    found = {
+        row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()
+    }
+    assert found[fact_key(fact)] == "held out"
+
+
+def test_a_control_reads_the_text_that_its_base_had(text):
+    folder, _ = text
+    whole, alone = ({text for _, text in control_texts(folder / "wiki", lama)} for lama in (folder / "lama", None))
+    assert alone < whole and not any("grew up in that town" in one for one in whole)

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from safetensors.torch import load_file
-from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoModelForTokenClassification
 
 from probing.core.errors import FactsError, HeadError, ModelError, TextError
 from probing.core.tasks.objectives import TASKS
@@ -45,8 +45,12 @@ def tune(run, tiny_model, objective, data, *more, code=0):
     return run("finetune", "--model", tiny_model, "--objective", objective, "--data", data, *small, *more, code=code)
 
 
-@pytest.mark.parametrize("objective", TASKS)
-def test_every_objective_is_trained_and_scored(objective, run, cache, tiny_model, data):
+#: One objective of each kind of data and of head; further ones are trained below.
+KINDS = ("ner-conll", "pos-ewt", "qa-squad-2", "rank-msmarco", "mlm-msmarco", "cola", "control")
+
+
+@pytest.mark.parametrize("objective", KINDS)
+def test_every_kind_of_objective_is_trained_and_scored(objective, run, cache, tiny_model, data):
     name = f"tiny-bert-{objective}"
     output = tune(run, tiny_model, objective, data(objective), "--freeze-embeddings", "--difference").output
     folder = cache / "models" / name
@@ -223,31 +227,6 @@ def test_missing_data_and_a_base_that_is_none_are_named(run, cache, tiny_model, 
         tune(run, "tiny-bert-ner-conll", "ner-conll", data("ner-conll"))
 
 
-def test_a_base_without_a_head_or_tokenizer_is_named_and_none_invented(run, cache, tiny_model, data, tmp_path):
-    model = AutoModelForMaskedLM.from_pretrained(tiny_model)
-    model.save_pretrained(tmp_path / "bare")
-    with pytest.raises(ModelError, match="tokenizer"):
-        tune(run, tmp_path / "bare", "ner-conll", data("ner-conll"))
-    model.bert.save_pretrained(tmp_path / "body")
-    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "body")
-    with pytest.raises(HeadError, match="no own masked-LM head"):
-        tune(run, tmp_path / "body", "mlm-squad", data("mlm-squad"))
-    with pytest.raises(ModelError, match="at most 512 word pieces, got 600; give --pieces 512"):
-        run(
-            "finetune",
-            "--model",
-            tiny_model,
-            "--objective",
-            "mlm-squad",
-            "--data",
-            data("mlm-squad"),
-            "--pieces",
-            600,
-            "--steps",
-            1,
-        )
-
-
 @pytest.mark.parametrize("objective", ["qa-squad-1", "mlm-squad", "rank-msmarco"])
 def test_data_too_few_for_both_parts_are_named_before_training(objective, run, cache, tiny_model, tmp_path):
     if objective == "rank-msmarco":
@@ -336,14 +315,3 @@ def test_a_control_with_shuffled_labels_has_a_name_and_text_has_no_such_control(
     assert (record["objective"], record["recipe"]["shuffled_labels"]) == ("SST-2 (shuffled labels)", True)
     refused = tune(run, tiny_model, "mlm-squad", data("mlm-squad"), "--shuffle-labels", code=2)
     assert "mlm-squad has no labels to shuffle" in refused.output
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [("--rates", "1e-4,fast"), ("--rates", "1e-4", "--rate", "1e-3"), ("--rates", "1e-4,2e-4"), ("--rates", "-1")],
-)
-def test_rates_that_cannot_be_tried_are_refused_before_anything_is_read(wrong, run, tiny_model, data):
-    refused = run(
-        "finetune", "--model", tiny_model, "--objective", "ner-conll", "--data", data("ner-conll"), *wrong, code=2
-    )
-    assert "--rates" in refused.output

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from probing.core.errors import ModelError, TextError
+from probing.core.errors import ModelError
 from probing.core.forgetting.series import COUNTS
 from probing.models.encoders.load import load_encoder
 from probing.store.check import check_store
@@ -69,16 +69,6 @@ def test_frozen_layers_replay_and_average_do_what_they_say(run, cache, tiny_mode
     assert any(not torch.equal(weight, plain[name]) for name, weight in replayed.items() if name in plain)
     with pytest.raises(ModelError, match=r"average 0\.25, expected 0\.5"):
         tuned(run, cache, tiny_model, data, "mean", "--average", 0.5)
-
-
-def test_what_cannot_protect_is_refused(run, cache, tiny_model, data, tmp_path):
-    with pytest.raises(ModelError, match="got 9 layers to freeze; the base has 2"):
-        tuned(run, cache, tiny_model, data, "frozen", "--freeze-layers", 9)
-    (tmp_path / "none.txt").write_text("\n")
-    with pytest.raises(TextError, match="got no text to replay"):
-        tuned(run, cache, tiny_model, data, "replayed", "--replay", 0.5, "--replay-text", tmp_path / "none.txt")
-    few = ("finetune", "--model", tiny_model, "--objective", "ner-conll", "--data", data)
-    assert "without --replay" in run(*few, "--replay-text", tmp_path / "none.txt", code=2).output
 
 
 def test_a_training_is_followed_state_by_state_as_probe_reads_it(run, cache, tiny_model, facts_file, data, tmp_path):

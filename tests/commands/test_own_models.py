@@ -1,7 +1,10 @@
-"""Models of the user's own: their names, their bases, and what happens where something is wrong with them."""
+"""Models of the user's own: names, bases, the report in the background, what happens where something is wrong, and
+their space.
+"""
 
 import json
 import shutil
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -9,11 +12,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from probing.core.errors import HeadError, ModelError
+from probing.commands.main import app
+from probing.core.errors import FactsError, HeadError, ModelError, StoreError
+from probing.core.own_model import background
+from probing.core.own_model.wish import Wish
 from probing.models.finetuning.setup import rows_sha256
 from probing.store.parquet import read_table
 from tests.commands.test_finetune_command import data as data
 from tests.commands.test_finetune_command import tune
+from tests.models.tiny_models import save
 
 PROMPT = "The capital of France is [MASK]."
 
@@ -142,16 +149,6 @@ def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypa
     assert len(drift_from_base(encoder, find_entry(str(tuned), str(base)), "base", print, chosen=True)) == 3
 
 
-def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so(run, cache, own):
-    folder = own("a folder/mine")
-    result = run("ask", PROMPT, "--model", folder, "--json")
-    assert json.loads(result.stdout)["head"] == "logit_lens" and "logit lens" in result.stderr
-    assert result.stdout == run("ask", PROMPT, "--model", folder, "--json", "--head", "logit_lens").stdout
-    assert run("ask", PROMPT, "--model", folder, "--head", "logit_lens").stderr == ""
-    with pytest.raises(HeadError, match="--head logit_lens"):
-        run("ask", PROMPT, "--model", folder, "--head", "tied")
-
-
 def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so_in_one_line(
     run, cache, own, facts_file
 ):
@@ -166,33 +163,6 @@ def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_
     # A seed is one of trained heads.
     with pytest.raises(HeadError, match="no tied heads of seed 2"):
         run("probe", "--model", folder, "--facts", facts_file, "--seed", 2)
-
-
-def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, own, facts_file):
-    import shlex
-
-    from probing.models.encoders.catalogue import open_encoder
-
-    body, base = own("a folder/mine", 0.01), own("base")
-    weights = {
-        name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")
-    }
-    save_file(weights, body / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(HeadError, match="train-heads") as raised:
-        run("probe", "--model", body, "--base", base, "--name", "mine at last", "--facts", facts_file, "--head", "tied")
-    words = shlex.split(str(raised.value).split("python -m probing ")[1].split(";")[0])
-    assert words == [
-        "train-heads",
-        "--model",
-        str(body),
-        "--base",
-        str(base),
-        "--name",
-        "mine at last",
-        "--head",
-        "tied",
-    ]
-    assert open_encoder(words[2], words[4], name=words[6]).options in str(raised.value)
 
 
 @pytest.mark.parametrize("command", ["ask", "probe", "train-heads"])
@@ -265,3 +235,126 @@ def test_training_rows_summed_one_by_one_have_the_sum_of_all_at_once():
             rows_sha256(iter(rows))
             == hashlib.sha256(repr([(row.ids, row.labels) for row in rows]).encode()).hexdigest()
         )
+
+
+#: Seconds that two commands, one of which starts Python with torch, may take on a machine that is busy with other
+#: tests.
+_LIMIT = 900
+
+
+def wait_for(condition):
+    limit = time.monotonic() + _LIMIT
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.2)
+
+
+def test_a_run_goes_on_in_the_background_is_cancelled_resumed_and_reported(
+    run, cache, own, tiny_model, facts_file, tmp_path
+):
+    wish = Wish(model=str(tiny_model), facts=str(facts_file), called="capitals")
+    started = background.prepare(wish, facts_file.read_bytes(), ".jsonl")
+    background.start(started)
+    wait_for(lambda: "$ python -m probing probe" in started.log())
+    assert background.find_run(started.id).status == "running"
+    background.cancel(started)
+    cancelled = background.find_run(started.id)
+    assert cancelled.status == "cancelled" and not started.running
+    background.start(cancelled)
+    wait_for(lambda: not started.running)
+    done = background.find_run(started.id)
+    assert done.status == "done", done.log()
+    assert len(done.state.seconds) == len(done.state.wish.steps) == 1
+    # The commands of a base and of a model are the same; this one need not start Python again.
+    run(
+        "probe",
+        "--model",
+        own("mine", 0.2),
+        "--base",
+        tiny_model,
+        "--facts",
+        facts_file,
+        "--as",
+        "capitals",
+        "--head",
+        "logit_lens",
+    )
+    rows = {
+        row["model"]: row
+        for path in (cache / "runs").glob("runs-*.parquet")
+        for row in read_table(path, "runs").to_pylist()
+    }
+    assert set(rows) == {"tiny-bert", "mine"} and rows["mine"]["base"] == "tiny-bert"
+    assert {(row["head"], row["probe_set"], row["n_probed"]) for row in rows.values()} == {
+        ("logit_lens", "capitals", 4)
+    }
+    out = tmp_path / "report.html"
+    run("own-report", "--model", "mine", "--facts", "capitals", "--out", out)
+    text = out.read_text()
+    assert "tiny-bert and mine were asked 4 facts of capitals" in text and "These are 4 facts, fewer than 50" in text
+    with pytest.raises(StoreError, match="mine was not probed on others; stored is mine on capitals"):
+        run("own-report", "--model", "mine", "--facts", "others", "--out", out)
+
+
+def test_the_command_prints_what_it_would_do_and_reads_the_facts_first(
+    run, cache, own, facts_file, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(own("mine").parent)
+    shown = run(
+        "own", "--model", "./mine", "--base", "bert-base-uncased", "--facts", facts_file, "--as", "capitals", "--plan"
+    ).output
+    lines = shown.strip().splitlines()
+    assert [line.split()[3] for line in lines] == ["probe", "probe"] and "--as capitals" in lines[0]
+    assert f"--model {tmp_path / 'mine'} --base bert-base-uncased" in lines[1], (
+        "the commands work in another folder, too"
+    )
+    with pytest.raises(FactsError, match=r"cannot read .*absent\.csv"):
+        run("own", "--model", "m", "--facts", tmp_path / "absent.csv")
+
+
+def listed(run) -> dict[tuple[str, str], int]:
+    return {(one["what"], one["name"]): one["bytes"] for one in json.loads(run("space", "--json").stdout)}
+
+
+def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(
+    run, cache, tiny_model, facts_file, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
+    assert listed(run) == {}
+    for name in ("one", "two"):
+        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--as", name)
+    save("bert", cache / "models" / "mine")
+    sizes = listed(run)
+    runs = [name for what, name in sizes if what == "run"]
+    assert (
+        len(runs) == 2 and all(sizes.values()) and {name for what, name in sizes if what == "facts"} == {"one", "two"}
+    )
+    assert sizes["model", "mine"] == sum(path.stat().st_size for path in (cache / "models" / "mine").iterdir())
+    assert "facts: 2" in (shown := run("space").output) and "mine" in shown
+    refused = CliRunner().invoke(app, ["delete", "facts", "one"], input="n\n")
+    assert "nothing was deleted" in refused.output and listed(run) == sizes
+    run("delete", "facts", "one", "--yes")
+    left = listed(run)
+    assert ("facts", "one") not in left and left["facts", "two"] == sizes["facts", "two"]
+    assert "ok  runs" in run("check").output
+    (last,) = (name for what, name in left if what == "run")
+    run("delete", "run", last, "--yes")
+    run("delete", "model", "mine", "--yes")
+    assert (
+        listed(run) == {}
+        and not (cache / "models" / "mine").exists()
+        and not list((cache / "runs").glob("*predictions-*"))
+    )
+
+
+def no_hub():
+    from huggingface_hub.errors import CacheNotFound
+
+    raise CacheNotFound("none", cache_dir="none")
+
+
+@pytest.mark.parametrize(("what", "name"), [("run", "../x"), ("model", "."), ("facts", "trex")])
+def test_what_is_not_listed_cannot_be_deleted(run, cache, monkeypatch, what, name):
+    monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
+    with pytest.raises(StoreError, match=f"no {what} .* there are: none"):
+        run("delete", what, name, "--yes")

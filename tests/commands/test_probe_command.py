@@ -1,4 +1,4 @@
-"""``probe``: counts, resumption, equal bytes, rank parity."""
+"""``probe``: counts, resumption, equal bytes, rank parity, and what a compact run rounds."""
 
 import json
 import shutil
@@ -9,6 +9,8 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer
 
 from probing.core.errors import FactsError, HeadError, ModelError
+from probing.core.facts.fact import Fact
+from probing.store.knowledge.predictions import prediction_columns, stored_logp, stored_rank
 from probing.store.parquet import read_table
 
 
@@ -115,15 +117,6 @@ def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_mo
     assert not list((cache / "runs").glob("lenders-*"))
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     assert "lenders" not in json.loads(row["config"])
-
-
-def test_a_missing_model_and_missing_heads_are_named(run, cache, tiny_model, facts_file):
-    with pytest.raises(ModelError, match="no folder"):
-        run("probe", "--model", "./nowhere", "--facts", facts_file, "--head", "logit_lens")
-    with pytest.raises(HeadError, match="train-heads"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied")
-    with pytest.raises(HeadError, match="expected one of tied, logit_lens, full"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "sideways")
 
 
 @pytest.mark.parametrize("kind", ["tied", "full", "least_squares", "tuned_lens"])
@@ -291,3 +284,66 @@ def test_labels_of_an_earlier_lama_folder_stay(run, cache, tiny_model, facts_fil
     }
     assert labels["P9999"] == "made up"
     assert labels["P19"]
+
+
+def test_full_runs_keep_ranks_and_round_log_probabilities_to_a_256th():
+    ranks = np.array([1, 101, 12_345], dtype=np.uint32)
+    assert stored_rank(ranks, compact=False).tolist() == [1, 101, 12_345]
+    values = np.linspace(-12, -0.01, 500, dtype=np.float32)
+    assert np.abs(stored_logp(values, compact=False) - values).max() <= 1 / 512 + 1e-6
+
+
+def test_compact_ranks_are_exact_to_100_and_never_rounded_down_to_it():
+    ranks = np.arange(1, 30_001, dtype=np.uint32)
+    stored = stored_rank(ranks, compact=True)
+    assert stored[:100].tolist() == list(range(1, 101))
+    assert stored[100] == 101 and (stored[100:] > 100).all()
+    assert (np.abs(stored.astype(int) - ranks) <= 0.051 * ranks).all()
+    for k in (1, 10, 100):
+        assert ((stored <= k) == (ranks <= k)).all()
+
+
+def test_compact_log_probabilities_are_within_6_per_cent_of_their_value():
+    values = np.linspace(-14, -1e-4, 5000, dtype=np.float32)
+    stored = stored_logp(values, compact=True)
+    assert (np.abs(stored - values) <= 0.0626 * np.abs(values)).all()
+    assert len(np.unique(stored)) < 200
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_rows_keep_fact_and_layer_together(compact):
+    facts = [
+        Fact("trex", "P36", name, "x", "The capital of [X] is [Y] .", f"The capital of {name} is [MASK] .")
+        for name in "abc"
+    ]
+    ranks = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.uint32)  # (layers, facts)
+    columns = {
+        "gold_rank": ranks,
+        "answer_rank": ranks,
+        "other_rank": np.array([[7, 0, 8], [9, 9, 9]], dtype=np.uint32),
+        "gold_logp": -ranks.astype(np.float32),
+        "top_ids": np.arange(12, dtype=np.uint32).reshape(2, 3, 2),
+        "top_logp": -np.ones((2, 3, 2), dtype=np.float32),
+    }
+    rows = prediction_columns("run", facts, columns, [5, 6], compact)
+    got = {
+        (fact, layer): (rank, other, tuple(top))
+        for fact, layer, rank, other, top in zip(
+            rows["fact_id"].to_pylist(),
+            rows["layer"].to_pylist(),
+            rows["gold_rank"].to_pylist(),
+            rows["other_rank"].to_pylist(),
+            rows["top_ids"].to_pylist(),
+            strict=True,
+        )
+    }
+    other = (lambda value: None) if compact else (lambda value: value or None)
+    assert got == {
+        (facts[n].fact_id, layer): (
+            int(ranks[i, n]),
+            other(int(columns["other_rank"][i, n])),
+            tuple(columns["top_ids"][i, n].tolist()),
+        )
+        for i, layer in enumerate([5, 6])
+        for n in range(3)
+    }

@@ -1,4 +1,4 @@
-"""``probing report`` prints what the reports return, in every form."""
+"""Reports print what they return, in every form, and every command takes the same options."""
 
 import csv
 import io
@@ -10,6 +10,10 @@ import pytest
 
 from probing.core.errors import StoreError
 from probing.core.knowledge.transitions import FATES
+from probing.reports.declarations import KINDS
+from probing.store.opening import open_database
+from tests.api.stored_results import plant_all
+from tests.planted_relatives import COLA
 from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -184,60 +188,87 @@ def test_options_choose_cells(folders, run):
     assert json.loads(run("report", "transitions", "--model", BASE.model, "--json").stdout) == []
 
 
-def test_what_is_not_stored_is_named(folders, run):
-    with pytest.raises(StoreError, match="no run with --model bert; there are nesia-mini, nesia-mini-qa-squad-1"):
-        run("report", "total", "--model", "bert")
-    with pytest.raises(StoreError, match="no run with --templates lama; there are default"):
-        run("report", "total", "--templates", "lama")
-    assert "expected one of 1, 10, 100" in run("report", "total", "--k", "5", code=2).output
-
-
-def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
-    assert "got --k with tasks" in run("report", "tasks", "--k", "10", code=2).output
-    assert "got --head with tasks" in run("report", "tasks", "--head", "logit_lens", code=2).output
-
-
 def test_a_place_that_cannot_be_written_is_named(folders, run):
     with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
         run("report", "total", "--out", folders)
     assert "give one of them" in run("report", "total", "--csv", "--json", code=2).output
 
 
-def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
-    table = run("report", "transitions", "--k", "1").stdout.splitlines()
-    assert table[0].split() == KEYS["transitions"].split()
-    assert table[1].split()[:10] == [
-        "nesia-mini",
-        "nesia-mini-qa-squad-1",
-        "tied",
-        "0",
-        "trex",
-        "1",
-        "7",
-        "3",
-        "17",
-        "19",
-    ]
-    run("report", "transitions", "--json", "--out", folders / "new" / "out.json")
-    assert len(json.loads((folders / "new" / "out.json").read_text())) == 3
+REPORTS = [report for kind in KINDS.values() for report in kind.every]
+COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
+#: Report -> what it is asked for, if it needs a name.
+GIVEN = {("knowledge", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}
 
 
-def test_runs_of_another_template_set_are_named_instead_of_no_rows(growing, run):
-    plant_runs(growing / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
-    with pytest.raises(
-        StoreError, match="own-model probed with --templates default; it was probed with --templates lama"
-    ):
-        run("report", "total", "--model", "own-model")
-    assert (
-        len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
-    )
-    plant_runs(
-        growing / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE
-    )
-    plant_runs(
-        growing / "snapshot" / "logit_lens",
-        [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")],
-        EXPOSURE,
-    )
-    shown = run("report", "total", "--model", BASE.model, "--head", "logit_lens", "--probe-set", "trex").output
-    assert "no run of this selection has --templates default; there are runs with --templates lama" in shown
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    return plant_all(tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture(scope="module")
+def tables(snapshot):
+    """(Kind, report) -> its frame."""
+    with open_database(snapshot) as db:
+        yield {
+            (one.kind, one.name): KINDS[one.kind].table(
+                db, KINDS[one.kind].choose(one.name, GIVEN.get((one.kind, one.name)))
+            )
+            for one in REPORTS
+        }
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda one: f"{one.kind}-{one.name}")
+def test_a_report_has_the_same_rows_in_every_form(tables, report):
+    table = tables[report.kind, report.name]
+    assert len(table)
+    rows = list(csv.DictReader(io.StringIO(report.written(table, "csv"))))
+    found = json.loads(report.written(table, "json"))
+    assert len(rows) == len(table) and len(found) == len(report.json_table(table))
+    assert all(list(row) == list(found[0]) and set(row) <= set(table.columns) for row in found)
+    if len(found) == len(rows):
+        for name in set(found[0]) & set(rows[0]):
+            for one, other in zip(found, rows, strict=True):
+                if isinstance(one[name], float | int) and not isinstance(one[name], bool):
+                    assert float(other[name]) == one[name]
+    lines, latex = report.written(table, "text").splitlines(), report.written(table, "latex").splitlines()
+    note = len(report.note(table).splitlines()) if report.note else 0
+    assert len(lines) == 1 + len(table) + note
+    assert latex[0].startswith(r"\begin{tabular}{l") and latex[-1] == r"\end{tabular}" and len(latex) == len(table) + 6
+    columns = latex[2].removesuffix(r" \\").replace(r"\_", "_").split(" & ")
+    assert set(lines[0].split()) <= set(columns) and latex[0].count("l") - "begin{tabular}".count("l") == len(columns)
+    assert all(line.count(" & ") == len(columns) - 1 for line in latex[4:-2])
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """A folder with nothing stored in ``snapshot``."""
+    folder = tmp_path_factory.mktemp("empty")
+    (folder / "snapshot").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_store_reports_nothing(empty, monkeypatch, run, kind):
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(empty / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(empty / "cache"))
+    reports = KINDS[kind]
+    names = [one.name for one in reports.every if not one.needs]
+    with open_database(empty / "snapshot") as db:
+        for name in names:
+            found, _ = reports.written(db, reports.choose(name), "json")
+            assert json.loads(found) == ({one: [] for one in reports.together} if name in reports.together else [])
+    assert "no rows" in run(*COMMANDS[kind], names[0]).stdout
+
+
+def test_a_report_takes_every_form_by_two_options_and_is_written_to_a_file(snapshot, monkeypatch, run, tmp_path):
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    words = ("report", "tasks")
+    for form in ("csv", "latex", "json"):
+        assert run(*words, "--as", form).stdout == run(*words, f"--{form}").stdout != ""
+    assert run(*words).stdout == run(*words, "--as", "text").stdout
+    assert "give one of them" in run(*words, "--json", "--as", "csv", code=2).output
+    assert "expected one of text, csv, latex, json" in run(*words, "--as", "xml", code=2).output
+    path = tmp_path / "deep" / "report.json"
+    run(*words, "--json", "--out", path)
+    assert path.read_text(encoding="utf-8") == run(*words, "--json").stdout

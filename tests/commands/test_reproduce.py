@@ -1,23 +1,27 @@
-"""``reproduce`` from a registry of tiny stand-ins to the tables, killed in the middle and not."""
+"""``reproduce`` of each paper from tiny stand-ins to the tables, killed in the middle and not, and what it refuses."""
 
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
 from probing.core.errors import JobError, ModelError, RegistryError
 from probing.core.registry import read_registry
-from probing.core.tasks.objectives import TASKS
 from probing.models.heads import training
 from probing.store.parquet import read_table
-from probing.workflows.reproduction import bertnesia, steps
+from probing.workflows.reproduction import bertnesia, edge_probing, interplay, steps
 from probing.workflows.reproduction.reproduce import reproduce
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
 from tests.commands.conftest import Killed
+from tests.commands.edge_tasks import QUICK
 from tests.core.task_files import write_conll, write_msmarco, write_squad
+from tests.sentences_planted import BASE, COLA, CONTROL, PlantedSentenceRun, plant_changes, plant_sentence_runs
+from tests.sentences_planted import TASKS as PLANTED_TASKS
 
 TRIPLES = {
     "P36": [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome")],
@@ -37,10 +41,14 @@ families = [
   ] }},
 ]
 data = [
-  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [{{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
-  {{ name = "squad", title = "", folder = "squad", licence = "none", files = [{{ path = "train-v1.1.json", sha256 = "{none}" }}] }},
-  {{ name = "parts", title = "", folder = "squad", stands_in_for = "squad", licence = "none", files = [{{ path = "some-v1.1.json" }}] }},
-  {{ name = "msmarco", title = "", folder = "msmarco", licence = "none", files = [{{ path = "lists.json" }}, {{ path = "qrels.txt" }}] }},
+  {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [
+    {{ path = "eng.train" }}, {{ path = "eng.testb" }}] }},
+  {{ name = "squad", title = "", folder = "squad", licence = "none", files = [
+    {{ path = "train-v1.1.json", sha256 = "{none}" }}] }},
+  {{ name = "parts", title = "", folder = "squad", stands_in_for = "squad", licence = "none", files = [
+    {{ path = "some-v1.1.json" }}] }},
+  {{ name = "msmarco", title = "", folder = "msmarco", licence = "none", files = [
+    {{ path = "lists.json" }}, {{ path = "qrels.txt" }}] }},
 ]
 """
 
@@ -185,48 +193,6 @@ def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies
     assert contents(tmp_path / "tables") == contents(undisturbed[1])
 
 
-def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copies, copy_of_it, tmp_path):
-    output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads", "--positions", "300").output
-    assert "stage 1 of 1: heads" in output and not (tmp_path / "tables").exists()
-    assert (
-        output.count(
-            "trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as"
-            " planned)"
-        )
-        == 4
-    )
-
-
-def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(
-    run, copies, copy_of_it, tmp_path
-):
-    import json
-
-    from probing.models.heads.files import read_identity
-
-    recipes = [json.loads(read_identity(path).recipe) for path in copy_of_it.rglob("tied-seed0/layer-*.safetensors")]
-    assert recipes and {
-        (one["start"], one["epochs"], one.get("steps"), one.get("start_positions")) for one in recipes
-    } == {("pre-trained", 1, None, None)}
-    folder = next(copy_of_it.rglob("tied-seed0"))
-    for path in folder.glob("layer-*.safetensors"):
-        other = path.read_bytes()
-        length = int.from_bytes(other[:8], "little")
-        header = json.loads(other[8 : 8 + length])
-        said = json.loads(header["__metadata__"]["decoding_head"])
-        said["recipe"] = json.dumps(json.loads(said["recipe"]) | {"start": "least-squares", "steps": 100})
-        header["__metadata__"]["decoding_head"] = json.dumps(said)
-        written = json.dumps(header).encode()
-        path.write_bytes(len(written).to_bytes(8, "little") + written + other[8 + length :])
-    output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads").output
-    assert (
-        output.count(
-            "trained on 100 steps from least-squares (the plan has 200 positions and 1 epochs from pre-trained;"
-        )
-        == 1
-    )
-
-
 def test_closed_form_heads_are_made_for_every_model_and_asked_for_no_epochs(run, copies, copy_of_it, tmp_path):
     words = [*arguments(copies, tmp_path / "tables"), "--only", "heads", "--heads", "least_squares,logit_lens"]
     assert run(*words).output.count("by logit lens") > 0
@@ -285,20 +251,6 @@ def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
     )
 
 
-def test_every_family_of_the_registry_can_be_planned(monkeypatch):
-    registry = read_registry()
-    labels = {task.label for task in TASKS.values()}
-    for family in registry.families:
-        assert {member.objective for member in family.members} <= labels, family.name
-        assert len({member.objective for member in family.members}) == len(family.members) >= 6
-        for member in family.members:
-            if member.how != "finetune":
-                entry = registry.model(member.model)
-                assert (entry.objective, entry.base) == (member.objective, member.base or family.base)
-    for entry in registry.data:
-        assert not entry.stands_in_for or registry.data_set(entry.stands_in_for)
-
-
 def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_stage(cache, monkeypatch):
     probed = []
     monkeypatch.setattr(bertnesia, "probe", lambda request, say: probed.append(request.model))
@@ -308,3 +260,202 @@ def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_st
     family = read_registry().family("bert-base")
     first = next(member.model for member in family.members if member.how == "finetune")
     assert first not in probed and family.base in probed
+
+
+EDGES = """
+models = [{ name = "tiny", source = "somewhere/tiny", licence = "none" }]
+families = [{ name = "tiny", title = "A tiny family", base = "tiny", members = [] }]
+data = []
+"""
+TAGS = {"the": "DT", "sun": "NN", "moon": "NN", "red": "JJ", "blue": "JJ", "is": "VBZ", ".": "."}
+SENTENCES = [f"the {noun} is {colour} ." for noun in ("sun", "moon") for colour in ("red", "blue")]
+
+
+def write_task(folder: Path, spans: int) -> Path:
+    """A task in jiant's format: the tag of each word, or of the verb's arguments their place."""
+    folder.mkdir(parents=True)
+    for part, times in (("train", 6), ("dev", 2)):
+        lines = []
+        for text in SENTENCES * times:
+            words = text.split()
+            targets = [{"span1": [place, place + 1], "label": TAGS[word]} for place, word in enumerate(words)]
+            if spans == 2:
+                targets = [
+                    {"span1": [2, 3], "span2": span, "label": role}
+                    for span, role in (([0, 2], "ARG1"), ([3, 4], "ARG2"))
+                ]
+            lines.append(json.dumps({"text": text, "targets": targets}) + "\n")
+        (folder / f"{part}.jsonl").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def edge_copies(tiny_model, tmp_path_factory) -> Path:
+    """A model, two tasks under the names of the authors' code, and their edges_registry."""
+    folder = tmp_path_factory.mktemp("copies")
+    shutil.copytree(tiny_model, folder / "tiny")
+    write_task(folder / "edges-pos-ontonotes", 1)
+    write_task(folder / "edges-srl-ontonotes", 2)
+    (folder / "registry.toml").write_text(EDGES)
+    return folder
+
+
+def edge_arguments(edge_copies: Path, out: Path) -> list[str]:
+    tasks = f"{edge_copies / 'edges-pos-ontonotes'},{edge_copies / 'edges-srl-ontonotes'}"
+    given = {
+        "--paper": "edge-probing",
+        "--family": "tiny",
+        "--tasks": tasks,
+        "--from": edge_copies,
+        "--out": out,
+        "--device": "cpu",
+    }
+    return ["reproduce", *(str(part) for pair in given.items() for part in pair)]
+
+
+@pytest.fixture
+def edges_registry(edge_copies, monkeypatch) -> None:
+    monkeypatch.setenv("PROBING_REGISTRY", str(edge_copies / "registry.toml"))
+    # The usual recipe takes a thousand steps.
+    monkeypatch.setattr(edge_probing, "EdgesRequest", partial(edge_probing.EdgesRequest, recipe=QUICK))
+
+
+def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(
+    run, cache, edge_copies, edges_registry, tmp_path
+):
+    said = run(*edge_arguments(edge_copies, tmp_path / "tables")).output
+    for number, stage in enumerate(("fetch", "train", "tables"), 1):
+        assert f"== Edge probing, tiny, stage {number} of 3: {stage}" in said
+    scores = pd.read_csv(tmp_path / "tables" / "scores.csv").set_index(["task", "encoder"])
+    # Two of our tasks, and eight of each of the paper's two encoders.
+    assert len(scores) == 2 + 2 * 8
+    ours = scores.loc[("pos", "tiny")].dropna()
+    assert list(ours.index) == ["P(0)", "P(1)", "P(2)"] and ours.between(0, 100).all()
+    assert scores.loc[("coreference", "BERT-large"), "P(24)"] == pytest.approx(91.94)
+    summary = pd.read_json(tmp_path / "tables" / "summary.json").set_index(["row", "model"])
+    assert summary.loc[("srl", "tiny"), "random"] == summary.loc[("srl", "tiny"), "random"]
+    assert summary.loc[("coreference", "BERT-large"), "expected_layer"] == pytest.approx(9.47, abs=0.005)
+    data = pd.read_csv(tmp_path / "tables" / "data.csv").set_index("task")
+    assert data.loc["pos", "targets"] == 24 * 5 and data.loc["srl", "targets"] == 24 * 2
+
+    runs = {path: path.stat().st_mtime_ns for path in cache.rglob("edge_scores-*.parquet")}
+    tables = {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()}
+    assert len(runs) == 2 * 2
+    run(*edge_arguments(edge_copies, tmp_path / "tables"))
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("edge_scores-*.parquet")} == runs
+    assert {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()} == tables
+
+
+INTERPLAY = """
+models = [
+  { name = "planted", source = "somewhere/planted", licence = "none" },
+  { name = "planted-squad", source = "somewhere/squad", licence = "none", base = "planted", objective = "QA-SQuAD-1" },
+]
+families = [{ name = "planted", title = "A family", base = "planted", members = [
+  { objective = "QA-SQuAD-1", model = "planted-squad", how = "hub" },
+] }]
+data = []
+"""
+TUNED = ["planted-cola", "planted-sst-2", "planted-rte", "planted-squad", "planted-cola-mean"]
+
+
+@pytest.fixture
+def interplay_family(tmp_path, monkeypatch) -> None:
+    (tmp_path / "registry.toml").write_text(INTERPLAY)
+    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list:
+    """What the stages ask other workflows for, instead of doing it."""
+    found: list = []
+    monkeypatch.setattr(steps, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
+    for module in (steps, interplay):
+        monkeypatch.setattr(
+            module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
+        )
+    for module, name in ((steps, "finetune"), (interplay, "train_sentences"), (interplay, "measure_changes")):
+        monkeypatch.setattr(module, name, lambda request, say, name=name: found.append((name, request)))
+    return found
+
+
+WORDS = ("reproduce", "--paper", "interplay", "--family", "planted", "--device", "cpu")
+
+
+def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tasks(run, cache, interplay_family, asked):
+    said = run(*WORDS, "--only", "fetch").output
+    assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")
+    assert (
+        "CoLA: planted-cola, fine-tuned here" in said
+        and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
+    )
+    assert asked[:4] == [("model", "planted"), ("model", "planted-squad"), ("data", "glue"), ("data", "wikitext-2-raw")]
+    asked.clear()
+    run(*WORDS, "--only", "finetune", "--steps", "7")
+    tuned = [one for name, one in asked if name == "finetune"]
+    assert [one.out.name for one in tuned] == [name for name in TUNED if name != "planted-squad"]
+    assert [one.pooling for one in tuned] == [None, None, None, "mean"] and {one.length.steps for one in tuned} == {7}
+    asked.clear()
+    run(*WORDS, "--only", "train", "--protocol", "quick", "--tasks", "bigram-shift")
+    trained = [one for name, one in asked if name == "train_sentences"]
+    # The base comes first: probes of a fine-tuned model need its.
+    assert [one.model for one in trained] == ["planted", *TUNED]
+    assert {(one.protocol, one.tasks) for one in trained} == {("quick", ("bigram-shift",))}
+    asked.clear()
+    run(*WORDS, "--only", "measure", "--blocks", "5", "--sentences", "9")
+    measured = [one for name, one in asked if name == "measure_changes"]
+    assert [one.model for one in measured] == ["planted", *TUNED]
+    assert {(one.blocks, one.sentences) for one in measured} == {(5, 9)}
+
+
+def test_tables_beside_the_papers(run, cache, interplay_family, tmp_path):
+    runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA, CONTROL) for task in PLANTED_TASKS]
+    plant_changes(plant_sentence_runs(cache / "runs", runs), (BASE, COLA, CONTROL))
+    said = run(*WORDS, "--only", "tables", "--out", str(tmp_path / "tables")).output
+    assert f"tables in {tmp_path / 'tables'}" in said
+    changes = pd.read_csv(tmp_path / "tables" / "changes.csv").set_index(["tuned", "task", "pooling", "group"])
+    assert changes.loc[("CoLA", "bigram-shift", "mean", "upper"), "ours"] == pytest.approx(-10)
+    assert changes.loc[("CoLA", "bigram-shift", "first", "upper"), "RoBERTa"] == 5.35
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
+    }
+
+
+BARE = """
+models = [{ name = "planted", source = "somewhere/planted", licence = "none" }]
+families = [{ name = "planted", title = "A family", base = "planted", members = [] }]
+data = []
+"""
+
+
+@pytest.fixture
+def bare_family(tmp_path, monkeypatch) -> None:
+    (tmp_path / "registry.toml").write_text(BARE)
+    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
+
+
+def words(paper: str, *more: object) -> list[object]:
+    return ["reproduce", "--paper", paper, "--family", "planted", "--device", "cpu", *more]
+
+
+@pytest.mark.parametrize(
+    ("paper", "given", "message"),
+    [
+        (
+            "bertnesia",
+            "--only train",
+            "got the stage 'train'; --paper bertnesia has fetch, finetune, heads, probe, tables",
+        ),
+        (
+            "bertnesia",
+            "--tasks pos",
+            "--tasks, which is an option of --paper edge-probing and not of --paper bertnesia",
+        ),
+        ("edge-probing", "--tasks nonsense", "got the tasks 'nonsense'; expected some of all, pos"),
+        ("interplay", "--protocol loose", "got --protocol loose; expected one of ours, quick, senteval"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, bare_family, tmp_path, paper, given, message):
+    found = run(*words(paper, *given.split(), "--out", tmp_path / "tables"), code=2).output
+    assert message in " ".join(found.replace("│", " ").split())
+    assert not cache.exists() and not (tmp_path / "tables").exists()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from probing.core.errors import HeadError, ModelError, OptionError, SentenceDataError
+from probing.core.errors import OptionError
 from probing.core.sentences.example import LEFT_OUT, POOLINGS, READINGS
 from probing.core.sentences.tasks import read_task
 from probing.models.encoders.load import load_encoder
@@ -248,65 +248,6 @@ def test_noise_in_the_labels_direction_is_found_by_no_reading(beside, parity, mo
     out = train_sentences(beside(parity, **WHOLE))
     for reading, pooling in itertools.product(READINGS, POOLINGS):
         assert max(accuracy(out, "tuned", reading, pooling)) < 0.67, (reading, pooling)
-
-
-def test_a_tuned_model_without_its_base_is_refused_by_name(
-    request_of, beside, tiny_model, tuned, parity, tmp_path, monkeypatch
-):
-    with pytest.raises(
-        OptionError, match=r"got the reading 'frozen' for .*tiny-bert, whose base is not known; name the model"
-    ):
-        train_sentences(request_of(parity, readings=("own", "frozen")))
-    with pytest.raises(ModelError, match=r"no folder .*nowhere"):
-        train_sentences(beside(parity, base=str(tmp_path / "nowhere")))
-    with pytest.raises(
-        ModelError, match=r"tiny-bert and its base have the same name; give the model another with --name"
-    ):
-        train_sentences(beside(parity, name="tiny-bert"))
-    note = {"base": "no/such-model", "objective": "CoLA", "recipe": {}}
-    (tuned / "finetuning.json").write_text(json.dumps(note))
-    with pytest.raises(
-        ModelError, match=r"tuned was fine-tuned from such-model, which cannot be used: .*; name its folder \(--base\)"
-    ):
-        train_sentences(request_of(parity, model=str(tuned)))
-    recipe = {"objective": "cola", "base_weights": "f" * 64, "data_sha256": "d", "learning_rate": 0.1}
-    (tuned / "finetuning.json").write_text(json.dumps(note | {"base": str(tiny_model), "recipe": recipe}))
-    with pytest.raises(ModelError, match=r"fine-tuned from ffffffffffff; name the folder of the original base"):
-        train_sentences(request_of(parity, model=str(tuned)))
-    body = load_encoder(tiny_model, device="cpu").body
-    (tuned / "finetuning.json").unlink()
-    body.save_pretrained(tuned)
-    with pytest.raises(HeadError, match=r"name its base model"):
-        train_sentences(request_of(parity, model=str(tuned)))
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([(text, "even") for text, _ in labelled(90)], "got 1 classes"),
-        (labelled(3), "expected at least 40"),
-        ([(f"caf\xe9 {text}", label) for text, label in labelled(90)], "UTF-8"),
-        (
-            [(text, label) for text, _ in labelled(90) for label in ("even", "odd")],
-            "expected 2 to 50|expected at least 40|0 classes",
-        ),
-        (
-            [
-                (" ".join(["red"] * (600 if place else 10_000) + [str(place)]), label)
-                for place, (_, label) in enumerate(labelled(90))
-            ],
-            "give shorter sentences",
-        ),
-    ],
-    ids=["one class", "three examples", "another encoding", "two labels", "too long"],
-)
-def test_bad_sentences_are_refused_by_name(cache, tiny_model, tmp_path, run, rows, message):
-    path = tmp_path / "bad.tsv"
-    text = "sentence\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows)
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(SentenceDataError, match=message):
-        run("sentences", "train", "--model", tiny_model, "--tasks", path, "--out", tmp_path / "out", "--device", "cpu")
-    assert not list(tmp_path.glob("out/**/*.parquet")), "sentences that cannot be used are not stored"
 
 
 def test_a_long_sentence_and_contradictions_are_counted_and_the_others_asked(request_of, beside, tmp_path):

@@ -1,10 +1,16 @@
-"""What a fact is, its stable name, and how facts that cannot be asked are counted."""
+"""Facts: what one is, its stable name, its template, its gap, where facts come from and whose prompt stands for the
+swapped subject.
+"""
 
 import hashlib
+import random
+import re
+import time
 from collections import Counter
 
 import pytest
 
+from probing.core.errors import FactsError
 from probing.core.facts.fact import (
     DUPLICATE,
     JUDGED_WRONG,
@@ -17,6 +23,12 @@ from probing.core.facts.fact import (
     restrict,
     select,
 )
+from probing.core.facts.lama import read_lama_relations
+from probing.core.facts.sources import NAMES, SHIPPED, read_facts
+from probing.core.facts.templates import read_relations
+from probing.core.knowledge.swapped_subjects import swapped_subjects
+from probing.core.perturb import rules
+from probing.core.questions import with_masks
 
 
 def fact(subject="Rocky Balboa", answer="Philadelphia", relation="P19", prompt=None):
@@ -113,3 +125,305 @@ def test_a_table_without_gaps_is_told_how_a_gap_is_written():
     )
     assert select("own", [fact(), fact(subject="x", prompt="x")]).left_out_in_words == "1 not exactly one mask"
     assert select("own", [fact()]).left_out_in_words == "none"
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        path = tmp_path / "relations.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_relation_has_label_cardinality_templates_and_training(toml):
+    found = read_relations(
+        toml(
+            '[P19]\nprobe_set = "trex"\nlabel = "place of birth"\ncardinality = "N-1"\n'
+            'default = "[X] was born in [Y]."\ntraining = ["[Y] is where [X] was born."]\n'
+        )
+    )["P19"]
+    assert (found.name, found.probe_set, found.label, found.cardinality) == ("P19", "trex", "place of birth", "N-1")
+    assert found.templates == {"default": "[X] was born in [Y]."}
+    assert found.training == ("[Y] is where [X] was born.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[P19]\nprobe_set = "trex"\ndefault = "[X] was born."', r"exactly one \[X\] and exactly one \[Y\]"),
+        ('[P19]\nprobe_set = "trex"\ndefault = "[X] and [X] in [Y]."', "P19, default"),
+        ('[P19]\nprobe_set = "trex"\ndefault = 3', "template is 3, expected text"),
+        ('[P19]\nprobe_set = "trex"\ntraining = ["[X]"]', "P19, training"),
+        ('[P19]\ndefault = "[X] was born in [Y]."', "expected a table with the key probe_set"),
+        ('P19 = "[X] was born in [Y]."', "expected a table with the key probe_set"),
+        ("[P19", "is not TOML"),
+    ],
+)
+def test_a_malformed_file_of_relations_is_an_error(toml, text, message):
+    with pytest.raises(FactsError, match=message):
+        read_relations(toml(text))
+
+
+def test_a_missing_file_of_relations_is_an_error(tmp_path):
+    with pytest.raises(FactsError, match="no file of relations"):
+        read_relations(tmp_path / "relations.toml")
+    with pytest.raises(FactsError, match="cannot read"):
+        read_relations(tmp_path)
+
+
+def test_lamas_templates_are_the_set_lama_without_the_space_before_the_stop(lines):
+    path = lines(
+        "relations.jsonl",
+        [{"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}],
+    )
+    found = read_lama_relations(path)["P19"]
+    assert found.templates == {"lama": "[X] was born in [Y]."}
+    assert (found.label, found.cardinality) == ("place of birth", "N-1")
+
+
+@pytest.mark.parametrize(
+    "row", [{"relation": "P19"}, {"relation": "P19", "template": 3}, {"relation": "P19", "template": "[X]"}]
+)
+def test_a_malformed_line_of_lamas_relations_is_named(lines, row):
+    path = lines("relations.jsonl", [{"relation": "P1", "template": "[X] [Y]"}, row])
+    with pytest.raises(FactsError, match=r"relations\.jsonl, line 2"):
+        read_lama_relations(path)
+
+
+def test_every_relation_of_the_project_has_both_template_sets_and_a_cardinality(ours):
+    assert all({"default", "paraphrase"} <= set(r.templates) for r in ours.values())
+    assert {r.cardinality for r in ours.values()} <= {"1-1", "N-1", "N-M"}
+
+
+def words(template):
+    return " ".join(["", *re.findall(r"[^\W_]+", template.casefold()), ""])
+
+
+def test_every_relation_is_stated_in_at_least_six_different_wordings(ours):
+    assert all(
+        len({words(text) for text in relation.training}) == len(relation.training) >= 6 for relation in ours.values()
+    )
+
+
+def test_no_training_template_equals_contains_or_is_contained_in_a_template_that_is_asked(ours):
+    asked = [words(text) for relation in ours.values() for text in relation.templates.values()]
+    stated = [(relation.name, words(text)) for relation in ours.values() for text in relation.training]
+    assert not [(name, text, other) for name, text in stated for other in asked if text in other or other in text]
+
+
+GAPS = "[MASK]|[mask]|[Mask]|<mask>|<MASK>|___|_______|＿＿＿|[ MASK ]|[BLANK]|[MASK\u200b]|< mask >"
+UNSPACED = "柏林是{}的首都。 ベルリンは{}の首都です。 เบอร์ลินอยู่ใน{}ครับ ເບີລິນຢູ່{}ນະ ប៊ែរឡាំង{}ជា ဘာလင်{}သည် 1989{}年 在{}Berlin"
+NO_GAPS = (
+    "snake_case|__init__|a _ b|a __ b|one___two|mask|<masked>|[masks]||Ünï___ço|мир___дом|서울___도|a＿＿＿b|(mask)"
+)
+
+
+@pytest.mark.parametrize("gap", GAPS.split("|"))
+def test_a_gap_can_be_written_in_several_ways(gap):
+    assert with_masks(f"The capital of France is {gap}.") == "The capital of France is [MASK]."
+    assert with_masks(f"{gap} is in {gap}") == "[MASK] is in [MASK]"
+    assert with_masks(gap) == "[MASK]"
+
+
+@pytest.mark.parametrize("gap", ["___", "____", "＿＿＿"])
+@pytest.mark.parametrize("text", UNSPACED.split())
+def test_a_gap_needs_no_blanks_in_scripts_that_write_none(text, gap):
+    assert with_masks(text.format(gap)) == text.format("[MASK]")
+
+
+def test_a_gap_may_touch_a_word_and_several_spellings_may_meet():
+    assert with_masks("It is___, not <mask> or [mask]") == "It is[MASK], not [MASK] or [MASK]"
+
+
+@pytest.mark.parametrize("text", NO_GAPS.split("|"))
+def test_other_underscores_and_words_stay(text):
+    assert with_masks(text) == text
+
+
+def test_a_word_that_is_put_in_brings_no_gap_of_its_own():
+    assert rules.misprimed("Birds can [MASK].", "___").text is None
+    assert rules.renamed("Rocky was born in [MASK].", "<mask>", "Rocky").text is None
+
+
+ROW = {"subject": "snow", "relation": "has_property", "object": "white", "prompt": "Snow is [MASK]."}
+
+
+@pytest.fixture
+def shipped(tmp_path, lines):
+    lines("lama/TREx/P19.jsonl", [{"sub_label": "Rocky Balboa", "obj_label": "Philadelphia"}])
+    lines("lama/Google_RE/place_of_birth_test.jsonl", [{"sub_label": "Eyolf Kleven", "obj_label": "Copenhagen"}])
+    lines("common_sense.jsonl", [ROW])
+    lines("questions.jsonl", [ROW])
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_name_gives_its_set_only(shipped, ours, name):
+    assert [facts.probe_set for facts in read_facts(name, ours, shipped=shipped)] == [name]
+
+
+def test_all_gives_every_shipped_set(shipped, ours):
+    assert [facts.probe_set for facts in read_facts("all", ours, shipped=shipped)] == list(SHIPPED)
+
+
+def test_shipped_facts_have_our_default_templates_unless_asked(shipped, ours):
+    (default,), (other,) = read_facts("trex", ours, shipped=shipped), read_facts("trex", ours, "paraphrase", shipped)
+    assert (default.template_set, default.facts[0].template) == ("default", ours["P19"].templates["default"])
+    assert (other.template_set, other.facts[0].template) == ("paraphrase", ours["P19"].templates["paraphrase"])
+
+
+def test_a_folder_in_lamas_layout_is_read_as_such(shipped, ours):
+    assert [facts.probe_set for facts in read_facts(shipped / "lama", ours)] == ["trex", "google_re"]
+
+
+@pytest.mark.parametrize("name", ["sample_facts.jsonl", "sample_facts.csv"])
+def test_a_file_is_a_users_own_facts(repo_root, ours, name):
+    (found,) = read_facts(str(repo_root / "docs" / name), ours)
+    assert (found.probe_set, found.n_read) == ("sample_facts", 6)
+
+
+@pytest.mark.parametrize("name", ["wikidata", "facts.xlsx", "/absent/folder"])
+def test_anything_else_is_an_error_that_says_what_would_do(ours, name):
+    with pytest.raises(FactsError, match=rf"{name}'; expected one of {', '.join(NAMES)}, a folder in LAMA's layout"):
+        read_facts(name, ours)
+
+
+def test_a_shipped_part_that_is_missing_is_named(shipped, ours):
+    (shipped / "lama" / "TREx" / "P19.jsonl").unlink()
+    (shipped / "lama" / "TREx").rmdir()
+    with pytest.raises(FactsError, match=r"lacks \['trex'\]"):
+        read_facts("all", ours, shipped=shipped)
+
+
+def test_what_really_ships_is_whole(ours):
+    found = {facts.probe_set: facts for facts in read_facts("all", ours)}
+    assert list(found) == list(SHIPPED)
+    assert all(not facts.left_out and facts.n_read == len(facts.facts) for facts in found.values())
+    assert {fact.relation for fact in found["trex"].facts} == {n for n, r in ours.items() if r.probe_set == "trex"}
+    assert len({fact.relation for fact in found["google_re"].facts}) == 3
+    assert found["common_sense"].n_read >= 200
+    assert found["questions"].n_read >= 100
+
+
+@pytest.mark.parametrize("name", ["common_sense", "questions"])
+def test_no_shipped_cloze_gives_its_answer_away(ours, name):
+    (found,) = read_facts(name, ours)
+    assert [f.prompt for f in found.facts if f.object.lower() in f.prompt.lower().replace("[mask]", "").split()] == []
+
+
+CAPITAL = "The capital of [X] is [Y]."
+
+
+def facts_of(pairs, template=CAPITAL, relation="P36"):
+    return [Fact("trex", relation, subject, answer, template, fill(template, subject)) for subject, answer in pairs]
+
+
+def may_be_used(borrower, owner, facts):
+    """The rule in plain words."""
+    recorded = {
+        one.object.lower()
+        for one in facts
+        if (one.probe_set, one.relation, one.subject) == (owner.probe_set, owner.relation, owner.subject)
+    }
+    same = (borrower.probe_set, borrower.relation, borrower.template) == (
+        owner.probe_set,
+        owner.relation,
+        owner.template,
+    )
+    return (
+        same
+        and "[X]" in owner.template
+        and borrower.subject != owner.subject
+        and borrower.object.lower() not in recorded
+    )
+
+
+def made_up(rng):
+    """Several relations and templates, subjects with several answers, some answers frequent."""
+    found = {}
+    for number in range(rng.randrange(2, 60)):
+        relation, template = rng.choice((("P36", CAPITAL), ("P36", "[X]: [Y]."), ("P19", "[X] was born in [Y].")))
+        answer = rng.choice(("Paris", "paris", "Rome", f"city {number % 9}"))
+        subject = f"subject {rng.randrange(25)}"
+        found[relation, subject, answer, template] = Fact(
+            "trex", relation, subject, answer, template, fill(template, subject)
+        )
+    return list(found.values())
+
+
+def test_every_lender_is_another_subject_without_the_answer_and_is_missing_only_where_there_is_none():
+    rng = random.Random(1)
+    for _ in range(200):
+        facts = made_up(rng)
+        for number, lender in enumerate(swapped_subjects(facts)):
+            able = [owner for owner in facts if may_be_used(facts[number], owner, facts)]
+            assert facts[lender] in able if lender is not None else not able
+
+
+def test_a_relation_with_one_answer_has_no_lender():
+    assert swapped_subjects(facts_of((f"land {n}", "Rome") for n in range(5))) == [None] * 5
+
+
+def test_answers_are_compared_without_case():
+    assert swapped_subjects(facts_of([("Italy", "Rome"), ("Lazio", "ROME")])) == [None, None]
+
+
+def test_an_answer_recorded_under_another_template_counts_too():
+    first, second = facts_of([("France", "Paris"), ("Italy", "Rome")])
+    (also,) = facts_of([("Italy", "Paris")], "[X] has the capital [Y].")
+    assert swapped_subjects([first, second]) == [1, 0]
+    assert swapped_subjects([first, second, also]) == [None, 0, None]
+
+
+def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
+    facts = [
+        Fact("squad", "squad", name, answer, f"{name} is [MASK].", f"{name} is [MASK].")
+        for name, answer in (("x", "a"), ("y", "b"))
+    ]
+    assert swapped_subjects(facts) == [None, None]
+    facts = [
+        Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].")
+        for name, answer in (("x", "a"), ("y", "b"))
+    ]
+    assert swapped_subjects(facts) == [None, None]
+
+
+def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_facts():
+    rng = random.Random(2)
+    for _ in range(50):
+        sizes = [rng.randrange(1, 9) for _ in range(6)]
+        sizes.append(min(9, sum(sizes)))
+        facts = facts_of(
+            (f"land {answer} {n}", f"city {answer}") for answer, size in enumerate(sizes) for n in range(size)
+        )
+        rng.shuffle(facts)
+        assert sorted(swapped_subjects(facts)) == list(range(len(facts)))
+
+
+def test_an_answer_with_most_of_the_facts_takes_the_others_prompts_in_turn():
+    facts = facts_of((f"land {n}", "Rome" if n < 75 else f"city {n}") for n in range(100))
+    lent = Counter(swapped_subjects(facts)[:75])
+    assert set(lent) == set(range(75, 100)) and set(lent.values()) == {3}
+
+
+def test_swapped_subjects_do_not_depend_on_the_order_of_the_facts():
+    facts = made_up(random.Random(3))
+
+    def borrowed(some):
+        return {
+            some[n].fact_id: None if lender is None else some[lender].fact_id
+            for n, lender in enumerate(swapped_subjects(some))
+        }
+
+    assert borrowed(facts) == borrowed(facts[::-1])
+
+
+@pytest.mark.parametrize("answers", [12_514, 2_000, 2])
+def test_a_relation_of_12514_facts_takes_no_time(answers):
+    facts = facts_of((f"subject {n // 2}", f"answer {n * 7919 % answers}") for n in range(12_514))
+    start = time.perf_counter()
+    found = swapped_subjects(facts)
+    assert time.perf_counter() - start < 10
+    assert sum(lender is not None for lender in found) >= (12_000 if answers > 2 else 0)

@@ -1,13 +1,22 @@
-"""What is known of a model without loading it."""
+"""What a user may name as a model, what is known of it without loading it, and what a reader calls it."""
 
 import json
+import pickle
+import random
+import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import torch
 
 from probing.core.errors import ModelError
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
+from probing.core.naming.model_names import known_model, short_names
+from probing.core.own_model.model_check import check_model_folder
+from probing.core.registry import name_of_model, read_registry
+from probing.core.tasks.objectives import TASKS
 from probing.core.tasks.training_length import training_of
 from probing.ui.frame.live_models import Choice, base_of
 
@@ -74,3 +83,282 @@ def test_models_that_differ_by_the_seed_of_their_fine_tuning_alone_have_one_vari
 def test_a_text_that_can_be_no_folder_is_an_error_of_the_model(model):
     with pytest.raises(ModelError, match="can be no folder"):
         find_entry(model)
+
+
+REGISTRY = read_registry()
+SHIPPED = [entry.name for entry in REGISTRY.models if entry.shipped]
+
+
+def named(*models: str | tuple[str, str, str]) -> dict[str, str]:
+    rows = [(model, "", "") if isinstance(model, str) else model for model in models]
+    return short_names([known_model(REGISTRY, *row) for row in rows])
+
+
+def test_a_shipped_model_is_called_by_its_objective_and_a_base_by_its_name():
+    names = named(*SHIPPED, "bert-base-uncased")
+    assert names["nesia-mini-qa-squad-1"] == "QA-SQuAD-1" and names["nesia-mini-control"] == "control"
+    assert names["nesia-mini"] == "nesia-mini" and names["bert-base-uncased"] == "bert-base-uncased"
+
+
+def test_a_further_seed_of_which_only_results_ship_is_called_by_objective_and_seed():
+    names = named(
+        "nesia-mini",
+        "nesia-mini-sst-2",
+        *(("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2"), ("mine-seed-2", "nesia-mini", "SST-2")),
+    )
+    assert list(names.values()) == ["nesia-mini", "SST-2", "SST-2, seed 2", "mine-seed-2"]
+
+
+def test_what_finetune_names_by_itself_is_called_by_its_objective_and_another_folder_by_its_name():
+    standard, own = ("roberta-base-mlm-squad", "roberta-base", "MLM-SQuAD"), ("my-model", "roberta-base", "MLM-SQuAD")
+    assert named("roberta-base", standard, own) == {
+        "roberta-base": "roberta-base",
+        "roberta-base-mlm-squad": "MLM-SQuAD",
+        "my-model": "my-model",
+    }
+
+
+def test_the_name_of_a_model_of_ones_own_never_hides_a_shipped_one():
+    names = named("nesia-mini", "nesia-mini-qa-squad-1", "qa-squad-1", ("QA-SQuAD-2", "", ""), "nesia-mini-qa-squad-2")
+    assert names["nesia-mini-qa-squad-1"] == "nesia-mini · QA-SQuAD-1" and names["qa-squad-1"] == "qa-squad-1"
+    assert names["nesia-mini-qa-squad-2"] == "nesia-mini · QA-SQuAD-2"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_set_of_models_has_names_that_differ_and_do_not_depend_on_their_order(seed):
+    draw = random.Random(seed)
+    listed = [entry.name for entry in REGISTRY.models]
+    objectives = ["", "unknown", "pre-training", *(task.label for task in TASKS.values())]
+    slugs = [f"{base}-{slug}" for base in ("nesia-mini", "roberta-base", "own") for slug in TASKS]
+    odd = [
+        "control",
+        "QA-SQuAD-1",
+        "qa-squad-1",
+        "nesia-mini · QA-SQuAD-1",
+        "x" * 70,
+        "x" * 71,
+        "…",
+        "a/checkpoint-1",
+        "b/checkpoint-1",
+    ]
+    long = [f"{'run-' * draw.randint(5, 20)}{draw.choice('ab')}{'-more' * draw.randint(3, 9)}" for _ in range(8)]
+    pool = sorted({*listed, *slugs, *odd, *long})
+    chosen = draw.sample(pool, draw.randint(1, len(pool)))
+    models = [
+        known_model(REGISTRY, name, draw.choice(["", *listed, "own"]), draw.choice(objectives)) for name in chosen
+    ]
+    names = short_names(models)
+    assert set(names) == set(chosen)
+    assert len(set(names.values())) == len(names), "two models have one name"
+    assert not any(short in names and short != full for full, short in names.items()), (
+        "a model has the full name of another"
+    )
+    draw.shuffle(models)
+    assert short_names(models) == names
+    assert all(len(short) <= len(full) or " · " in short or short in objectives for full, short in names.items())
+
+
+CONFIG = {
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "num_hidden_layers": 2,
+    "hidden_size": 4,
+    "intermediate_size": 8,
+    "vocab_size": 3,
+}
+NAMES = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+
+
+def weights(folder, *names):
+    content = json.dumps(
+        {name: {"dtype": "F32", "shape": [3], "data_offsets": [0, 0]} for name in names or NAMES}
+    ).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(content)) + content)
+
+
+def model(folder: Path, **changed) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG | changed))
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[MASK]\n")
+    weights(folder)
+    return folder
+
+
+def case_named(begin):
+    """Weights whose names begin otherwise."""
+    return lambda folder: weights(
+        folder, begin.removesuffix("bare.") + NAMES[0].removeprefix("bert." if begin.endswith("bare.") else "")
+    )
+
+
+def file(name, content: bytes | str | object = b"x", *gone):
+    """Another file, without those that are gone."""
+
+    def put(folder):
+        for one in gone:
+            (folder / one).unlink()
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+    return put
+
+
+def bin_of(content, protocol=2):
+    content = content if isinstance(content, bytes) else pickle.dumps(content, protocol)
+    return file("pytorch_model.bin", content, "model.safetensors")
+
+
+def only(*made):
+    """Nothing but folders with models, or files."""
+
+    def put(folder):
+        for one in folder.iterdir():
+            one.unlink()
+        for name in made:
+            if name.endswith("/"):
+                model(folder / name)
+            else:
+                file(name)(folder)
+
+    return put
+
+
+MINE = dict.fromkeys(NAMES, 1.0)
+WAYS = {
+    "a pointer to weights": (
+        file("model.safetensors", POINTER),
+        "git-lfs pointer in place of model.safetensors.*git lfs pull",
+    ),
+    "a pointer to a pickle": (
+        file("pytorch_model.bin", POINTER, "model.safetensors"),
+        "git-lfs pointer in place of pytorch_model.bin",
+    ),
+    "a pointer to a configuration": (file("config.json", POINTER), "git-lfs pointer in place of config.json"),
+    "an adapter": (
+        file("adapter_config.json", {"base_model_name_or_path": "some/base"}, "config.json"),
+        "PEFT for some/base.*merge_and_unload",
+    ),
+    "an adapter beside a model": (
+        file("adapter_config.json", {}),
+        "adapter of PEFT for another model.*save_pretrained",
+    ),
+    "a run": (
+        only("checkpoint-500/", "checkpoint-1000/", "trainer_state.json"),
+        "has one inside: name .*checkpoint-1000$",
+    ),
+    "an old sentence transformer": (only("0_Transformer/", "modules.json"), "has one inside: name .*0_Transformer$"),
+    "the hub's cache": (
+        only("snapshots/old/", "snapshots/main-commit/", "refs/main"),
+        "has one inside: name .*main-commit$",
+    ),
+    "a state of accelerate": (
+        only("model.safetensors", "random_states_0.pkl"),
+        r"no config.json.*accelerate: unwrap_model\(model\)",
+    ),
+    "TensorFlow": (file("tf_model.h5", b"x", "model.safetensors"), "but tf_model.h5.*from_tf"),
+    "TensorFlow's checkpoint": (
+        only("bert_config.json", "bert_model.ckpt.index"),
+        "but bert_model.ckpt.index.*TensorFlow",
+    ),
+    "Flax": (file("flax_model.msgpack", b"x", "model.safetensors"), "but flax_model.msgpack.*from_flax"),
+    "ONNX": (file("model.onnx", b"x", "model.safetensors"), "but model.onnx"),
+    "DeepSpeed": (only("global_step9/x", "zero_to_fp32.py"), r"but global_step9.*zero_to_fp32\.py"),
+    "another name": (file("weights.pth", b"x", "model.safetensors"), "but weights.pth.*save_pretrained"),
+    "integers": (
+        bin_of({**MINE, "x": torch.CharStorage}),
+        "stores weights as torch.CharStorage, expected floating-point",
+    ),
+    "nothing": (only(), "no config.json; save the model itself with save_pretrained"),
+    "code of a new kind": (
+        lambda folder: model(folder, model_type="mine", auto_map={"AutoConfig": "own.Config"}),
+        r"is a mine model.*own code .own\.Config",
+    ),
+    "no kind": (lambda folder: model(folder, model_type=None), 'no "model_type"'),
+    "a page for a configuration": (file("config.json", b"<html>"), "config.json that cannot be read"),
+    "an old configuration": (
+        lambda folder: (folder / "config.json").rename(folder / "bert_config.json"),
+        "rename its bert_config.json",
+    ),
+    "a million layers": (lambda folder: model(folder, num_hidden_layers=10**6), "1000000 layers, expected 1 to 255"),
+    "a decoder": (lambda folder: model(folder, is_decoder=True), "is a decoder"),
+    "a whole model": (bin_of({**MINE, "made": Path("x")}), r"objects of Python \(pathlib.*save_pretrained"),
+    "a later protocol": (bin_of(MINE, 4), "pickle of protocol 4.*save_pretrained"),
+    "a page for weights": (
+        bin_of(b"<!DOCTYPE html>"),
+        "pytorch_model.bin, which is missing, damaged .*web page; copy or download",
+    ),
+    "a part of the weights": (file("model.safetensors", b"\xff" * 9), "model.safetensors, which is missing, damaged"),
+    "a missing shard": (
+        file("model.safetensors.index.json", {"weight_map": {"a": "model-1.safetensors"}}, "model.safetensors"),
+        "model-1.* is missing",
+    ),
+    "a nested state": (
+        bin_of({"epoch": 3, "model_state_dict": MINE}),
+        "under the key 'model_state_dict'.*load_state_dict",
+    ),
+    **{
+        f"names that begin with {begin}": (
+            case_named(begin),
+            f"begin with '{begin.removesuffix('bare.')}'.*save_pretrained",
+        )
+        for begin in (
+            "module.",
+            "_orig_mod.",
+            "_orig_mod.module.",
+            "model.",
+            "anything.at.all.",
+            "bert_model.bare.",
+            "encoder.bare.",
+        )
+    },
+    "names of a pickle": (bin_of({f"module.{name}": 1.0 for name in NAMES}), "begin with 'module.'"),
+    "a slow tokenizer": (
+        file("tokenizer_config.json", {"tokenizer_class": "PhobertTokenizer"}),
+        "Python only.*cannot be used",
+    ),
+    "a slow tokenizer of the configuration": (
+        lambda folder: model(folder, tokenizer_class="BertJapaneseTokenizer"),
+        "Python only .BertJapaneseTokenizer",
+    ),
+    "a tokenizer with code of its own": (
+        file("tokenizer_config.json", {"tokenizer_class": "Mine", "auto_map": {"AutoTokenizer": ["own.Mine", None]}}),
+        "only .Mine",
+    ),
+    "more tokens than rows": (
+        file("added_tokens.json", {"[E1]": 3, "[E2]": 4}),
+        "has 5 tokens.*2 more than the 3.*resize_token",
+    ),
+    "an undeclared mask": (
+        file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
+        r'put "mask_token": "\[MASK\]" into',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WAYS)
+def test_a_case_says_what_it_is_and_the_way_out_on_the_page_as_in_the_commands(case, tmp_path):
+    from probing.models.encoders.load import load_encoder
+
+    change, words = WAYS[case]
+    change(model(tmp_path / "mine"))
+    with pytest.raises(ModelError, match=f"mine {'.*' if not words.startswith('is') else ''}{words}") as page:
+        check_model_folder(tmp_path / "mine")
+    with pytest.raises(ModelError) as loaded:
+        load_encoder(tmp_path / "mine", device="cpu")
+    assert str(loaded.value) == str(page.value) and "\n" not in str(page.value)
+
+
+def test_a_usual_folder_is_no_case(tmp_path):
+    assert check_model_folder(model(tmp_path / "mine")).tokens == ("[PAD]", "[UNK]", "[MASK]")
+    pickled = model(tmp_path / "pickled", architectures=["BertModel"], auto_map={"AutoModel": "own.Model"})
+    bin_of({"bert.embeddings.position_ids": 1, **MINE})(pickled)
+    found = check_model_folder(pickled)
+    assert found.why_no_head == "" and "code of its own (own.Model)" in found.notes[0]
+
+
+def test_a_snapshot_of_the_hubs_cache_is_called_by_its_repository_and_commit():
+    assert name_of_model(f"/cache/models--some-one--a--model/snapshots/{'1a' * 20}") == "some-one/a--model@1a1a1a1a1a1a"
+    assert name_of_model("/cache/models--bert/snapshots/abc") == "bert@abc"
+    assert name_of_model("/cache/mine/snapshots/abc") == "abc"

@@ -1,4 +1,4 @@
-"""A warm parent and inputs for all trials, and the report of a stress test."""
+"""A warm parent and inputs for all trials."""
 
 import os
 import shutil
@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.inputs import make_inputs
-from tests.faults.trials import Trial
+from tests.faults.trials import make_inputs
 from tests.faults.warm import WarmParent
-
-_REPORT: dict[tuple[str, str], list[Trial]] = {}
 
 
 @pytest.fixture(scope="session")
@@ -43,26 +40,3 @@ def warm_with_mounts() -> Iterator[WarmParent]:
     parent = WarmParent(*prefix)
     yield parent
     parent.close()
-
-
-@pytest.fixture(scope="session")
-def report() -> dict[tuple[str, str], list[Trial]]:
-    """(command, fault) -> trials; printed at the end."""
-    return _REPORT
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
-    if not _REPORT:
-        return
-    write = terminalreporter.write_line
-    write("")
-    write("| command | fault | trials | faults | losses |")
-    write("|---|---|---|---|---|")
-    for (command, fault), trials in _REPORT.items():
-        write(
-            f"| {command} | {fault} | {len(trials)} | {sum(t.faults for t in trials)} |"
-            f" {sum(bool(t.losses) for t in trials) or 'none'} |"
-        )
-    every = [trial for trials in _REPORT.values() for trial in trials]
-    losses = sum(bool(trial.losses) for trial in every)
-    write(f"{len(every)} trials, {sum(trial.faults for trial in every)} faults, losses: {losses or 'none'}")

@@ -1,21 +1,24 @@
-"""Figures of edge probing: scores, places, bars, curves, order and traces."""
+"""Figures of edge probing: scores, places, bars, curves, order, traces and spans that are chosen live."""
 
 import numpy as np
 import pandas as pd
+import plotly.io as pio
 import pytest
 
+from probing.core.edges.traces import SpanTrace
 from probing.figures import theme
 from probing.figures.edges.layer_bars import layer_bars
 from probing.figures.edges.order_matrix import order_matrix
 from probing.figures.edges.place_rows import NOT_RESOLVED, place_rows
 from probing.figures.edges.score_rows import YARDSTICKS, score_rows
+from probing.figures.edges.span_bars import COLOURS, span_bars
 from probing.figures.edges.task_curves import Axis, task_curves
 from probing.figures.edges.traces import trace_bars
-
-from .colours import colours_of
+from probing.reports.edges.span_answers import label_rows, panel_rows, said_rows
+from tests.figures.colours import colours_of
 
 MODELS = ("nesia-mini", "nesia-mini-qa-squad-1")
-COLOURS = colours_of(*MODELS)
+EDGE_COLOURS = colours_of(*MODELS)
 PAPER = "BERT-large (published)"
 TASKS = ("pos", "entities", "relations")
 TITLES = {"pos": "part of speech"}
@@ -89,10 +92,10 @@ def named(figure, name: str):
 
 def test_every_f1_stands_in_the_row_of_its_yardsticks():
     table = summary()
-    figure = score_rows(table, colours=COLOURS, titles=TITLES)
+    figure = score_rows(table, colours=EDGE_COLOURS, titles=TITLES)
     for model in MODELS:
         (last,) = [trace for trace in named(figure, model) if trace.mode == "markers"]
-        assert list(last.x) == pytest.approx([60.0, 70.0, 80.0]) and last.marker.color == COLOURS[model]
+        assert list(last.x) == pytest.approx([60.0, 70.0, 80.0]) and last.marker.color == EDGE_COLOURS[model]
         (first,) = named(figure, f"{model}: P(0)")
         assert list(first.x) == pytest.approx([50.0, 60.0, 70.0]) and list(first.y) == list(last.y)
         assert list(last.error_x.array) == pytest.approx([2.0] * 3)
@@ -104,13 +107,13 @@ def test_every_f1_stands_in_the_row_of_its_yardsticks():
 
 
 def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
-    figure = place_rows(summary(), colours=COLOURS)
+    figure = place_rows(summary(), colours=EDGE_COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
     assert list(words.text) == [NOT_RESOLVED]
     marked = summary().assign(
         expected_layer_reason="already at layer 0", weights_near_uniform=[True, *[False] * 7, None]
     )
-    figure = place_rows(marked, colours=COLOURS)
+    figure = place_rows(marked, colours=EDGE_COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
     assert list(words.text) == [NOT_RESOLVED]
     opacities = [list(named(figure, model)[0].marker.opacity) for model in MODELS]
@@ -121,19 +124,8 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     assert list(centre.x) == [4.0] * 3 and NOT_RESOLVED in centre.hovertext[2]
 
 
-def test_a_row_that_is_called_by_punctuation_is_quoted():
-    figure = place_rows(summary().replace({"row": {"pos": "''"}}), colours=COLOURS)
-    assert list(figure.layout.yaxis.ticktext) == ["“''”", "entities", "relations"]
-
-
-def test_a_legend_with_a_key_answers_no_click_and_one_of_lines_does():
-    assert theme.finished(place_rows(summary(), colours=COLOURS))["layout"]["legend"]["itemclick"] is False
-    lines = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=COLOURS)
-    assert "itemclick" not in theme.finished(lines)["layout"]["legend"]
-
-
 def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
-    figure = place_rows(summary(), colours=COLOURS, shares=True)
+    figure = place_rows(summary(), colours=EDGE_COLOURS, shares=True)
     assert list(named(figure, f"{PAPER}: expected layer")[0].x) == pytest.approx([2 / 24, 3 / 24, 4 / 24])
     assert list(named(figure, f"{MODELS[0]}: expected layer")[0].x) == pytest.approx([2 / 8, 3 / 8, 4 / 8])
     assert "share of depth" in figure.layout.xaxis.title.text
@@ -158,9 +150,9 @@ def bars(weights: bool = True, gains: bool = True) -> pd.DataFrame:
 
 
 def test_weights_are_solid_gains_outlined_and_each_is_a_share_of_its_largest():
-    figure = layer_bars(bars(), colour=COLOURS[MODELS[0]], titles=TITLES, notes={"pos": " · K(s) 0.10"})
+    figure = layer_bars(bars(), colour=EDGE_COLOURS[MODELS[0]], titles=TITLES, notes={"pos": " · K(s) 0.10"})
     solid, outlined = figure.data[:2]
-    assert list(solid.y) == pytest.approx([0.25, 0.5, 1.0, 0.75]) and solid.marker.color == COLOURS[MODELS[0]]
+    assert list(solid.y) == pytest.approx([0.25, 0.5, 1.0, 0.75]) and solid.marker.color == EDGE_COLOURS[MODELS[0]]
     assert list(outlined.y)[1:] == pytest.approx([1.0, 0.5, -1 / 6]) and list(outlined.customdata)[1:] == pytest.approx(
         [6, 3, -1]
     )
@@ -179,7 +171,7 @@ def test_published_gains_are_drawn_without_weights():
 
 
 def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
-    figure = task_curves(points(), LEVELS, axis=Axis("micro F1"), colours=COLOURS, titles=TITLES)
+    figure = task_curves(points(), LEVELS, axis=Axis("micro F1"), colours=EDGE_COLOURS, titles=TITLES)
     for model in MODELS:
         trained, random = named(figure, model), named(figure, f"{model}, random encoder")
         assert len(trained) == len(random) == 3
@@ -200,15 +192,6 @@ def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
     assert len({trace.name for trace in figure.data if trace.showlegend}) == len(
         [trace for trace in figure.data if trace.showlegend]
     )
-
-
-def test_curves_can_be_drawn_over_the_share_of_depth():
-    figure = task_curves(points(), LEVELS, axis=Axis("micro F1", shares=True), colours=COLOURS)
-    assert max(named(figure, PAPER)[0].x) == max(named(figure, MODELS[0])[0].x) == 1.0
-    signed = task_curves(
-        points(signed=True), LEVELS.iloc[:0], axis=Axis("selectivity, points", signed=True), colours=COLOURS
-    )
-    assert "points" in named(signed, MODELS[0])[0].hovertemplate
 
 
 def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():
@@ -258,14 +241,49 @@ def test_a_trace_shows_the_right_label_upwards_and_the_best_wrong_one_downwards(
     )
 
 
-def test_empty_tables_are_said_in_words():
-    empty = summary().iloc[:0]
-    for figure in (
-        score_rows(empty, colours={}),
-        place_rows(empty, colours={}),
-        order_matrix(pd.DataFrame()),
-        trace_bars(pd.DataFrame()),
-        task_curves(points().iloc[:0], LEVELS, axis=Axis("micro F1"), colours={}),
-        layer_bars(bars().iloc[:0], colour="#000000"),
-    ):
-        assert len(figure.layout.annotations[0].text) > 20
+WORDS = ("<b>he</b>", "smoked", "toronto")
+
+
+@pytest.fixture(scope="module")
+def traces() -> list[SpanTrace]:
+    random = np.random.default_rng(0)
+    labels = ("LOC", "ORG", "<i>PER</i>", "a_label_that_is_longer_than_a_telephone")
+    return [
+        SpanTrace("entities", "Entities", ((0, 1),), labels, random.random((9, 4)) * 0.4, (0.5,) * 9),
+        SpanTrace("proto-roles", "Proto-roles", ((1, 2), (2, 3)), labels, random.random((9, 4)), (0.5,) * 9),
+    ]
+
+
+def test_every_task_has_a_row_with_three_labels_whose_bars_are_their_shares(traces):
+    rows = panel_rows(WORDS, traces)
+    figure = span_bars(rows)
+    assert len(figure.data) == 6 and {bar.marker.color for bar in figure.data} == set(COLOURS)
+    for trace, drawn in zip(traces, (figure.data[:3], figure.data[3:]), strict=True):
+        values = trace.p if trace.several else trace.shares
+        for number, bar in zip(trace.distinguished(3), drawn, strict=True):
+            assert list(bar.x) == list(range(9))
+            np.testing.assert_allclose(bar.y, values[:, number])
+            np.testing.assert_allclose([p for p, _ in bar.customdata], trace.p[:, number])
+
+
+def test_a_line_marks_the_layer_from_which_the_answer_stays(traces):
+    lines = [shape.x0 for shape in span_bars(panel_rows(WORDS, traces)).layout.shapes if shape.type == "line"]
+    assert lines == [trace.settled - 0.5 for trace in traces if trace.settled]
+
+
+def test_words_and_labels_are_text(traces):
+    shown = pio.to_json(span_bars(panel_rows(WORDS, traces)))
+    assert "<i>PER" not in shown and "<b>he</b>" not in shown and "&lt;i&gt;PER" in shown
+    for note in span_bars(panel_rows(WORDS, traces)).layout.annotations:
+        assert all(len(line) < 260 for line in note.text.split("<br>"))
+
+
+def test_the_tables_have_every_label_and_what_the_last_layer_says(traces):
+    found = label_rows("tiny", traces)
+    assert len(found) == 2 * 9 * 4 and set(found["span2"]) == {"", "2:3"}
+    np.testing.assert_allclose(found.groupby(["task", "layer"])["share"].sum(), 1)
+    said = said_rows(WORDS, "tiny", traces, {})
+    assert list(said["settled"]) == [trace.settled for trace in traces] and list(said["its p"]) == [
+        trace.p[-1].max() for trace in traces
+    ]
+    assert list(said["words"]) == ["<b>he</b>", "smoked (predicate) / toronto (argument)"] and said["F1"].eq(0.5).all()

@@ -1,21 +1,23 @@
-"""Figures of what fine-tuning changed: panels with one cursor, fates of properties, drift against loss."""
+"""Figures of what fine-tuning changed, and of decoding heads: panels with one cursor, fates, drift, losses by kind of
+head.
+"""
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from probing.core.head_kinds import HEADS
 from probing.core.sentences.fates import AS_BEFORE, FATES, NOT_FOUND
 from probing.figures import theme
 from probing.figures.changes.drift_points import drift_points
 from probing.figures.changes.panels import PANELS, evidence_panels
+from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.sentences.fate_bars import FATE_COLOURS, fate_bars
 from probing.reports.fine_tuning.evidence import COLUMNS
-
-from .colours import colours_of
+from tests.figures.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = colours_of(BASE, TUNED, CONTROL)
@@ -53,30 +55,6 @@ def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -
     return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
 
 
-def test_one_layer_axis_and_one_cursor_go_through_all_panels():
-    figure = evidence_panels(evidence(), **LOOKS, tasks={"bigram-shift": "<b>Bigram"})
-    assert {trace.xaxis for trace in figure.data} <= {None, "x"} and {
-        trace.yaxis for trace in figure.data if trace.yaxis
-    } == {
-        "y",
-        "y2",
-        "y3",
-        "y4",
-    }
-    assert (
-        figure.layout.hoversubplots == "axis"
-        and figure.layout.xaxis.showspikes
-        and figure.layout.xaxis.spikemode == "across"
-    )
-    domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
-    assert domains[0][1] == 1 and domains[-1][0] == pytest.approx(0, abs=1e-9)
-    assert all(above[0] > below[1] for above, below in pairwise(domains)), "panels do not overlap"
-    titles = [note.text for note in figure.layout.annotations if note.name == "panel"]
-    assert "&lt;b&gt;Bigram, change of accuracy in points" in titles[1]
-    (band,) = figure.layout.shapes
-    assert (band.yref, band.y0, band.y1) == ("paper", 0, 1)
-
-
 def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_against():
     figure = evidence_panels(evidence(("facts",)), **LOOKS)
     (line,) = [trace for trace in figure.data if trace.mode == "lines+markers" and trace.x[0] is not None]
@@ -86,29 +64,6 @@ def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_aga
     assert list(line.error_y.array) == pytest.approx([0.05 * y for y in line.y]) and not line.error_y.symmetric
     legend = {trace.name for trace in figure.data if trace.showlegend}
     assert legend == {TUNED, CONTROL, "no more than the control"}
-
-
-def test_lines_of_a_panel_are_told_apart_by_dashes_and_the_control_has_the_same():
-    figure = evidence_panels(evidence(("likeness",)), **LOOKS)
-    for name in ("CKA, mean", "CKA, first token"):
-        dash = "solid" if name.endswith("mean") else "dash"
-        (line,) = [trace for trace in figure.data if trace.name == f"{TUNED}, {name}"]
-        assert line.line.dash == dash
-    thin = [trace.line.dash for trace in figure.data if trace.name == CONTROL and trace.x[0] is not None]
-    assert thin == ["solid", "dash"]
-
-
-def test_an_axis_is_logarithmic_where_values_differ_by_much_and_shows_round_numbers():
-    wide = evidence(("perplexity",))
-    figure = evidence_panels(wide, **LOOKS)
-    assert figure.layout.yaxis.type == "log" and {"20", "50", "100"} <= set(figure.layout.yaxis.ticktext)
-    near = wide.assign(
-        **{
-            name: wide[name] * 0 + 100
-            for name in ("value", "low", "high", "base_value", "control_value", "seed_low", "seed_high")
-        }
-    )
-    assert evidence_panels(near, **LOOKS).layout.yaxis.type is None
 
 
 def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
@@ -155,3 +110,39 @@ def test_the_plane_has_a_point_a_model_whose_name_covers_no_other():
     assert second - first >= 12, "two names at one height stand below each other"
     assert drift_points(points, loss="emd", title="", colours=COLOURS).data[1].marker.symbol == "circle"
     assert drift_points(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).layout.annotations
+
+
+MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-control")
+HEAD_COLOURS = colours_of("nesia-mini", *MODELS)
+
+
+def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
+    rows = []
+    for place, model in enumerate(MODELS):
+        for number, head in enumerate(heads):
+            value, over = 0.2 - 0.1 * place, (0.15 - 0.1 * place - 0.01 * number) if above else None
+            ends = {"lost_above": over, "lost_above_low": over and over - 0.02, "lost_above_high": over and over + 0.02}
+            rows.append(
+                {"model": model, "head": head, "lost": value, "lost_low": value - 0.01, "lost_high": value + 0.01}
+                | ends
+            )
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("heads", [("tied",), ("tied", "logit_lens"), HEADS])
+def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two_share_a_row(heads):
+    figure = loss_points(lost(heads), k=1, colours=HEAD_COLOURS, controls=MODELS[1:])
+    points = {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.hovertext}
+    assert set(points) == {"lost", "lost beyond the blind guess"}
+    for trace in points.values():
+        assert len(trace.x) == len(set(trace.y)) == 2 * len(heads)
+    assert sorted(points["lost"].x) == pytest.approx(sorted([20.0] * len(heads) + [10.0] * len(heads)))
+    whiskers = [trace for trace in figure.data if trace.mode == "lines"]
+    assert len(whiskers) == 4 * len(heads)
+    low, high = figure.layout.yaxis.range[1], figure.layout.yaxis.range[0]
+    assert all(low < y < high for trace in points.values() for y in trace.y)
+    # Colour is the model's where one kind is shown, else the kind's.
+    wanted = (
+        {HEAD_COLOURS[model] for model in MODELS} if len(heads) == 1 else {theme.head_colour(head) for head in heads}
+    )
+    assert set(points["lost"].marker.color) == wanted

@@ -1,4 +1,4 @@
-"""Figures of sentence probes: accuracy by layer, changes and learning curves."""
+"""Figures of sentence probes and of a sentence that is asked live: accuracy by layer, changes and learning curves."""
 
 import json
 
@@ -11,8 +11,10 @@ from probing.figures.sentences import looks
 from probing.figures.sentences.change_map import change_map, drawn_cells
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.figures.sentences.learning_lines import learning_lines
-
-from .colours import colours_of, luminance
+from probing.figures.tokens.attention_map import attention_map, head_map
+from probing.figures.tokens.attention_panels import attention_panels
+from probing.figures.tokens.verdict_map import verdict_map
+from tests.figures.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = colours_of(BASE, TUNED, CONTROL)
@@ -111,12 +113,6 @@ def test_every_task_has_a_panel_and_every_pooling_its_dash():
     )
 
 
-def test_both_baselines_are_lines_of_every_panel():
-    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
-    assert [line.y[0] for line in traces(figure, looks.MAJORITY)] == [50.0] * 3
-    assert [line.y[0] for line in traces(figure, looks.SURFACE)] == pytest.approx([55.0] * 3)
-
-
 def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
     best = pd.DataFrame(
         {"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]}
@@ -128,17 +124,6 @@ def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_t
     assert [note.text.endswith("layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [
         True
     ] * 3
-
-
-@pytest.mark.parametrize(("mode", "off"), [("value", 0), ("majority", 0.5), ("surface", 0.55)])
-def test_a_baseline_can_be_taken_off(mode, off):
-    figure = layer_panels(accuracies(models=(BASE,)), mode=mode, colours=COLOURS, titles=TASKS)
-    (line, *_) = traces(figure, f"{BASE}, first token")
-    assert line.y[-1] == pytest.approx(100 * (0.495 + 8 / 50 - off))
-    assert traces(figure, looks.MAJORITY)[0].y[0] == pytest.approx(100 * (0.5 - off))
-    assert f"{100 * (0.5 + 8 / 50 - 0.005):.1f} %" in line.hovertext[-1]
-    low, high = figure.layout.yaxis.range
-    assert low < 100 * (0.495 - 0.02 - off) and high > 100 * (0.525 + 8 / 50 - off)
 
 
 def test_whiskers_are_the_seeds_and_only_where_there_are_several():
@@ -177,16 +162,6 @@ def test_a_cell_counts_where_it_is_significant_and_outside_the_controls_change()
     }
 
 
-def test_what_does_not_count_is_grey_and_the_rest_has_its_colour():
-    figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
-    grey, shaded = (next(trace for trace in figure.data if trace.name == name) for name in ("does not count", "counts"))
-    for row in range(3):
-        assert [layer for layer in range(LAYERS) if grey.z[row][layer] is not None] == [0, 1, 2, 3, 4]
-        assert [one for one in shaded.z[row] if one is not None] == pytest.approx([-5, -6, -7, -8])
-    assert (shaded.zmin, shaded.zmax) == (pytest.approx(-8), pytest.approx(8))
-    assert list(figure.layout.yaxis.ticktext)[2] == "&lt;b&gt;mine&lt;/b&gt;"
-
-
 def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
     figure = change_map(changes(), titles=TASKS, model="QA ✗", base=BASE)
     one = cells_of(figure)["bigram-shift", "first", 8]
@@ -194,21 +169,6 @@ def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
     assert all(words in one["hover"] for words in ("control: -4.5 points", "q = 0.04", "McNemar p = 0.01"))
     deep = change_map(changes(layers=25), titles=TASKS)
     assert deep.data[-1].mode == "markers", "no room for numbers"
-
-
-def test_stars_mark_what_is_significant_against_the_mean_of_the_base():
-    figure = change_map(changes(), kind="base-mean", titles=TASKS)
-    shown = [cells_of(figure)["bigram-shift", "first", layer] for layer in range(LAYERS)]
-    assert ["★" in one["text"] for one in shown] == [layer > 1 for layer in range(LAYERS)]
-    assert "mean of all tokens: 72.0 %" in shown[4]["hover"]
-
-
-def test_numbers_are_read_on_the_colour_of_their_cell_whatever_the_page():
-    figure = change_map(changes(), titles=TASKS)
-    (colour,) = {one["colour"] for one in cells_of(figure).values() if one["colour"]}
-    shaded = next(trace for trace in figure.data if trace.name == "counts")
-    for _, cell in shaded.colorscale:
-        assert (luminance(cell) + 0.05) / (luminance(colour) + 0.05) > 4.5
 
 
 def test_a_map_without_a_control_counts_by_q_alone():
@@ -227,9 +187,48 @@ def test_a_learning_curve_has_a_point_for_every_number_of_sentences_and_its_base
     assert traces(figure, looks.MAJORITY)[0].y[0] == 50.0
 
 
-@pytest.mark.parametrize("draw", [layer_panels, learning_lines, change_map])
-def test_nothing_to_draw_is_said_in_words(draw):
-    more = {} if draw is change_map else {"colours": COLOURS}
-    table = changes() if draw is change_map else accuracies()
-    figure = draw(table.iloc[:0], **more)
-    assert figure.layout.annotations[0].text
+def test_a_token_is_a_row_and_its_markup_is_text():
+    shares = np.array([[0.7, 0.3], [0.1, 0.9]])
+    figure = attention_map(shares, ["<b>", "x"], maximum=0.9, marked=1)
+    np.testing.assert_allclose(np.array(figure.data[0].z), shares.T)
+    assert list(figure.data[0].x) == [1, 2] and figure.layout.yaxis.ticktext == ("&lt;b&gt;", "<b>x</b>")
+
+
+def test_a_click_on_a_head_gives_its_number():
+    figure = head_map(np.array([[1.0, 2.0], [3.0, 4.0]]), what="distance", unit="tokens", maximum=4, marked=0)
+    points = figure.data[1]
+    assert [(x, y, own[0]) for x, y, own in zip(points.x, points.y, points.customdata, strict=True)] == [
+        (1, 1, 1),
+        (2, 1, 1),
+        (1, 2, 2),
+        (2, 2, 2),
+    ]
+    assert points.text[1] == "3.00 tokens"
+
+
+def test_each_measure_that_is_there_has_a_panel_and_equal_attention_its_line():
+    rows = [("tiny", measure, layer, 0.1 * layer) for measure in ("entropy", "first", "self") for layer in (1, 2)]
+    values = pd.DataFrame(rows, columns=["name", "measure", "layer", "value"])
+    figure = attention_panels(values, colours={}, dashes={}, yardsticks={"entropy": 2.0})
+    assert [note.text for note in figure.layout.annotations] == [
+        "entropy, nats",
+        "share on the first token",
+        "share on itself",
+    ]
+    equal = [trace for trace in figure.data if trace.name == "equal attention"]
+    assert len(equal) == 1 and set(equal[0].y) == {2.0}
+
+
+def test_tasks_of_one_title_have_rows_of_their_own_and_probes_at_chance_are_grey():
+    rows = [
+        (task, "Same title", pooling, layer, "no", 0, 0.75, 2, layer == 0, "words")
+        for task in ("one", "two")
+        for pooling in ("first", "mean")
+        for layer in (0, 1)
+    ]
+    names = ["task", "title", "pooling", "layer", "label", "number", "p", "classes", "chance", "hover"]
+    figure = verdict_map(pd.DataFrame(rows, columns=names))
+    grey, label, text = figure.data
+    assert grey.colorscale[0][1] == grey.colorscale[1][1]
+    assert [[cell is not None for cell in row] for row in grey.z] == [[True, False]] * 4
+    assert [row[1] for row in label.z] == [0.5] * 4 and set(text.text) == {"no<br>75"}

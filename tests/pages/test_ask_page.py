@@ -121,15 +121,6 @@ def test_a_sentence_nobody_knows_follows_what_the_first_model_says_at_the_end(as
     )
 
 
-def test_a_gpu_is_used_where_there_is_one(monkeypatch):
-    import torch
-
-    from probing.models.encoders.load import pick_device
-
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert pick_device() == torch.device("cuda")
-
-
 def test_several_gaps_are_read_one_by_one_or_filled(ask, family, pauses):
     both = "[MASK] is the capital of [MASK]."
     app = ask(both, mask="2", live_models="-")
@@ -151,40 +142,6 @@ def test_a_prompt_that_cannot_be_asked_gets_one_helpful_answer(ask, family, prom
     app = ask(prompt, live_models=["tiny-tuned", "stranger"])
     assert not app.exception and expected in app.warning[0].value
     assert len({one.value for one in app.warning}) == len(app.warning)
-
-
-def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask):
-    plain = grids(ask(watch="france"))
-    for gap in ("[mask]", "<mask>", "___"):
-        app = ask(f"Paris is in {gap}.", watch="france")
-        assert (
-            not app.exception
-            and app.text_input(key="ask.prompt").value == f"Paris is in {gap}."
-            and grids(app) == plain
-        )
-
-
-def test_emptied_fields_stay_empty(ask):
-    app = ask(watch="france")
-    app.text_input(key="ask.watch").set_value("").run()
-    assert app.text_input(key="ask.watch").value == "" and grids(app)
-    app.text_input(key="ask.prompt").set_value("").run()
-    assert not app.exception and not app.warning and not grids(app) and app.text_input(key="ask.prompt").value == ""
-    assert "Type a sentence with a gap" in app.info[0].value
-
-
-@pytest.mark.parametrize("prompt", ["<script>alert(1)</script> **[MASK]** $x$ :red[y]", "Zoë’s 🙂\n\n# [MASK] 🇫🇷"])
-def test_emoji_and_markup_are_asked_unchanged(ask, prompt):
-    app = ask(prompt)
-    assert not app.exception and not app.warning and grids(app)
-    assert "<script>" not in "".join(
-        text.value for kind in ("markdown", "caption", "success") for text in getattr(app, kind)
-    )
-
-
-def test_words_that_are_several_tokens_are_named_and_the_rest_followed(ask):
-    app = ask(watch="france, zyxwv, <b>")
-    assert "not followed: zyxwv, \\<b\\>" in words(app) and set(lines(app)) == {"tiny"}
 
 
 def test_missing_heads_are_named_and_the_lens_is_offered(ask):
@@ -241,16 +198,6 @@ def test_a_changed_sentence_has_its_own_grid_and_a_dotted_line(ask, perturbation
     assert not app.exception and not app.warning and expected in words(app) and len(grids(app)) == 2
     assert {name: one["line"]["dash"] for name, one in lines(app).items()} == {"tiny": "solid", "tiny · changed": "dot"}
     assert link(app, "perturbation") == perturbation
-
-
-def test_a_misprime_is_the_models_own_wrong_answer_unless_one_is_typed(ask):
-    app = ask(perturbation="misprimed", watch="france")
-    offered = [button.label for button in app.button if button.key and button.key.startswith("ask.prime.")]
-    assert offered and app.text_input(key="ask.prime").value == offered[0]
-    app.button(key="ask.prime.0").click().run()
-    assert link(app, "prime") == offered[0]
-    app = ask("it [MASK]", perturbation="negated")
-    assert not app.exception and any("no verb was found" in note.value for note in app.info)
 
 
 def test_layers_are_put_back_one_by_one_and_returning_answers_are_dated(ask, family):
@@ -344,23 +291,6 @@ def test_the_base_of_a_model_without_a_head_is_chosen_on_the_page_and_kept_in_th
     assert link(app, "live_base") is None, "a base is named for one model only"
 
 
-@pytest.mark.parametrize("mask", ["0", "2"])
-def test_models_that_count_gaps_differently_break_no_page(ask, tmp_path, monkeypatch, mask):
-    save("roberta", tmp_path / "cache" / "models" / "roberta")
-    assert grids(ask("[MASK] is the capital of <mask>.", live_models="roberta", mask=mask))
-    # The first model accepts 48 word pieces.
-    app = ask("paris " * 60 + "[MASK] [MASK]", live_models="roberta", mask=mask)
-    assert not app.exception and app.warning
-    # As with a mask in one model's own spelling.
-    monkeypatch.setattr(live_models, "gaps", lambda choice, _: 2 if choice.name == "roberta" else 1)
-    app = ask("[MASK] is the capital of [MASK].", live_models="roberta", mask="2")
-    assert (
-        not app.exception
-        and grids(app)
-        and any(note.value == "No gap 2 in this sentence for tiny." for note in app.info)
-    )
-
-
 @pytest.fixture
 def every(ask, tmp_path):
     """Opens the tab of all tokens, and what the engine answers."""
@@ -390,9 +320,3 @@ def test_a_link_opens_a_cell_with_its_twenty_best_tokens_and_a_cell_that_does_no
             and len(app.dataframe) == 1
             and any(wrong in one.value.replace("\\", "") for one in app.info)
         )
-
-
-@pytest.mark.parametrize("prompt", ["[MASK] is in [MASK].", "Paris", "🙂🙃 <b>bold</b>", "word " * 600])
-def test_a_text_with_several_gaps_or_none_is_asked_or_refused_in_words(every, prompt):
-    app = every[0](prompt)
-    assert not app.exception and (len(app.dataframe) == 1 or "word pieces" in words(app))

@@ -3,22 +3,18 @@ kinds of heads.
 """
 
 import json
-import math
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.onset import steepest
-from probing.reports.knowledge.forgotten_relations import by_model, relation_forgetting, with_yardsticks
+from probing.reports.knowledge.forgotten_relations import relation_forgetting, with_yardsticks
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.store.opening import open_database
-from probing.ui.frame import yardsticks
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
-from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs, planted_facts
 from tests.store.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
@@ -128,20 +124,6 @@ def test_what_is_beyond_a_yardstick_is_counted_from_the_planted_ranks(family, fe
         assert numbers(line["y"])[-1] == pytest.approx(40)
 
 
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ({"k": "10", "minus": "majority"}, yardsticks.NO_MAJORITY),
-        ({"metric": "mrr", "minus": "swapped"}, yardsticks.NOT_OF_METRIC),
-    ],
-)
-def test_a_yardstick_that_is_not_defined_says_why_and_the_values_are_drawn(look, few_suffice, query, reason):
-    app = look("layers", **query)
-    assert not app.exception
-    (note,) = app.info
-    assert reason in note.value.replace("\\", "") and not at_nought(drawn(app, "layer-curves"))
-
-
 def test_the_facts_of_a_point_and_of_a_cell_can_be_opened_without_a_mouse(look, family, cache, monkeypatch):
     app = opening(family, cache, monkeypatch)("layers", model="nesia-mini")
     app.session_state["layers.point"] = app.session_state["layers.cell"] = True
@@ -189,26 +171,6 @@ def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(l
     assert of_models["n P@10"].tolist() == [0, 1, 0] and of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
 
 
-def test_every_model_has_what_its_last_and_any_layer_know_and_what_it_lost(look):
-    table = table_of(look("layers", average="micro"), "total", "lost", "early_exit").set_index("model")
-    # The base knows six of ten facts; the tuned model 0 and 6, and inside also 1 and 5.
-    assert table.loc["nesia-mini", ["last_layer", "total"]].tolist() == [0.6, 0.6] and math.isnan(
-        table.loc["nesia-mini", "lost"]
-    )
-    assert table.loc["QA-SQuAD-1 ?", ["last_layer", "total", "lost"]].tolist() == pytest.approx([0.2, 0.4, 0.4])
-
-
-def test_the_swapped_subject_in_the_table_is_of_the_last_and_of_the_best_inner_layer(look):
-    row = (
-        table_of(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner")
-        .set_index("relation")
-        .loc["P19"]
-    )
-    # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first
-    # for both.
-    assert (row["best_layer"], row["swapped_last"], row["swapped_inner"]) == (2, 0.25, 0.0)
-
-
 def test_relations_better_known_inside_are_held_against_guessing_at_their_best_layer(tmp_path):
     # All are half known at the end. Inside, two are known whole, of which one has one answer; of the third, with two
     # answers, 38 of 60 facts: Wilson's interval, 50.7 to 74.4 %, is above 50 %, but not if it allows for the choice
@@ -227,49 +189,6 @@ def test_relations_better_known_inside_are_held_against_guessing_at_their_best_l
         table = with_yardsticks(relation_forgetting(db, (run.run_id,)), points).set_index("relation")
     assert dict(table["above_guess"]) == {"P19": True, "P36": False, "P103": False}
     assert dict(table["onset"]) == {"P19": 2, "P36": 2, "P103": 2}
-
-
-def test_relations_of_a_model_are_counted_by_k_and_a_rank_that_is_not_counted_is_empty():
-    rows = [
-        {"model": model, "k": k, "definition": "strict", "relations": 41, "forgotten": number, "share": number / 41}
-        for model, found in (("tuned", (18, 16)), ("base", (3, 1)))
-        for k, number in zip((1, 10), found, strict=True)
-    ]
-    table = by_model(pd.DataFrame(rows), "strict", ["base", "tuned"])
-    assert list(table["model"]) == ["base", "tuned"] and table["P@100"].isna().all()
-    assert table.loc[1, ["P@1", "n P@1", "n P@10", "relations"]].tolist() == [18 / 41, 18, 16, 41]
-
-
-def test_relations_beyond_the_limit_of_the_figure_are_listed(look):
-    app = look("layers", relations=["P19", "P36", "P103", *(f"P{n}" for n in range(4))])
-    assert not app.exception and app.multiselect(key="layers.relations").value == ["P19", "P36", "P103"]
-    assert len(lines(drawn(app, "relation-curves"))) == 3
-
-
-def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_path, look):
-    def snapshot(n: int, probe_set: str):
-        facts = tuple(
-            Fact(probe_set, "sells", f"Shop {n}", TOKENS[-1 - n % 3], "", f"Shop {n} sells [MASK].") for n in range(n)
-        )
-        own = {"probe_set": probe_set, "facts": facts}
-        return plant_runs(
-            tmp_path / probe_set, [PlantedRun(**own), PlantedRun(model="tuned", base="nesia-mini", **own)]
-        )
-
-    low, high = binomtest(30, 60).proportion_ci(method="wilson")
-    app = look("layers", snapshot=snapshot(60, "shop"), model="tuned", probe_set="shop")
-    kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
-    said = next(place for place, (_, text) in enumerate(kinds) if "95 % interval from" in text)
-    assert not app.exception and said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart")
-    assert numbers_in(line_with(app, "95 % interval from"))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
-    assert "95 % interval from" not in plain(
-        look("layers", snapshot=snapshot(1000, "large"), model="tuned", probe_set="large")
-    )
-
-
-def test_filters_that_keep_no_fact_say_so(look):
-    app = whole(look, "layers", exposures="held out", in_subject="yes")
-    assert not app.exception and any("No facts are left" in note.value for note in app.info)
 
 
 @pytest.mark.parametrize("counts", [(), ((COUNTED, "least_squares"),)], ids=["full", "counted"])

@@ -13,7 +13,7 @@ from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
 from probing.core.own_model.wish import Wish
 from probing.core.provenance import canonical_json
-from probing.figures.own_model import fact_squares, fact_table
+from probing.figures.own_model import fact_table
 from probing.reports.own_model.result import fact_rows, result_of
 from probing.reports.own_model.side_by_side import side_by_side
 from probing.store.opening import open_database
@@ -130,20 +130,6 @@ def probed(tmp_path, monkeypatch):
     return look, snapshot
 
 
-def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refused(visit, mine):
-    content = PASTED.replace("Paris", "London").encode()
-    app = visit("own_model", "empty", NEW, run=False)
-    other = background.prepare(Wish(model="m", facts="f", called="my-facts"), content, ".csv")
-    app = filled_in(app.run(), mine)
-    assert not app.exception and app.text_input(key="own_model.called.my-facts.txt").value == "my-facts-2"
-    assert all("--as my-facts-2" in line for line in commands(app) if " --facts " in line)
-    app = app.text_input(key="own_model.called.my-facts.txt").set_value("my-facts").run()
-    assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace(
-        "`", ""
-    )
-    assert not [one for one in app.button if one.key == "own_model.run"]
-
-
 def _known(found, column: str) -> int:
     return round(found.layers[column].iloc[-1] * 2)
 
@@ -170,21 +156,6 @@ def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(pro
     assert all(f"fact={fact}" in table for fact in rows["fact_id"]) and f"model={MINE}" in table
     pages = {one.proto.page for one in app.main.get("page_link")}
     assert {"Layers", "Facts", "Compare_models"} <= pages
-
-
-def test_the_figure_for_files_has_a_square_per_fact_layer_and_model_full_where_the_answer_is_known(probed):
-    _, snapshot = probed
-    with open_database(snapshot) as db:
-        found = result_of(db, MINE, "support")
-        rows = fact_rows(db, found)
-    drawn = fact_squares(rows, base=found.base, model=found.model, k=1)
-    for trace, column in zip(drawn.data, ("base_ranks", "ranks"), strict=True):
-        ranks = [rank for one in rows[column] for rank in one[1:]]
-        assert [colour.startswith("#") for colour in trace.marker.color] == [rank == 1 for rank in ranks]
-        assert len(trace.x) == len(trace.y) == len(ranks)
-    assert all(
-        any(fact["prompt"] in note.text for note in drawn.layout.annotations) for fact in rows.to_dict("records")
-    )
 
 
 def test_a_run_at_work_leaves_the_tabs_in_place(probed):

@@ -1,19 +1,31 @@
-"""Every page with an empty, a one-model and a full store, and the ways between them."""
+"""Every page with an empty, a one-model and a full store, the ways between them, Home and Methods."""
 
 import os
+import re
 import subprocess
 import sys
 from urllib.parse import parse_qs
 
 import pytest
 
+from probing.core.facts.fact import Fact
+from probing.core.glossary.terms import anchor, glossary
+from probing.core.metrics import METRICS
+from probing.core.paths import snapshot_folder
+from probing.reports import front
+from probing.reports.runs import one_run_each
 from probing.store import parquet
+from probing.store.opening import open_database
+from probing.store.run_queries import runs as all_runs
+from probing.ui.choices.methods import TABS
 from probing.ui.widgets import blocks
-from tests.pages.conftest import PAGES, ROOT, charts, words
-from tests.pages.every_tab import EveryTab, links_to_tabs
-from tests.store.planted import SEVERAL, plant_runs
+from tests.models.tiny_models import LAYERS, save
+from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
+from tests.shipped import SNAPSHOT
+from tests.store.planted import SEVERAL, PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank
 
 pytestmark = pytest.mark.usefixtures("unfolded")
+
 
 NEEDS_RESULTS = ("layers", "facts")
 
@@ -21,13 +33,10 @@ NEEDS_RESULTS = ("layers", "facts")
 @pytest.mark.parametrize("store", ["empty", "several"])
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "ask"])
 def test_a_page_opens_without_an_error(visit, page, store):
-    """Every tab on the richer store, the first on the other; the process that loads no torch opens the first on one
-    model.
-    """
-    tabs = links_to_tabs(page)[: None if store == "several" else 1]
-    app = EveryTab([visit(page, store, tab) for tab in tabs])
+    """All tabs are opened by ``test_links``, and each page on one model by the process that loads no torch."""
+    app = visit(page, store)
     assert not app.exception
-    assert all(title.value for title in app.title) and len(app.title) == len(tabs)
+    assert [bool(title.value) for title in app.title] == [True]
     if store != "empty" and page in NEEDS_RESULTS:
         assert charts(app)
     assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), (
@@ -137,14 +146,6 @@ def test_a_fact_is_found_by_search_and_leafed_through(visit):
     assert app.query_params["fact"] and app.markdown[0].value != first
 
 
-def test_rocky_balboa_is_one_click_away(visit):
-    app = visit("facts", "several", {"probe_set": "questions", "text": "bank"})
-    next(button for button in app.button if button.label == "Rocky Balboa").click().run()
-    assert not app.exception
-    assert r"Rocky Balboa was born in \[MASK\]" in words(app)
-    assert charts(app)
-
-
 def test_a_search_without_result_offers_to_clear_the_filters(visit):
     app = visit("facts", query={"text": "no such words"})
     assert any("No fact passes" in note.value for note in app.info)
@@ -165,3 +166,185 @@ def test_going_back_in_the_browser_goes_back_to_the_former_view(visit):
     app.run()
     assert r"The capital of Germany is \[MASK\]" in words(app)
     assert app.text_input(key="facts.text").value == "Germany"
+
+
+def answer(app) -> str:
+    """The page's one computed sentence, without the backslashes that keep its words from being markup."""
+    return next(line for line in words(app).replace("\\", "").split("\n") if " says " in line)
+
+
+@pytest.fixture
+def on(visit, monkeypatch, tmp_path):
+    """Opens Home on planted runs."""
+
+    def opened(*runs: PlantedRun, **query: str):
+        app = visit("home", query=query, run=False)
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(plant_runs(tmp_path / "planted", runs)))
+        return app.run()
+
+    return opened
+
+
+def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit):
+    app = visit("home")
+    prompt = app.text_input(key="home.sentence").value
+    number, fact = next((number, fact) for number, fact in enumerate(planted_facts("trex")) if fact.prompt == prompt)
+    (grid,) = grids(app)
+    assert [row["layer"] for row in grid["layers"]] == [3, 2, 1, 0], "the last layer is on top"
+    assert [row["rank"] for row in grid["layers"]] == [planted_rank(number, layer) for layer in (3, 2, 1, 0)]
+    shown = {(row["layer"], place): token for row in grid["layers"] for place, token in enumerate(row["tokens"], 1)}
+    right = {key for key, token in shown.items() if token["word"] == fact.object}
+    assert right == {(layer, planted_rank(number, layer)) for layer in range(4) if planted_rank(number, layer) <= 3}
+    assert len(shown) == 4 * 3 and {key for key, token in shown.items() if token["right"]} == right
+    curve = grid["curves"][fact.object]
+    for (layer, _), token in shown.items():
+        if token["right"]:
+            assert curve[layer] == pytest.approx(token["probability"])
+
+
+def test_beside_the_base_is_the_model_with_the_clearest_finding_and_the_sentence_has_the_layers_of_both(on):
+    def loses(share):
+        return lambda number, layer: {2: 1, 3: 70 if number % 10 < share else 1}.get(layer, 9)
+
+    tuned = [
+        PlantedRun(model=f"nesia-mini-{name}", base="nesia-mini", objective=name, rank=loses(share))
+        for name, share in (("CoLA", 3), ("RTE", 8))
+    ]
+    app = on(PlantedRun(rank=lambda number, layer: 1 if layer >= 2 else 9), *tuned)
+    base, other = grids(app)
+    assert [row["rank"] for row in base["layers"]] == [1, 1, 9, 9]
+    assert "RTE" in other["model"], "the one that lost most"
+    assert numbers_in(answer(app))[:3] == [2, 3, 2], "the layers of the base, then those of the fine-tuned model"
+
+
+def test_the_examples_are_one_that_is_known_late_one_that_is_lost_and_rocky_balboa(visit):
+    app = visit("home")
+    offered = app.pills(key="home.example").options
+    facts = {fact.prompt: number for number, fact in enumerate(planted_facts("trex"))}
+    numbers = [facts[prompt.replace("\\", "")] for prompt in offered]
+    assert planted_rank(numbers[0], 3) == 1
+    assert planted_rank(numbers[1], 3) > 1 and 1 in (planted_rank(numbers[1], 1), planted_rank(numbers[1], 2))
+    assert "Rocky Balboa" in offered[2]
+
+
+def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
+    app = visit("home")
+    app.pills(key="home.example").set_value(3).run()
+    assert app.query_params["example"] in ("3", ["3"])
+    assert app.text_input(key="home.sentence").value == "Rocky Balboa was born in [MASK] ."
+    assert "philadelphia" in answer(app)
+    assert visit("home", query={"example": "2"}).pills(key="home.example").value == 2
+
+
+def test_a_store_in_which_nothing_is_known_offers_the_input_without_examples(on):
+    facts = (Fact("mine", "birds", "A", "hot", "[X] is [Y] .", "A is [MASK] ."),)
+    app = on(PlantedRun(probe_set="mine", facts=facts, rank=lambda number, layer: 40))
+    assert not app.exception
+    assert app.text_input(key="home.sentence").value == "" and not [
+        one for one in app.pills if one.key == "home.example"
+    ]
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A tiny model under a name of its own, with planted results."""
+    save("bert", tmp_path / "cache" / "models" / "tiny")
+    return PlantedRun(model="tiny", head="logit_lens")
+
+
+def test_a_typed_sentence_is_asked_of_the_base_and_of_the_fine_tuned_model_and_kept_in_the_link(on, tiny, tmp_path):
+    save("bert", tmp_path / "cache" / "models" / "tiny-tuned")
+    tuned = PlantedRun(
+        model="tiny-tuned", base="tiny", objective="CoLA", head="logit_lens", rank=lambda number, layer: 40
+    )
+    app = on(tiny, tuned)
+    app.text_input(key="home.sentence").set_value("Rome is the capital of [MASK].")
+    app.button[0].click().run()
+    assert not app.exception and not app.warning
+    assert app.query_params["sentence"] in ("Rome is the capital of [MASK].", ["Rome is the capital of [MASK]."])
+    found = grids(app)
+    assert len(found) == 2
+    for grid in found:
+        assert len(grid["layers"]) == LAYERS + 1 and all(
+            len(row["tokens"]) == 3 and row["rank"] for row in grid["layers"]
+        )
+    assert found[0]["layers"][0]["rank"] == 1 and found[0]["layers"][0]["tokens"][0]["right"], (
+        "the base's last word is followed"
+    )
+    first = found[0]["layers"][0]["tokens"][0]["word"]
+    inner = [row["layer"] for row in found[0]["layers"] if row["layer"] and row["tokens"][0]["word"] == first]
+    assert first in answer(app) and max(inner) in numbers_in(answer(app))
+    app.pills(key="home.example").set_value(2).run()
+    assert "sentence" not in app.query_params
+
+
+@pytest.mark.parametrize(
+    ("sentence", "head"),
+    [("[MASK] is the capital of [MASK].", "tied"), ("There is no gap here.", "logit_lens")],
+    ids=["two gaps", "no gap"],
+)
+def test_the_first_of_several_gaps_is_answered_and_a_sentence_without_one_is_explained(on, tiny, sentence, head):
+    app = on(PlantedRun(model="tiny", head=head), sentence=sentence)
+    assert not app.exception
+    assert bool(app.warning) == ("no gap" in sentence)
+    if app.warning:
+        assert "has no [MASK]" in app.warning[0].value.replace("\\", "")
+    else:
+        assert len(grids(app)) == 1
+
+
+def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():
+    """The shipped results: shares recounted from the ranks at the last layer."""
+    with open_database(SNAPSHOT) as db:
+        runs = one_run_each(all_runs(db))
+        asked = runs[(runs["head"] == "logit_lens") & (runs["probe_set"] == "trex") & ~runs["counted"].astype(bool)]
+        rows = db.query("SELECT run_id, fact_id, gold_rank FROM predictions WHERE layer = 8").merge(
+            asked[["run_id", "model"]]
+        )
+        ranks = rows.pivot(index="fact_id", columns="model", values="gold_rank")
+        lost = front.lost_by_fine_tuning(db, runs, "logit_lens", "trex")
+        best = front.best_recipe(db)
+    known = ranks[ranks["nesia-mini"] == 1]
+    found = front.clear_ones(lost, frozenset(["nesia-mini-ner-conll", "nesia-mini-sst-2"]))[0]
+    assert found.model == "nesia-mini-ner-conll"
+    assert found.share == pytest.approx((known[found.model] > 1).mean())
+    assert found.control == pytest.approx((known["nesia-mini-control"] > 1).mean())
+    assert best.share > best.plain_share and best.score < best.plain_score
+
+
+def test_cards_of_a_store_without_single_facts_lead_to_what_it_has(on, monkeypatch, tmp_path):
+    tuned = PlantedRun(model="counted", base="nesia-mini", objective="NER-CoNLL", rank=lambda number, layer: 50)
+    snapshot = plant_runs(tmp_path / "runs", [PlantedRun(), tuned])
+    forget_predictions(snapshot, tuned)
+    app = on(PlantedRun())
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    assert not app.run().exception and snapshot_folder() == snapshot
+    assert len(grids(app)) == 1
+
+
+def targets(app) -> list[str]:
+    """The link targets of the entries that are shown."""
+    bodies = [one.proto.body for one in app.get("html")]
+    return [target for body in bodies for target in re.findall(r'<p id="([^"]+)"', body)]
+
+
+def test_every_term_has_a_link_target_of_its_own_and_a_search_shows_those_with_its_words(visit):
+    app = visit("methods")
+    assert sorted(targets(app)) == sorted({anchor(name) for name in glossary()}) and len(targets(app)) == len(
+        glossary()
+    )
+    app.text_input(key="methods.methods_search").set_value("swapped subject").run()
+    assert "blind-guess" in targets(app) and len(targets(app)) < 20
+    assert app.query_params["methods_search"] in ("swapped subject", ["swapped subject"])
+    app.text_input(key="methods.methods_search").set_value("no such word").run()
+    assert not targets(app) and app.info
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_opens_and_metrics_and_runs_are_tables(visit, tab):
+    app = visit("methods", "one model", {"methods_tab": tab})
+    assert not app.exception
+    if tab == "metrics":
+        assert list(app.dataframe[0].value["name"]) == list(METRICS)
+    if tab == "runs":
+        assert "run_id" in app.dataframe[0].value and any("data fingerprint" in one.value for one in app.markdown)

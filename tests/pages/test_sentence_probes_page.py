@@ -7,9 +7,8 @@ import pytest
 
 from probing.core.sentences.example import FIRST, MEAN, QUICK
 from probing.core.sentences.pairs import Cell
-from probing.ui.sentence_probes import own_file
 from tests.models.tiny_models import save
-from tests.pages.conftest import charts, line_with, numbers, numbers_in, opening, plain, words
+from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, words
 from tests.planted_relatives import BASE, LAYERS
 from tests.sentences_planted import BIGRAM, PlantedSentenceRun, dev_right, gold, plant_sentence_runs, predicted
 
@@ -126,13 +125,6 @@ def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload, pauses):
     assert round(float(lines["length and words alone"]["y"][0])) == surface
     assert {f"tiny, {name}" for name in (FIRST_TOKEN, ALL_TOKENS)} <= lines.keys()
     assert "barking" not in json.dumps(drawn(app)), "no text is kept"
-
-
-def test_of_a_long_file_as_much_is_taken_as_the_page_says(upload, monkeypatch):
-    monkeypatch.setattr(own_file, "MAX_AT_ONCE", 80)
-    app = upload("number.tsv", f"sentence\tlabel\n{LINES}")
-    assert {120, 80} <= set(numbers_in(line_with(app, "120"))), "sentences of the file, and those that are used"
-    assert numbers_in(line_with(app, "sentences train"))[-3:] == [48, 8, 24], "training, development, test"
 
 
 @pytest.mark.parametrize(

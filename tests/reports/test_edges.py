@@ -10,19 +10,22 @@ from scipy import stats
 
 from probing.core.edges import numbers
 from probing.reports.edges import layers
-from probing.reports.edges.curves import DRAWS, EdgeCurve, curves, sentence_draws
+from probing.reports.edges.curves import DRAWS, curves, sentence_draws
 from probing.reports.edges.labels import by_label
 from probing.reports.edges.order import models_in_order, tasks_in_order
-from probing.reports.edges.places import expected_layer_of, gain_of, reason_of, spread_of
+from probing.reports.edges.places import spread_of
 from probing.reports.edges.scores import of_trained, scores
-from probing.reports.edges.summary import summary
+from probing.reports.edges.summary import baselines, summary
+from probing.reports.edges.yardsticks import yardsticks
 from probing.store.database import Database
+from probing.store.edges.queries import edge_labels, edge_tasks
 from probing.store.opening import open_database
 from tests.edges_planted import (
     PARTS,
     POS,
     RUNS,
     SRL,
+    TASKS,
     PlantedEdgeRun,
     plant_edge_runs,
     plant_edges,
@@ -400,41 +403,6 @@ def test_a_task_with_one_seed_has_the_variation_over_seeds_of_the_others(db: Dat
     assert (row["low"], row["high"]) == pytest.approx((row["difference"] - half, row["difference"] + half))
 
 
-def curve_with(values, drawn) -> EdgeCurve:
-    values, drawn = np.array(values), np.array(drawn)
-    return EdgeCurve(
-        "m", "trained", "t", "cumulative", "task", "dev", 1, 100, np.arange(len(values)), values, drawn, values[None]
-    )
-
-
-def test_an_empty_expected_layer_says_why():
-    random = np.random.default_rng(0)
-
-    def around(values, noise):
-        return curve_with(values, np.array(values) + noise * random.normal(size=(500, len(values))))
-
-    assert reason_of(around([1.0, 1.0, 1.0, 1.0, 1.0], 0.0), 0.3) == numbers.ALREADY
-    assert reason_of(around([0.0, 0.0, 0.0, 0.0, 0.0], 0.0), 0.24) == numbers.NOT_ABOVE
-    assert reason_of(around([0.8, 0.78, 0.7, 0.72, 0.7], 0.005), 0.24) == numbers.ALREADY
-    assert (
-        reason_of(around([0.8, 0.8, 0.81, 0.81, 0.82], 0.02), 0.24)
-        == numbers.INCONCLUSIVE
-        == reason_of(around([0.8, 0.8, 0.81, 0.81, 0.82], 0.02), None)
-    )
-    # The gain is sure in every draw, but where it comes from is not: the draws of the layers between vary together.
-    drawn = np.full((500, 5), 0.8)
-    drawn[:, 1:-1] += np.linspace(-0.1, 0.1, 500)[:, None]
-    drawn[:, -1] = 0.82
-    wide = curve_with(drawn.mean(axis=0), drawn)
-    assert (
-        gain_of(wide).low > 0.01
-        and reason_of(wide, 0.24) == numbers.OUTSIDE
-        and np.isnan(expected_layer_of(wide).value)
-    )
-    sure = around([0.5, 0.7, 0.8, 0.8, 0.8], 0.005)
-    assert reason_of(sure, 0.24) is None and expected_layer_of(sure).value == pytest.approx((0.2 + 2 * 0.1) / 0.3)
-
-
 def test_the_summary_has_f1_of_the_most_probable_label_gain_above_memory_and_how_probes_ended(db: Database):
     found = summary(db)
     for row in found.to_dict("records"):
@@ -528,3 +496,21 @@ def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
     with open_database(tmp_path / "runs") as database:
         (row,) = summary(database, parts=["dev"]).to_dict("records")
         assert row["seeds"] == 1 and row["f1_last"] == pytest.approx(curve_of(newer, "dev")[-1])
+
+
+@pytest.fixture(scope="module")
+def yard_db(tmp_path_factory):
+    with open_database(plant_edges(tmp_path_factory.mktemp("edges"))) as opened:
+        yield opened
+
+
+def test_memory_and_the_share_of_the_commonest_label_are_those_of_the_stored_data(yard_db):
+    found = yardsticks(yard_db)
+    assert set(found) == {task.name for task in TASKS}
+    labels, tasks, scores = edge_labels(yard_db), edge_tasks(yard_db), baselines(yard_db, "dev")
+    for name, one in found.items():
+        mine = labels[labels["task"] == name]
+        targets = tasks[(tasks["task"] == name) & (tasks["part"] == "train")]["targets"].item()
+        assert one.memory == scores[name, "memory"]
+        assert one.label == min(mine[mine["n"] == mine["n"].max()]["name"])
+        assert np.isclose(one.share, mine["n"].max() / targets)

@@ -77,11 +77,6 @@ def test_losses_of_stored_predictions_are_paired_as_on_compare_and_those_of_coun
             assert [row["lost"], row["lost_low"], row["lost_high"]] == pytest.approx(newcombe(*sides))
 
 
-def test_filters_that_keep_nothing_and_stores_without_pairs_give_no_row(db):
-    assert of(db, exposures=()).empty
-    assert points_lost(db, pairs(one_run_each(all_runs(db))).iloc[:0]).empty
-
-
 def test_the_read_out_matters_where_the_intervals_of_two_kinds_do_not_touch(db):
     found = read_out(of(db).reset_index()).set_index(["model", "what"])
     assert set(found["heads"]) == {2}

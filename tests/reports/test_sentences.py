@@ -1,4 +1,4 @@
-"""Reports of sentence-level probing, recomputed from planted answers in plain Python."""
+"""Reports of sentence probes and of changes, recomputed from planted answers in plain Python."""
 
 import math
 from collections.abc import Callable
@@ -6,18 +6,25 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from probing.core.changes.measures import MEASURES as KNOWN
 from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
 from probing.core.sentences.fates import FATES, UNDECIDED
 from probing.core.sentences.pairs import Cell
+from probing.reports.changes.measures import SAME_IS_ONE, values
+from probing.reports.changes.perplexity import epoch_perplexities, perplexities
 from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences
+from probing.reports.sentences.best_probes import best_predicting, best_probes, best_read
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
 from probing.store.database import Database
 from probing.store.opening import open_database
+from probing.store.tables.changes import ALL_HEADS
+from tests.changes_planted import BLOCKS, HEADS, MEASURES, block_sums, epoch_rows, plant_changes, planted_value
 from tests.planted_relatives import (
     BASE,
     COLA,
@@ -370,3 +377,163 @@ def test_what_is_not_stored_has_no_rows(db: Database):
     ):
         assert table.empty and len(table.columns)
     assert right(PlantedSentenceRun(BASE, BIGRAM), Cell(MEAN, 3)).sum() == 180 * 15
+
+
+CELLS = [(FIRST, 0), (FIRST, 1), (MEAN, 0), (MEAN, 1)]
+MINE = pd.DataFrame(CELLS, columns=["pooling", "layer"], index=[10, 11, 12, 13]).assign(
+    model="m", task="t", accuracy=[0.5, 0.62, 0.6, 0.61]
+)
+
+
+def test_the_best_probe_is_chosen_on_development_sentences():
+    stored = MINE.assign(dev_right=[5, 6, 8, 8])
+    assert best_predicting(MINE, stored) == 12, (
+        "the lowest of equal layers, though another has more of the test sentences"
+    )
+    assert list(best_probes(MINE.assign(dev_right=8)).index) == [10], "of the equal layers the first token"
+
+
+def test_without_results_or_with_those_of_other_probes_it_is_chosen_on_test_sentences():
+    stored = MINE.assign(dev_right=[5, 6, 8, 8])
+    assert best_predicting(MINE, stored.iloc[:0]) == 11
+    assert best_predicting(MINE, stored.assign(accuracy=stored["accuracy"] - 0.1)) == 11
+
+
+def test_groups_keep_their_order_and_a_property_is_read_above_both_baselines():
+    late, early = (
+        MINE.assign(task=task, dev_right=right) for task, right in (("z", [1, 2, 3, 4]), ("a", [4, 3, 2, 1]))
+    )
+    table = pd.concat([late, early], ignore_index=True).assign(low=0.6, majority=0.5, surface=[0.5] * 4 + [0.7] * 4)
+    best = best_read(table)
+    assert list(best["task"]) == ["z", "a"] and list(best["layer"]) == [1, 0] and list(best["read"]) == [True, False]
+    assert best_read(table.assign(accuracy=float("nan"))).empty
+
+
+@pytest.fixture(scope="module")
+def changes_db(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(plant_changes(tmp_path_factory.mktemp("store"))) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(tmp_path_factory.mktemp("empty")) as database:
+        yield database
+
+
+@pytest.mark.parametrize("heads", [False, True])
+def test_values_have_those_of_base_control_and_seeds(changes_db: Database, heads: bool):
+    found = values(changes_db, heads=heads)
+    assert set(found["head"]) == ({0, 1, ALL_HEADS} if heads else {ALL_HEADS}) and set(found["measure"]) == set(
+        MEASURES
+    )
+    by_name = {model.name: model for model in MODELS}
+    expected = sum(
+        (LAST + 1 - least) * ((HEADS + 1) if by_head and heads else 1)
+        for model in LISTED
+        for least, alone, by_head in MEASURES.values()
+        if model.base or alone
+    )
+    assert len(found) == expected
+    for row in found.itertuples():
+        model, key = by_name[row.model], (row.measure, row.layer, row.head)
+        assert (row.value, row.low, row.high, row.n) == (
+            value := planted_value(model, *key),
+            value - 0.01,
+            value + 0.01,
+            50,
+        )
+        alone = MEASURES[row.measure][1]
+        assert row.base_value == planted_value(BASE, *key) if alone and model.base else math.isnan(row.base_value)
+        seeds = [planted_value(one, *key) for one in (SEEDS if model is COLA else (model,))]
+        assert (row.seed_low, row.seed_high, row.seeds) == (min(seeds), max(seeds), len(seeds))
+        if not model.base or model is CONTROL:
+            assert math.isnan(row.control_value) and not row.inside_control
+            continue
+        of_control = planted_value(CONTROL, *key)
+        unchanged = planted_value(BASE, *key) if alone else float(row.measure in SAME_IS_ONE)
+        assert row.control_value == of_control
+        assert row.inside_control == (abs(value - unchanged) <= abs(of_control - unchanged))
+
+
+def test_measures_of_likeness_are_those_that_are_one_where_nothing_changed():
+    assert set(SAME_IS_ONE) == {"map-cosine", "cka-first", "cka-mean", "rsa-first", "rsa-mean", "same-token-cosine"}
+    assert set(MEASURES) <= set(KNOWN)
+
+
+def test_filters_keep_what_they_name(changes_db: Database):
+    found = values(changes_db, [SEED_2.name], ["cka-mean"])
+    assert set(found["model"]) == {SEED_2.name} and set(found["measure"]) == {"cka-mean"} and set(found["seeds"]) == {3}
+    assert values(changes_db, ["nobody"]).empty and values(changes_db, measures=[]).empty
+
+
+def test_perplexities_are_those_of_the_blocks(changes_db: Database):
+    found = perplexities(changes_db)
+    by_name = {model.name: model for model in MODELS}
+    base_sums, masked = block_sums(BASE, 0)
+    of_base = float(base_sums.astype(np.float64).sum() / masked.sum())
+    draws = np.random.default_rng(0).multinomial(BLOCKS, [1 / BLOCKS] * BLOCKS, size=1000)
+    assert len(found) == 1 + 4 * (1 + 3 * LAST + 1)
+    for row in found.itertuples():
+        model = by_name[row.model]
+        sums = block_sums(model, 1 if row.replaced == "single" else row.n, row.embeddings)[0].astype(np.float64)
+        mean = sums.sum() / masked.sum()
+        assert (
+            row.perplexity == pytest.approx(math.exp(mean))
+            and row.masked == masked.sum()
+            and row.low < row.perplexity < row.high
+        )
+        again = (draws @ sums) / (draws @ masked)
+        assert (row.low, row.high) == pytest.approx(tuple(np.exp(np.quantile(again, [0.025, 0.975]))))
+        if not model.base:
+            assert math.isnan(row.log_change) and math.isnan(row.base_perplexity)
+            continue
+        assert row.log_change == pytest.approx(mean - of_base) and row.base_perplexity == pytest.approx(
+            math.exp(of_base)
+        )
+        paired = again - (draws @ base_sums.astype(np.float64)) / (draws @ masked)
+        assert (row.change_low, row.change_high) == pytest.approx(tuple(np.quantile(paired, [0.025, 0.975])), abs=1e-12)
+
+
+def test_with_all_layers_and_the_embeddings_put_back_a_model_is_its_base(changes_db: Database):
+    found = perplexities(changes_db)
+    back = found[found["embeddings"]]
+    assert len(back) == 4 and set(back["log_change"]) == {0.0} and set(back["n"]) == {LAST}
+    assert (back["perplexity"] == found.loc[found["model"] == BASE.name, "perplexity"].item()).all()
+
+
+def test_perplexities_have_the_control_and_the_seeds(changes_db: Database):
+    found = perplexities(changes_db).set_index(["model", "replaced", "n", "embeddings"])
+    named = perplexities(changes_db, [one.name for one in SEEDS]).set_index(["model", "replaced", "n", "embeddings"])
+    for key in (("none", 0, False), ("first", 2, False)):
+        mine, control = found.loc[(COLA.name, *key)], found.loc[(CONTROL.name, *key)]
+        every = [named.loc[(one.name, *key), "perplexity"] for one in SEEDS]
+        assert (mine["seed_low"], mine["seed_high"], mine["seeds"]) == (min(every), max(every), 3)
+        assert mine["control_log_change"] == control["log_change"] and math.isnan(control["control_log_change"])
+
+
+def test_without_the_bases_run_what_is_the_base_with_all_put_back_stands_for_it(tmp_path):
+    with open_database(plant_changes(tmp_path, [COLA])) as database:
+        found = perplexities(database)
+    sums, masked = block_sums(BASE, 0)
+    assert found["base_perplexity"].tolist() == pytest.approx(
+        [math.exp(sums.astype(np.float64).sum() / masked.sum())] * len(found)
+    )
+
+
+def test_perplexity_by_epoch_is_that_of_the_rows(changes_db: Database):
+    found = epoch_perplexities(changes_db)
+    assert set(found["model"]) == {COLA.name, SST_2.name, SQUAD.name, CONTROL.name}
+    for row in found[found["model"] == COLA.name].itertuples():
+        every = [
+            math.exp(one["cross_entropy"] / one["masked"])
+            for model in SEEDS
+            for one in epoch_rows(model)
+            if one["epoch"] == row.epoch
+        ]
+        assert (row.perplexity, row.seed_low, row.seed_high, row.seeds) == pytest.approx(
+            (every[0], min(every), max(every), 3)
+        )
+        control = next(one for one in epoch_rows(CONTROL) if one["epoch"] == row.epoch)
+        assert row.control_perplexity == pytest.approx(math.exp(control["cross_entropy"] / control["masked"]))
+        assert (row.objective, row.base) == ("CoLA", BASE.name)

@@ -48,8 +48,8 @@ import streamlit as st
 
 st.title("Bare")
 power = st.segmented_control("Power", ["one", "two"], default="one", required=True)
-lines = [go.Scatter(x=list(range(13)), y=[layer ** (1 + (power == "two")) for layer in range(13)], mode="lines+markers")]
-st.plotly_chart(go.Figure(lines))
+heights = [layer ** (1 + (power == "two")) for layer in range(13)]
+st.plotly_chart(go.Figure(go.Scatter(x=list(range(13)), y=heights, mode="lines+markers")))
 """
 
 

@@ -9,9 +9,8 @@ from probing.models.encoders.load import load_encoder
 from probing.models.encoders.masked_prompts import tokenize
 from probing.models.knowledge.ask import LiveModel
 from probing.models.runtime.torch_settings import thread_count
-from tests.speed.fill_mask import NEAR, TOP, far_apart, fill_mask
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
-from tests.speed.trex_prompts import bench_folder, trex_prompts
+from tests.speed.prompts import NEAR, TOP, bench_folder, far_apart, fill_mask, trex_prompts
 
 #: Word pieces of the sentence, including special tokens.
 PIECES = 10

@@ -17,9 +17,8 @@ from probing.models.encoders.load import Encoder, load_encoder
 from probing.models.encoders.masked_prompts import tokenize
 from probing.models.knowledge.probe import ProbeWork, probe_shards
 from probing.models.runtime.torch_settings import thread_count
-from tests.speed.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
-from tests.speed.trex_prompts import Asked, bench_folder, trex_prompts
+from tests.speed.prompts import BATCHES, NEAR, TOP, Asked, bench_folder, best_batch, far_apart, fill_mask, trex_prompts
 
 
 def measure(quick: bool = False) -> list[Measurement]:

@@ -1,14 +1,22 @@
-"""Reads of pages: typed calls whose results are kept for one state of the data."""
+"""Reads of pages and figures are made once for one state of the data, and a kept one is the one that would be made."""
 
+import json
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
+import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 
+from probing.figures import theme
+from probing.figures.tokens.rank_lines import rank_lines
 from probing.store.database import Database, Opened
 from probing.store.sources import SourceFile
 from probing.ui.frame import page_reads
+from probing.ui.widgets import figure_cache
+from probing.ui.widgets.figure_cache import drawing, for_file, on_page
 
 CALLS: list[tuple] = []
 
@@ -63,3 +71,85 @@ def test_a_function_that_may_close_over_values_is_refused(read):
     for function in (within, lambda db: limit):
         with pytest.raises(TypeError, match="top level of a module"):
             read(function, database("one"))
+
+
+@pytest.fixture(autouse=True)
+def empty_cache():
+    figure_cache.forget()
+    yield
+    figure_cache.forget()
+
+
+def lines(rank: float = 3.0) -> pd.DataFrame:
+    return pd.DataFrame({"name": ["paris", "paris"], "layer": [0, 1], "rank": [9.0, rank]})
+
+
+def counted(monkeypatch) -> SimpleNamespace:
+    """A figure function that counts how often it is called."""
+    seen = SimpleNamespace(calls=0)
+
+    def draw(table: pd.DataFrame, *, title: str = "") -> go.Figure:
+        seen.calls += 1
+        return theme.apply(go.Figure(go.Scatter(x=list(table["layer"]), y=list(table["rank"]), name=title)))
+
+    seen.draw = draw
+    return seen
+
+
+def test_equal_numbers_are_drawn_once(monkeypatch):
+    seen = counted(monkeypatch)
+    first = on_page(drawing(seen.draw, lines(), title="a"))
+    assert on_page(drawing(seen.draw, lines(), title="a")) is first and seen.calls == 1
+    # As it was counted, and as Streamlit's cache gives it.
+    table = lines().set_index("name")
+    for one in (table, pickle.loads(pickle.dumps(table))):
+        on_page(drawing(seen.draw, one, title="a"))
+    assert seen.calls == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda draw: drawing(draw, lines(rank=4.0), title="a"),
+        lambda draw: drawing(draw, lines(), title="b"),
+        lambda draw: drawing(draw, pd.concat([lines()] * 30_000, ignore_index=True), title="a"),
+    ],
+)
+def test_any_difference_makes_the_figure_be_drawn_again(monkeypatch, changed):
+    seen = counted(monkeypatch)
+    on_page(drawing(seen.draw, lines(), title="a"))
+    on_page(changed(seen.draw))
+    assert seen.calls == 2
+
+
+def test_one_cell_in_a_long_table_is_not_overlooked(monkeypatch):
+    seen = counted(monkeypatch)
+    long = pd.concat([lines()] * 30_000, ignore_index=True)
+    other = long.copy()
+    other.loc[31_111, "rank"] = 5.0
+    on_page(drawing(seen.draw, long))
+    on_page(drawing(seen.draw, other))
+    assert seen.calls == 2
+
+
+def test_a_cached_figure_shows_what_a_figure_drawn_at_once_shows():
+    wanted = drawing(rank_lines, lines())
+    plain = rank_lines(lines())
+    plain.update_layout(template=theme.TEMPLATE)
+    plain.update_traces(unselected_marker_opacity=1)
+    cached = json.loads(pio.to_json(on_page(wanted).to_dict(), validate=False))
+    assert cached == json.loads(plain.to_json())
+    assert cached["layout"]["template"]["layout"]["plot_bgcolor"] == "white"
+
+
+def test_a_figure_that_is_drawn_at_once_is_shown_in_the_same_way():
+    figure = rank_lines(lines())
+    assert on_page(figure).to_dict() == on_page(drawing(rank_lines, lines())).to_dict()
+    assert figure.to_dict() == rank_lines(lines()).to_dict(), "what draws it is not changed"
+
+
+def test_files_hold_a_whole_figure_of_plotly():
+    found = for_file(drawing(rank_lines, lines()), "filters <b>")
+    assert isinstance(found, go.Figure)
+    assert found.layout.annotations[-1].text == "filters &lt;b&gt;"
+    assert theme.ink(found).layout.template.layout.plot_bgcolor == "white"

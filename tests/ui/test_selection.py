@@ -1,12 +1,17 @@
-"""What is chosen on each page and for all of them, and its link."""
+"""What is chosen on each page and for all of them, its link, and which runs a page shows."""
 
 from dataclasses import Field, dataclass, fields, replace
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from probing import ui
+from probing.figures.shown_runs import fit, overlaid
+from probing.reports.runs import one_run_each
 from probing.ui.frame import selection
+from probing.ui.frame.page import View
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
 
 assert ui, "the import declares what is chosen on each page"
@@ -121,3 +126,164 @@ def test_a_name_that_is_no_field_of_the_page_is_found_with_the_field_that_it_may
     assert unknown_names(query, page) == {}
     assert unknown_names(query | {name: ["x"]}, page).keys() == {name}
     assert not similar or unknown_names({name: ["x"]}, page) == {name: similar}
+
+
+def runs(*rows: tuple, counted: tuple[str, ...] = ()) -> pd.DataFrame:
+    columns = ["run_id", "model", "head", "probe_set", "role", "template_set", "created", "base"]
+    defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01", "")
+    table = pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
+    return table.assign(counted=table["run_id"].isin(counted))
+
+
+def test_no_chosen_run_is_a_table_without_rows():
+    assert overlaid(runs(("r",)), ["m"], ["full"], ["trex"]).empty
+
+
+def test_replicates_other_templates_and_older_runs_come_last():
+    table = runs(
+        ("replicate", "m", "tied", "trex", "replicate"),
+        ("paraphrase", "m", "tied", "trex", "primary", "paraphrase", "2026-03-01"),
+        ("old", "m", "tied", "trex", "primary", "default", "2026-01-01"),
+        ("new", "m", "tied", "trex", "primary", "default", "2026-02-01"),
+        ("lama", "m", "tied", "squad", "primary", "lama"),
+    )
+    assert sorted(one_run_each(table)["run_id"]) == ["lama", "new"]
+
+
+def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_are_stored():
+    table = runs(
+        ("counted", "m", "tied", "trex", "primary", "default", "2026-03-01"),
+        ("asked", "m", "tied", "trex", "primary", "default", "2026-01-01"),
+        ("alone", "m", "logit_lens", "trex", "primary", "default", "2026-03-01"),
+        counted=("counted", "alone"),
+    )
+    assert sorted(one_run_each(table)["run_id"]) == ["alone", "asked"]
+
+
+def test_defaults_are_the_first_model_the_head_that_most_models_have_and_all_probe_sets():
+    table = runs(
+        ("1", "nesia-mini-control", "logit_lens"),
+        ("2", "nesia-mini", "tied", "questions"),
+        ("3", "nesia-mini", "tied", "trex"),
+        ("4", "nesia-mini", "logit_lens"),
+    )
+    assert fit(RunChoice(), table)[0].heads == ("logit_lens",), (
+        "a model without the first model's heads would have no line"
+    )
+    counted = pd.concat([table, runs(("5", "nesia-mini-control", "tied"), counted=("5",))], ignore_index=True)
+    assert fit(RunChoice(), counted)[0].heads == ("logit_lens",), "of the other run counts alone are stored"
+    table = pd.concat([table, runs(("5", "nesia-mini-control", "tied"))], ignore_index=True)
+    chosen, unknown = fit(RunChoice(), table)
+    assert unknown == {}
+    assert (chosen.models, chosen.heads, chosen.probe_sets) == (
+        ("nesia-mini", "nesia-mini-control"),
+        ("tied",),
+        ("trex", "questions"),
+    )
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
+
+
+def test_many_models_are_shown_on_one_probe_set_at_first():
+    table = runs(
+        *((f"{name}{probe_set}", name, "tied", probe_set) for name in "abcde" for probe_set in ("questions", "trex"))
+    )
+    chosen, _ = fit(RunChoice(), table)
+    assert (chosen.models, chosen.probe_sets) == (tuple("abcde"), ("trex",))
+    assert fit(RunChoice(models=("a", "b")), table)[0].probe_sets == ("trex", "questions")
+    assert fit(RunChoice(probe_sets=("questions", "trex")), table)[0].probe_sets == ("questions", "trex")
+
+
+def test_the_single_run_exists_whatever_was_chosen():
+    table = runs(("1", "a", "logit_lens", "trex"), ("2", "b", "tied", "questions"))
+    chosen, _ = fit(RunChoice(model="a", head="tied", probe_set="questions"), table)
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("a", "logit_lens", "trex")
+
+
+def test_the_single_run_is_the_first_of_the_chosen_ones_that_its_model_has():
+    table = runs(
+        *(
+            (f"{head}{probe_set}", "a", head, probe_set)
+            for head in ("tied", "logit_lens")
+            for probe_set in ("trex", "questions")
+        )
+    )
+    several = RunChoice(heads=("full", "logit_lens"), probe_sets=("questions", "trex"))
+    chosen, _ = fit(several, table)
+    assert (chosen.head, chosen.probe_set) == ("logit_lens", "questions")
+    assert fit(replace(several, head="tied", probe_set="trex"), table)[0].head == "tied"
+    assert fit(RunChoice(heads=("full",)), table)[0].head == "tied"
+
+
+def test_names_that_are_not_stored_are_removed_and_listed():
+    chosen, unknown = fit(RunChoice(models=("gone", "m"), probe_sets=("nothing",)), runs(("1",)))
+    assert chosen.models == ("m",) and chosen.probe_sets == ("trex",)
+    assert unknown == {"models": ["gone"], "probe_sets": ["nothing"]}
+
+
+SHIPPED = (
+    "nesia-mini",
+    *(
+        f"nesia-mini-{name}"
+        for name in ("qa-squad-1", "qa-squad-2", "mlm-squad", "mlm-msmarco", "ner-conll", "control")
+    ),
+)
+
+
+def added(model: str, head: str, probe_set: str, base: str = "nesia-mini") -> tuple:
+    return (f"{model} {head} {probe_set}", model, head, probe_set, "primary", "default", "2026-01-01", base)
+
+
+def shipped() -> list[tuple]:
+    """Runs of the demonstration models, enough to fill the default of an overview."""
+    names = (*SHIPPED, "nesia-mini-rank-msmarco")
+    return [
+        added(name, head, "trex", "" if name == "nesia-mini" else "nesia-mini")
+        for name in names
+        for head in ("tied", "logit_lens")
+    ]
+
+
+def test_an_added_model_and_its_base_are_shown_at_first_on_the_facts_and_through_the_heads_that_it_has():
+    assert "support-bert" not in fit(RunChoice(), runs(*shipped()))[0].models
+    table = runs(
+        *shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support")
+    )
+    chosen, unknown = fit(RunChoice(), table)
+    assert unknown == {} and {"nesia-mini", "support-bert"} < set(chosen.models)
+    assert (chosen.heads, chosen.probe_sets) == (("tied", "logit_lens"), ("trex", "support"))
+    lines = overlaid(table, chosen.models, chosen.heads, chosen.probe_sets)
+    assert {"support-bert", "nesia-mini"} == set(lines.loc[lines["probe_set"] == "support", "model"])
+    assert len(lines) <= 8, "more lines cannot be distinguished"
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
+
+
+def test_an_added_model_with_the_usual_heads_and_facts_changes_neither():
+    chosen, _ = fit(RunChoice(), runs(*shipped(), added("support-bert", "tied", "trex")))
+    assert len(chosen.models) == 8 and {"nesia-mini", "support-bert"} < set(chosen.models)
+    assert (chosen.heads, chosen.probe_sets) == (("tied",), ("trex",))
+
+
+def test_a_chosen_probe_set_or_head_shows_the_models_that_have_it():
+    table = runs(
+        *shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support")
+    )
+    chosen, _ = fit(RunChoice(probe_sets=("support",)), table)
+    assert (chosen.models, chosen.heads) == (("nesia-mini", "support-bert"), ("logit_lens",))
+    chosen, _ = fit(RunChoice(models=("support-bert",)), table)
+    assert (chosen.heads, chosen.probe_sets) == (("logit_lens",), ("support",))
+    chosen, _ = fit(RunChoice(heads=("tied",)), table)
+    assert "support-bert" not in chosen.models and chosen.probe_sets == ("trex",)
+
+
+def test_of_many_added_models_as_many_are_shown_as_can_be_distinguished():
+    table = runs(*shipped(), *(added(f"mine-{number}", "tied", "trex") for number in range(12)))
+    chosen, _ = fit(RunChoice(), table)
+    assert len(chosen.models) == 8 and "nesia-mini" in chosen.models and not {*chosen.models} & {*SHIPPED[1:]}
+
+
+def test_a_page_on_one_model_begins_with_a_model_that_learned_its_task_and_whose_single_facts_are_stored():
+    table = runs(*((name, name) for name in ("a", "b", "c", "d")), counted=("b",))
+    verdicts = {"a": "not learned", "b": "learned", "c": "learned", "d": "learned"}
+    view = SimpleNamespace(runs=table, verdicts=verdicts)
+    assert View.telling_first(view, ["a", "b", "c", "d"]) == ["c", "d", "a", "b"]
+    assert View.telling_first(view, ["a", "b"]) == ["a", "b"]

@@ -1,6 +1,4 @@
-"""The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded, then the pages
-drawn.
-"""
+"""The command that starts the app, what its pages load, and what they show of the server's folders."""
 
 import ast
 import os
@@ -8,23 +6,16 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
-from streamlit.web import cli
+from streamlit.web.server.starlette import starlette_websocket
 
 from probing.core.registry import REPOSITORY
 from probing.ui import __main__ as start
 from probing.ui import visits
-
-
-def test_options_are_handed_to_streamlit(monkeypatch):
-    run = []
-    monkeypatch.setattr(cli, "main", lambda words, **_: run.append(words))
-    monkeypatch.setattr(start, "prepare", lambda: None)
-    monkeypatch.setattr(sys, "argv", ["probing.ui", "--server.port", "8600"])
-    with pytest.raises(SystemExit):
-        start.main()
-    assert run == [["run", str(REPOSITORY / "app.py"), "--server.port", "8600"]]
+from probing.ui.widgets.places import without_server_folders
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP names its settings")
@@ -124,3 +115,30 @@ def test_a_page_that_was_visited_is_drawn_for_a_visitor(tmp_path):
         finally:
             server.terminate()
     assert (tmp_path / "drawn").read_text() == "x"
+
+
+def test_folders_of_the_server_have_short_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "disk" / "cache"))
+    monkeypatch.setenv("PROBING_MODELS", f"{tmp_path / 'elsewhere' / 'mine'}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for text, expected in {
+        f"cannot read {tmp_path}/disk/cache/edges/a/b.safetensors: gone": (
+            "cannot read cache/edges/a/b.safetensors: gone"
+        ),
+        f"--model {tmp_path}/elsewhere/mine --facts A.csv": "--model mine --facts A.csv",
+        f"'{REPOSITORY}/data/x.toml'": "'./data/x.toml'",
+        f"{tmp_path}/notes": "~/notes",
+        f"{tmp_path}/disk/cache-2": "~/disk/cache-2",
+        "/usr/share and nothing of ours": "/usr/share and nothing of ours",
+    }.items():
+        assert without_server_folders(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [("localhost:8501", True), ("127.0.0.1:8501", True), ("[::1]:8501", True), ("evil.example", False)],
+)
+def test_a_local_app_answers_no_other_host(host, allowed, repo_root: Path, monkeypatch):
+    server = tomllib.loads((repo_root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]
+    monkeypatch.setattr(starlette_websocket.config, "get_option", lambda name: server[name.removeprefix("server.")])
+    assert starlette_websocket.is_host_allowed(host) is allowed

@@ -1,13 +1,23 @@
-"""Words of strangers on a page: escaped by type, and no call of the pages can forget it."""
+"""Words of strangers on a page are escaped by type, columns fit their words, downloads state their origin."""
 
 import ast
+import io
+import re
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
+import plotly.graph_objects as go
 import pytest
+import streamlit as st
 from markdown_it import MarkdownIt
+from PIL import Image
 
+from probing.ui.widgets.export import Stamp, csv_bytes, html_bytes
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, with_minus
+from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.paper.saver import resolution
+from probing.ui.widgets.tables import telling, written
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTACKS = [
@@ -47,10 +57,6 @@ def test_an_address_is_code_because_a_browser_would_make_it_a_link():
     for word in ("https://evil.example/a`b", "www.evil.example", "me@evil.example"):
         assert "code_inline" in shown(escape(f"see {word} now"))[1]
     assert shown(code("``"))[0] == "``"
-
-
-def test_a_metric_is_no_address():
-    assert escape("P@1 at 0.5") == r"P@1 at 0\.5"
 
 
 def test_a_negative_number_has_a_minus_sign_and_names_keep_their_hyphens():
@@ -204,3 +210,70 @@ def unsafe_calls(path: Path) -> list[str]:
 def test_a_page_shows_as_markdown_only_literals_and_what_escapes_by_type():
     pages = [*(ROOT / "probing" / "ui").rglob("*.py"), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"]
     assert [call for path in pages for call in unsafe_calls(path)] == []
+
+
+def test_columns_that_repeat_the_selection_are_left_out_until_they_differ():
+    table = pd.DataFrame(
+        {"run_id": ["x", "y"], "model": ["a", "b"], "head": ["tied", "tied"], "k": [1, 10], "value": [0.0, 0.0]}
+    )
+    assert telling(table) == ["model", "k", "value"]
+    assert telling(table.assign(head=["tied", "logit_lens"])) == ["model", "head", "k", "value"]
+
+
+def test_numbers_have_a_minus_sign_and_separated_thousands_in_the_format_of_their_column():
+    table = pd.DataFrame(
+        {"n": [4423, 7], "gain": [-1.14, -0.01], "p": [0.00012, 0.5], "layer": [3.0, None], "loss": [-0.25, 1234.0]}
+    )
+    table = table.assign(way="x")
+    number = st.column_config.NumberColumn
+    config = {
+        "n": number(format="%d facts"),
+        "gain": number(format="%+.1f"),
+        "p": number("p", format="%.2g"),
+        "way": "way",
+    }
+    shown, columns = written(table, config)
+    cells = re.findall("<td[^>]*>([^<]*)<", shown.to_html())
+    assert cells == ["4,423 facts", "−1.1", "0.00012", "3", "−0.25", "x", "7 facts", "+0.0", "0.5", "–", "1,234", "x"]
+    assert shown.data.equals(table), "a click on a heading sorts by the numbers"
+    assert columns["p"]["label"] == "p" and columns["p"]["type_config"]["format"] is None, (
+        "Streamlit would write its own format instead"
+    )
+
+
+STAMP = Stamp("P@1, macro, all facts", "1a2b3c4d5e6f7a8b", ("aaaaaaaabbbb", "ccccccccdddd"))
+
+
+def test_a_csv_carries_filters_and_fingerprint_in_every_row():
+    table = pd.read_csv(io.BytesIO(csv_bytes(pd.DataFrame({"layer": [0, 1], "value": [0.1, 0.25]}), STAMP)))
+    assert list(table["value"]) == [0.1, 0.25]
+    assert set(table["filters"]) == {"P@1, macro, all facts"}
+    assert set(table["data"]) == {"1a2b3c4d5e6f7a8b aaaaaaaabbbb ccccccccdddd"}
+
+
+def test_a_csv_keeps_a_spreadsheet_from_running_a_token():
+    written = csv_bytes(
+        pd.DataFrame({"token": ["=1+1", "@x", "-", "fine"], "value": [-1.5, 1.0, 2.0, 3.0]}), STAMP
+    ).decode()
+    table = pd.read_csv(io.StringIO(written))
+    assert list(table["token"]) == ["'=1+1", "'@x", "'-", "fine"]
+    assert table["value"][0] == -1.5
+
+
+def test_an_html_file_is_self_contained_and_its_comment_cannot_be_closed_early():
+    page = html_bytes(go.Figure(), Stamp("text '--><script>alert(1)</script>'", "1a2b", ("run",))).decode()
+    assert "<script>alert(1)" not in page
+    assert "cdn.plot.ly" not in page.split("plotly.js v")[0]
+    assert "1a2b run" in page[:2000]
+
+
+def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
+    drawn = plot("edges", "summary", {"model": ["a", "b"], "task": (), "unseen": False}, published=False)
+    assert drawn.endswith(".report('edges', 'summary', model=['a', 'b']).figure(published=False)")
+    assert plot("facts", "precision", {}, filtered=True) == ""
+
+
+def test_a_png_says_how_many_dots_an_inch_has():
+    with Image.new("1", (1, 1)) as image, io.BytesIO() as file:
+        image.save(file, "png", dpi=(300, 300))
+        assert resolution(300) in file.getvalue()

@@ -1,0 +1,412 @@
+"""Tables of facts that users bring: every form gives the same rows, no row is swallowed, and what is wrong is named."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow
+import pytest
+
+from probing.core.errors import FactsError
+from probing.core.facts.custom import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
+from probing.core.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK
+from probing.core.files import tables
+
+FRAME = pd.DataFrame(
+    {
+        "subject": ["Ada", "Hamlet", "Rome"],
+        "relation": ["birth", "author", ""],
+        "object": ["London", "Shakespeare", "Italy"],
+        "prompt": [
+            "Ada, a writer, was born in [MASK].",
+            '"Hamlet" was written by [MASK].',
+            'Rome; the "eternal" city; is in [MASK].',
+        ],
+    }
+)
+
+
+def asked(given, name="my.csv"):
+    """Subject, relation, object and prompt of every fact; an empty relation is ``facts``."""
+    return [(one.subject, one.relation, one.object, one.prompt) for one in own_facts(given, name).facts]
+
+
+EXPECTED = [("Ada", "birth"), ("Hamlet", "author"), ("Rome", "facts")]
+EXPECTED = [
+    (*one, *rest)
+    for one, rest in zip(EXPECTED, FRAME[["object", "prompt"]].itertuples(index=False, name=None), strict=True)
+]
+
+
+def parquet() -> bytes:
+    """The table as a Parquet file."""
+    stream = io.BytesIO()
+    FRAME.to_parquet(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (FRAME.to_csv(index=False), "a.csv"),
+        (FRAME.to_csv(index=False).encode("utf-8-sig"), "a.txt"),
+        (FRAME.to_csv(index=False).encode("utf-16"), "a.csv"),
+        (FRAME.to_csv(sep="\t"), "with an index.tsv"),
+        (FRAME.to_csv(sep="\t", index=False, quoting=csv.QUOTE_ALL), "a.csv"),
+        (FRAME.to_csv(sep=";", index=False, lineterminator="\r\n"), "a.csv"),
+        (FRAME.to_csv(sep=";", index=False, lineterminator="\r").encode(), "a.csv"),
+        (FRAME.to_csv(sep="\t", index=False, quoting=csv.QUOTE_NONE, quotechar="'"), "a.tsv"),
+        ("sep=|\r\n" + FRAME.to_csv(sep="|", index=False, lineterminator="\r\n"), "a.csv"),
+        (FRAME.to_csv(index=False) + "\x1a", "a.csv"),
+        (FRAME.to_csv(index=False).replace(',"', ', "'), "a.csv"),
+        (FRAME.to_json(orient="records"), "a.json"),
+        (FRAME.to_json(orient="records", indent=1), "a.txt"),
+        (FRAME.to_json(orient="records", lines=True), "a.json"),
+        (FRAME.to_json(orient="records", lines=True).replace("\n", "\r").encode(), "a.jsonl"),
+        (FRAME.to_json(), "a.json"),
+        (json.dumps(FRAME.to_dict("list")), "a.json"),
+        (json.dumps({"data": FRAME.to_dict("records")}), "a.json"),
+        (parquet(), "a.parquet"),
+        (FRAME, "frame"),
+        (FRAME.set_index("subject"), "with a named index"),
+        (FRAME.astype({"subject": "category", "object": "string"}), "frame"),
+        (pyarrow.Table.from_pandas(FRAME), "arrow"),
+        (FRAME.to_dict("records"), "rows"),
+        (FRAME.to_dict("list"), "columns"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else type(value).__name__,
+)
+def test_every_form_of_a_table_gives_the_same_facts(given, name):
+    assert asked(given, name) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("lines", "prompts"),
+    [
+        # A title in quotation marks, and one whose mark is closed two rows later: the first reader swallowed what is
+        # between.
+        (
+            ['"Emma" is by [MASK].\tAusten', "Ada was born in [MASK].\tLondon"],
+            ['"Emma" is by [MASK].', "Ada was born in [MASK]."],
+        ),
+        (
+            ['"Emma is by [MASK].\tAusten', "I know [MASK].\tx", 'Ada was "born" in [MASK]."\tLondon'],
+            ['"Emma is by [MASK].', "I know [MASK].", 'Ada was "born" in [MASK]."'],
+        ),
+        (
+            ['"Emma is by [MASK].\tAusten', "", "short", 'Ada is in [MASK]."\tLondon'],
+            ['"Emma is by [MASK].', 'Ada is in [MASK]."'],
+        ),
+        (['5" wide is [MASK].\tx', 'A "b" is [MASK].\ty'], ['5" wide is [MASK].', 'A "b" is [MASK].']),
+    ],
+)
+def test_a_quotation_mark_that_is_text_swallows_no_row(lines, prompts):
+    found = own_facts("\n".join(["prompt\tobject", *lines]), "my.tsv")
+    assert [fact.prompt for fact in found.facts] == prompts
+    assert found.n_read == sum(map(bool, lines))
+    assert ("quotation marks are text, as in line 2" in found.said) == lines[0].startswith('"')
+
+
+def test_one_bad_record_is_left_out_counted_and_named():
+    good = {"prompt": "Ada is in [MASK].", "object": "London"}
+    bad = [{**good, "object": ["x", "y"]}, {**good, "prompt": True}, {**good, "object": "\ud83d"}, 3]
+    lines = "\n".join(map(json.dumps, [good, *bad]))
+    for given, name in ((json.dumps([good, *bad]), "a.json"), (lines, "a.jsonl"), ([good, *bad], "rows")):
+        found = own_facts(given, name)
+        assert (found.n_read, len(found.facts), found.left_out) == (5, 1, {"malformed": 4})
+        for what in (
+            "2: 'object' is ['x', 'y']; expected one text",
+            "3: 'prompt' is True",
+            "4: 'object' contains",
+            "5: got int",
+        ):
+            assert what in found.said
+    found = own_facts("prompt,object\nAda, a writer, is in [MASK].,x\nAda is in [MASK].,London\n", "a.csv")
+    assert (found.n_read, found.left_out) == (2, {"malformed": 1}) and "line 2: got 4 cells, expected 2" in found.said
+
+
+def test_lines_are_counted_by_another_than_what_parts_them(monkeypatch):
+    parted = tables._quoted
+    monkeypatch.setattr(tables, "_quoted", lambda text, sign: list(parted(text, sign))[:-1])
+    with pytest.raises(FactsError, match="1 of 2 lines are in rows"):
+        own_facts("prompt,object\nAda is in [MASK].,London", "a.csv")
+
+
+def test_a_row_of_several_lines_is_one_row_and_named():
+    text = 'prompt,object\n"Ada, a writer\nis in [MASK].",London\n\n"Rome, they say, is in [MASK].",Italy\n'
+    found = own_facts(text, "a.csv")
+    assert [fact.prompt for fact in found.facts] == ["Ada, a writer\nis in [MASK].", "Rome, they say, is in [MASK]."]
+    assert "rows of several lines: 1 (line 2: 2 lines)" in found.said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'prompt,object\n"Emma is by [MASK].,Austen\nAda is in [MASK].",London\n',
+            "line 2: a cell begins .* the next lines are rows as well",
+        ),
+        (
+            'prompt,object\n"Emma" is by [MASK].,Austen\n"Ada, a writer, is [MASK].",x\n',
+            "line 2: a cell begins .* line 3 has not 2 cells if it is text",
+        ),
+        (
+            "prompt,object\nAda, a writer, is [MASK].,x\n",
+            "line 2: got 4 cells, expected 2 .*; put a cell that holds one of the commas in double",
+        ),
+        (gzip.compress(b"prompt,object"), "compressed with gzip; unpack it"),
+        (b"PK\x03\x04rest", "spreadsheet workbook .* export the sheet as CSV"),
+        (
+            "prompt,object\nÉmile is [MASK].,x".encode("cp1252"),
+            r"line 2: byte 0xc9 is not UTF-8 \(.* Windows-1252 .*\); save it as UTF-8",
+        ),
+        ("prompt,object\n".encode("utf-16-le"), "UTF-16 without a byte order mark; save it as UTF-8"),
+        (parquet()[:99], "cannot be read as Parquet"),
+        ("[1, 2]", "row 1: got int, expected a JSON object"),
+        ('[{"prompt": true, "object": "x"}]', "row 1: 'prompt' is True; expected one text or number"),
+        ('{"prompt": "[MASK]", "answers": ["x", "y"]}', r"line 1: 'answers' is \['x', 'y'\]; expected one text"),
+    ],
+    ids=range(11),
+)
+def test_what_can_be_read_in_two_ways_or_in_none_is_refused_with_its_line_and_a_way_out(text, said):
+    with pytest.raises(FactsError, match=said):
+        own_facts(text, "my.json" if str(text)[0] in "[{" else "my.csv")
+
+
+def test_missing_cells_at_the_end_are_empty_and_surplus_empty_ones_are_dropped():
+    text = (
+        "prompt,object,subject,relation\nAda was born in [MASK].,London,Ada,birth,,\nParis is the capital of"
+        " [MASK].,France\n"
+    )
+    assert asked(text) == [
+        ("Ada", "birth", "London", "Ada was born in [MASK]."),
+        ("", "facts", "France", "Paris is the capital of [MASK]."),
+    ]
+    assert "rows with fewer cells than the first, the others empty: 1" in own_facts(text, "my.csv").said
+
+
+def test_the_keys_of_all_rows_count_and_a_missing_one_is_an_empty_cell():
+    rows = [
+        {"object": "x", "prompt": "A [MASK]"},
+        {"subject": "s", "relation": "r", "object": "y", "prompt": "B [MASK]"},
+    ]
+    for order in (rows, rows[::-1]):
+        found = asked("\n".join(map(json.dumps, order)), "my.jsonl")
+        assert sorted(found) == [("", "facts", "x", "A [MASK]"), ("s", "r", "y", "B [MASK]")]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        (
+            "question,answer,cloze\nWhere?,London,Ada was born in [MASK].",
+            "object = answer, prompt = cloze; no subject, relation; not used: question",
+        ),
+        (
+            "sentence,answer,mine\nAda was born in London.,London,Ada was born in [MASK].",
+            "prompt = mine; no subject, relation; not used: sentence",
+        ),
+        (
+            "prompt,answer,cloze\nIn [MASK].,London,Ada was born in [MASK].",
+            "prompt = prompt; no subject, relation; not used: cloze",
+        ),
+        ('"Cloze (with [MASK])",Answer\nIn [MASK].,London', "object = Answer, prompt = Cloze (with [MASK])"),
+        (
+            "masked sentence;expected;predicate_id;subj\nIn [MASK].;London;P19;Ada",
+            "relation = predicate_id, object = expected",
+        ),
+        (
+            "maskedSentence;obj;prop;sub\nIn [MASK].;London;P19;Ada",
+            "subject = sub, relation = prop, object = obj, prompt = maskedSentence",
+        ),
+        (
+            '{"masked_sentences": ["In [MASK]."], "obj_label": "London", "pred": "P19"}',
+            "relation = pred, object = obj_label",
+        ),
+    ],
+)
+def test_the_prompt_is_the_column_with_the_gap_and_what_was_used_or_not_is_said(text, columns):
+    found = own_facts(text, "my.txt")
+    assert columns in found.said
+    assert [(fact.object, fact.prompt.count("[MASK]")) for fact in found.facts] == [("London", 1)]
+
+
+def test_control_characters_become_blanks_and_are_counted():
+    found = own_facts(b"prompt,object\nA\x08b is [MASK].,Lon\x00don\n", "my.csv")
+    assert [(fact.object, fact.prompt) for fact in found.facts] == [("Lon don", "A b is [MASK].")]
+    assert "control characters read as blanks: 2" in found.said
+
+
+def test_what_pandas_makes_of_a_file_gives_the_same_facts_as_the_file():
+    text = (
+        "subject,object,prompt\nApollo 11,1969,It landed in [MASK].\n,1912,It sank in [MASK].\nNo one,,It was [MASK].\n"
+    )
+    found, read = own_facts(text, "my.csv"), own_facts(pd.read_csv(io.StringIO(text)), "table")
+    assert found.facts == read.facts and found.left_out == read.left_out == {"no answer": 1}
+    assert [fact.object for fact in read.facts] == ["1969", "1912"]
+    again = pd.read_csv(io.StringIO(text)).to_csv(index=False)
+    assert "1969.0" in again and own_facts(again, "my.csv").facts == found.facts
+
+
+def test_several_prompts_of_a_fact_are_asked_and_counted():
+    text = (
+        "subject,relation,object,prompt\nAda,birth,London,Ada was born in [MASK].\nAda,birth,London,Ada is from"
+        " [MASK].\n"
+    )
+    found = own_facts(text + text.splitlines()[1], "my.csv")
+    assert len({fact.fact_id for fact in found.facts}) == 2 and found.left_out == {"duplicate": 1}
+    assert found.said == "2 prompts of 1 fact"
+
+
+PROMPT = "Rocky Balboa was born in [MASK]."
+ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
+JSONL = json.dumps(ROCKY)
+HEADER = ",".join(COLUMNS)
+CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
+
+
+def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
+    rows = [
+        ROCKY,
+        ROCKY,
+        {**ROCKY, "subject": "A", "prompt": "No gap."},
+        {**ROCKY, "subject": "B", "prompt": "[MASK] [MASK]"},
+    ]
+    found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
+    assert found.left_out == {DUPLICATE: 1, NOT_ONE_MASK: 2}
+    assert found.n_read == 4 == len(found.facts) + 1 + 2
+
+
+def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
+    assert own_facts(JSONL, "my.jsonl", "questions").facts[0].probe_set == "questions"
+    for name in ("trex", "google_re", "conceptnet", "squad", " "):
+        with pytest.raises(FactsError, match="own facts cannot be called"):
+            own_facts(JSONL, "my.jsonl", name)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("{", "my.jsonl", "my.jsonl, line 1: not JSON"),
+        (
+            '{"subject": "A"}',
+            "my.jsonl",
+            r"lines.: the columns are \['subject'\], and none is called object \(also answer",
+        ),
+        ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
+        ("", "my.jsonl", "my.jsonl holds no facts"),
+        (
+            "subject;relation;object\nA;b;c\n",
+            "my.csv",
+            r"semicolons.: the columns are .* none is called prompt \(also .*; rename",
+        ),
+        ("One [MASK] two,Paris,Rome\n", "my.csv", "the columns are .* subject and relation are read if they are there"),
+        ("subject,subject,relation,object,prompt\n", "my.csv", "the column 'subject' twice .*; expected it once"),
+        (f"{HEADER}\nA,b,c,One, two [MASK]\n", "my.csv", "line 2: got 5 cells, expected 4 .* in double quotes"),
+        (JSONL.encode() + b"\n\xe4", "my.jsonl", "line 2: byte 0xe4 is not UTF-8"),
+        ("[" * 100_000, "my.jsonl", "line 1: not JSON"),
+    ],
+    ids=lambda value: None if len(value) < 60 else "long",
+)
+def test_what_is_wrong_is_named_with_its_line(content, name, message):
+    with pytest.raises(FactsError, match=message):
+        own_facts(content, name)
+
+
+@pytest.mark.parametrize("cell", ["", " ", None])
+def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
+    rows = [{**ROCKY, "object": cell}, {**ROCKY, "prompt": cell}, {**ROCKY, "subject": cell, "relation": cell}]
+    found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
+    assert found.left_out == {NO_ANSWER: 1, NOT_ONE_MASK: 1}
+    assert [(fact.object, reason) for fact, reason in found.dropped] == [
+        ("", NO_ANSWER),
+        ("Philadelphia", NOT_ONE_MASK),
+    ]
+    assert [(fact.subject, fact.relation) for fact in found.facts] == [("", NO_RELATION)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("Question;Answer\nRocky was born in ___.;Philadelphia\n", "semicolons; object = Answer, prompt = Question"),
+        ("answer\tquestion\nPhiladelphia\tRocky, he was born in ___.\n", "tabs; object = answer, prompt = question"),
+        (
+            '{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}',
+            "JSON lines; object = answer, prompt = question",
+        ),
+        ("Rocky, he was born in [MASK].;Philadelphia\n", "semicolons; prompt = column 1, object = column 2"),
+        ("Philadelphia\tRocky was born in [MASK].\n", "tabs; prompt = column 2, object = column 1"),
+        (
+            "Rocky,facts,Philadelphia,Rocky was born in [MASK].\n",
+            "commas; subject = column 1, relation = column 2, object = column 3",
+        ),
+    ],
+)
+def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(content, said):
+    found = own_facts(content, "my.txt")
+    assert said in found.said
+    (fact,) = found.facts
+    assert fact.object == "Philadelphia" and fact.prompt.endswith("born in [MASK].")
+    assert (bool(fact.subject), fact.relation) == ("subject =" in said, "facts")
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        "Frage;Antwort;Subjekt;Beziehung",
+        "question\tréponse\tsujet\tprédicat",
+        "pregunta;respuesta;sujeto;relación",
+        "QUESTION;re\u0301ponse;Sujet;relation",
+    ],
+)
+def test_headings_may_be_german_french_or_spanish_with_accents_in_either_form(heads):
+    sign = "\t" if "\t" in heads else ";"
+    (fact,) = own_facts(f"{heads}\n" + sign.join((PROMPT, "Philadelphia", "Rocky Balboa", "birth")), "my.txt").facts
+    assert (fact.prompt, fact.object, fact.subject, fact.relation) == (PROMPT, "Philadelphia", "Rocky Balboa", "birth")
+
+
+def test_two_facts_without_a_subject_are_told_apart_by_their_prompts():
+    found = own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
+    assert len(found.facts) == 2 and found.left_out == {DUPLICATE: 1}
+    assert [fact.about for fact in found.facts] == ["One is [MASK].", "Two is [MASK]."]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("capitals.csv", "capitals"),
+        ("my facts (2).jsonl", "my-facts-2"),
+        ("städte.csv", "städte"),
+        ("trex.csv", "own-trex"),
+        ("T-REx.jsonl", "T-REx"),
+        ("own.csv", "own-own"),
+        ("All.csv", "own-All"),
+        ("....csv", "facts"),
+        ("x" * 300 + ".csv", "x" * 60),
+    ],
+)
+def test_a_probe_set_is_called_after_its_file_and_never_like_a_known_one(file, name):
+    assert own_probe_set(Path(file)) == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "trex", "TREX", "own", "all", "questions", "a b", "<b>", "-x", "x" * 61])
+def test_a_name_that_stands_for_other_facts_or_is_no_name_is_refused(name):
+    with pytest.raises(FactsError, match="own facts cannot be called"):
+        own_probe_set(Path("mine.csv"), name)
+    assert own_probe_set(Path("trex.csv"), "mine") == "mine"
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(FactsError, match="cannot read"):
+        read_own_facts(tmp_path / "absent.csv")
+
+
+def test_the_two_samples_hold_the_same_facts_and_leave_none_out(repo_root):
+    one = read_own_facts(repo_root / "docs" / "sample_facts.jsonl")
+    other = read_own_facts(repo_root / "docs" / "sample_facts.csv")
+    assert one == other and one.said == other.said == ""
+    assert (one.n_read, one.left_out) == (6, {})
+    assert sum(fact.answer_in_subject for fact in one.facts) == 1

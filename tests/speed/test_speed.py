@@ -1,0 +1,48 @@
+"""The benchmarks can be run, on small slices."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+from probing.store import run_queries
+from probing.store.opening import open_database
+from tests.speed import pages
+from tests.speed.__main__ import PARTS
+from tests.speed.page_visits import PAGES, TURNED
+from tests.speed.pages import Size, drill_downs, make_store, medians, overviews
+
+pytestmark = pytest.mark.slow
+
+
+SMALL = Size(facts=600, top_k=2)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return make_store(tmp_path_factory.mktemp("bench"), SMALL)
+
+
+def test_every_query_of_the_benchmarks_finds_something(store):
+    with open_database(store) as db:
+        for name, query in {**overviews(db), **drill_downs(db)}.items():
+            found = query()
+            # Nobody in this store is called Rocky Balboa, and all models are asked the same facts.
+            if name not in ("search_facts, text", "one_sided"):
+                assert found is not None and (not hasattr(found, "empty") or not found.empty), name
+        assert set(medians({"runs": lambda: run_queries.runs(db)}, 1)) == {"runs"}
+
+
+def test_every_part_of_bench_can_be_imported_and_measured():
+    """Without this, code that the benchmarks use could be renamed unnoticed until someone measures."""
+    for part in PARTS:
+        assert inspect.signature(import_module(f"tests.speed.{part}").measure).bind(quick=True), part
+
+
+def test_visits_say_how_long_each_page_took_and_how_much_memory_all_held(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    found = pages._visits(make_store(tmp_path, Size(facts=500, top_k=1)), 1)
+    assert [visit["page"] for visit in found["visits"]] == list(PAGES)
+    assert all(len(visit["again"]) == 1 and visit["again"][0] > 0 for visit in found["visits"])
+    assert all(bool(visit["other"]) == (visit["page"] in TURNED) for visit in found["visits"])
+    assert 2**27 < found["bytes"] < found["bytes_with_ask"] - 2**26, "the model is in the second"

@@ -1,0 +1,335 @@
+"""Models kept ready for questions within a bound of memory, and the spans that are chosen for them."""
+
+import json
+import threading
+import weakref
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+from streamlit.runtime.scriptrunner import StopException
+
+from probing.core.questions import Question
+from probing.core.registry import read_registry
+from probing.ui.frame import live_models
+from probing.ui.frame.live_models import Choice, base_of, choices, described
+from probing.ui.frame.model_cache import ModelCache
+from probing.ui.live.picker import changed_spans, hull, replaced
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer in the tests of turns."""
+
+    text: str
+    notes: tuple = ()
+
+
+def make(log: list, name: str, nbytes: int):
+    """A maker that notes when it is called."""
+
+    def made():
+        log.append(name)
+        return SimpleNamespace(name=name, weights={object(): SimpleNamespace(nbytes=nbytes)})
+
+    return made
+
+
+def test_a_whole_family_of_small_models_is_kept():
+    shelf, log = ModelCache(limit=1000), []
+    for _ in range(2):
+        for number in range(8):
+            shelf.get((number,), make(log, f"model-{number}", 100))
+    assert log == [f"model-{number}" for number in range(8)]
+
+
+def test_the_least_recently_used_model_is_dropped():
+    shelf, log = ModelCache(limit=250), []
+    for name in ("a", "b", "a", "c", "a", "b"):
+        shelf.get((name,), make(log, name, 100))
+    assert log == ["a", "b", "c", "b"]
+
+
+def test_a_large_model_is_kept_alone():
+    shelf, log = ModelCache(limit=250), []
+    shelf.get(("small",), make(log, "small", 100))
+    assert shelf.get(("large",), make(log, "large", 900)).name == "large"
+    assert list(shelf.kept) == [("large",)]
+
+
+class Tensor(SimpleNamespace):
+    """Unlike a namespace, it can be referred to weakly."""
+
+
+def test_a_dropped_model_that_refers_to_itself_leaves_memory_at_once():
+    shelf, log = ModelCache(limit=250), []
+    tensor = Tensor(nbytes=200)
+    tensor.own, gone = tensor, weakref.ref(tensor)
+    shelf.get(("cycle",), lambda tensor=tensor: SimpleNamespace(weights={0: tensor}))
+    del tensor
+    shelf.get(("other",), make(log, "other", 200))
+    assert gone() is None
+
+
+def test_weights_that_two_models_share_count_once():
+    shelf, shared = ModelCache(limit=250), {"encoder": SimpleNamespace(nbytes=200)}
+    for kind in ("logit_lens", "tied", "full"):
+        shelf.get((kind,), lambda kind=kind: SimpleNamespace(weights=shared | {kind: SimpleNamespace(nbytes=20)}))
+    assert list(shelf.kept) == [("tied",), ("full",)], "200 + 2 x 20 fit, 3 x 20 do not"
+
+
+def test_who_asks_for_a_model_that_is_kept_does_not_wait_for_one_that_loads():
+    shelf, log, loads, go_on, ends = ModelCache(limit=1000), [], threading.Event(), threading.Event(), {}
+    shelf.get(("kept",), make(log, "kept", 100))
+
+    def slow():
+        loads.set()
+        assert go_on.wait(20)
+        return make(log, "slow", 100)()
+
+    def get(visitor: str, key: str, maker):
+        ends[visitor] = shelf.get((key,), maker)
+
+    visits = [("first", "slow", slow), ("second", "slow", slow), ("third", "other", make(log, "other", 100))]
+    threads = [threading.Thread(target=get, args=visit, daemon=True) for visit in visits]
+    threads[0].start()
+    assert loads.wait(20)
+    for thread in threads[1:]:
+        thread.start()
+    quick = threading.Thread(target=get, args=("quick", "kept", make(log, "again", 100)), daemon=True)
+    quick.start()
+    quick.join(20)
+    assert ends["quick"].name == "kept" and set(ends) == {"quick"}
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert ends["first"] is ends["second"] and sorted(log) == ["kept", "other", "slow"]
+
+
+def test_a_load_that_fails_lets_the_next_one_try():
+    shelf, log = ModelCache(limit=1000), []
+
+    def broken():
+        raise OSError("gone")
+
+    with pytest.raises(OSError):
+        shelf.get(("a",), broken)
+    assert shelf.get(("a",), make(log, "a", 100)).name == "a"
+
+
+@pytest.fixture()
+def hub_cache(tmp_path, monkeypatch):
+    """The hub's cache, empty; the function puts files of a model there, as a download does."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+
+    def put(entry, *names: str) -> None:
+        commit = entry.revision or "c" * 40
+        folder = tmp_path / "hub" / f"models--{entry.source.replace('/', '--')}"
+        for path in (folder / "refs" / "main", *(folder / "snapshots" / commit / name for name in names)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(commit)
+
+    return put
+
+
+def test_a_hub_model_is_marked_unless_it_was_fetched_before(hub_cache, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    entry = next(entry for entry in read_registry().models if entry.name == "roberta-base")
+    assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(not on this machine)")
+    hub_cache(entry, "config.json")
+    assert not choices()["roberta-base"].here, "no weights"
+    hub_cache(entry, "pytorch_model.bin")
+    assert choices()["roberta-base"].here and choices()["roberta-base"].label == "roberta-base (hub)"
+    assert choices()["nesia-mini"].here
+
+
+def test_models_on_this_machine_come_first_and_offline_the_others_are_marked_unavailable(hub_cache, monkeypatch):
+    last = [entry for entry in read_registry().models if not entry.shipped and not entry.base][-1]
+    hub_cache(last, "config.json", "model.safetensors")
+    for offline, words in ((True, "unavailable offline"), (False, "not on this machine")):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        offered = list(choices().values())
+        here = [choice.here for choice in offered]
+        assert here == sorted(here, reverse=True) and False in here
+        assert last.name in [choice.name for choice in offered if choice.here]
+        assert {choice.where for choice in offered if not choice.here} == {words}
+
+
+def test_a_models_base_is_known_from_the_registry_or_its_folder(tmp_path):
+    assert base_of(Choice("nesia-mini", "nesia-mini", "")) == "" and described(Choice("nesia-mini", "nesia-mini", ""))
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    choice = Choice("mine", str(folder), "")
+    assert base_of(choice) == "" and not described(choice)
+    (folder / "finetuning.json").write_text(json.dumps({"base": "nesia-mini"}), encoding="utf-8")
+    assert base_of(choice) == "nesia-mini"
+    (folder / "finetuning.json").write_text("[torn", encoding="utf-8")
+    assert base_of(choice) == ""
+
+
+def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(monkeypatch):
+    asked, visitors, ends = threading.Event(), threading.local(), {}
+    newer_waits = threading.Event()
+
+    def compute(prompt, *_given, check):
+        if prompt == "older":
+            asked.set()
+            assert newer_waits.wait(20)
+        check()
+        return Said(f"answer to {prompt}")
+
+    live = SimpleNamespace(encoder=SimpleNamespace(device="a device of this test", notes=()), ask=compute)
+    monkeypatch.setattr(live_models, "load", lambda model, head: live)
+    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
+
+    def stop():
+        # As Streamlit's own does when a page is drawn.
+        raise StopException
+
+    monkeypatch.setattr(live_models.st, "stop", stop)
+
+    def draw(visitor, prompt):
+        visitors.name = visitor
+        try:
+            ends[prompt] = live_models.ask("model of this test", Question(prompt, "logit_lens", 1)).text
+        except StopException:
+            ends[prompt] = "stopped"
+
+    def start(visitor, prompt):
+        thread = threading.Thread(target=draw, args=(visitor, prompt), daemon=True)
+        thread.start()
+        return thread
+
+    older = start("me", "older")
+    assert asked.wait(20)
+    others = [start("you", "somebody else's"), start("me", "newer")]
+    queue = live_models.turns("a device of this test")
+    while queue.length < 3 and all(thread.is_alive() for thread in others):
+        threading.Event().wait(0.001)
+    newer_waits.set()
+    for thread in (older, *others):
+        thread.join(20)
+    assert ends == {"older": "stopped", "newer": "answer to newer", "somebody else's": "answer to somebody else's"}
+    assert queue.length == 0
+    # What was given up is not kept: asked again by a new drawing it is answered.
+    again = start("me", "older")
+    again.join(20)
+    assert ends["older"] == "answer to older"
+
+
+def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypatch):
+    loads, newer_asked, ends = threading.Event(), threading.Event(), {}
+    live = SimpleNamespace(
+        encoder=SimpleNamespace(device="another device", notes=()),
+        ask=lambda prompt, *_given, check: Said(f"answer to {prompt}"),
+    )
+
+    def load(model, head):
+        if model == "slow to load":
+            loads.set()
+            assert newer_asked.wait(20)
+        return live
+
+    def stop():
+        raise StopException
+
+    monkeypatch.setattr(live_models, "load", load)
+    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id="me, loading"))
+    monkeypatch.setattr(live_models.st, "stop", stop)
+
+    def older():
+        try:
+            ends["older"] = live_models.ask("slow to load", Question("older", "logit_lens", 1)).text
+        except StopException:
+            ends["older"] = "stopped"
+
+    def newer():
+        assert loads.wait(20)
+        live_models.ask("there", Question("newer, first", "logit_lens", 1))
+        newer_asked.set()
+        threads[0].join(20)
+        ends["newer"] = live_models.ask("there", Question("newer, second", "logit_lens", 1)).text
+
+    threads = [threading.Thread(target=draw, daemon=True) for draw in (older, newer)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert ends == {"older": "stopped", "newer": "answer to newer, second"}
+
+
+SPANS = [(1, 3), (4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("event", "spans"),
+    [
+        ({"span": 1, "start": 0, "end": 6}, [(0, 6), (4, 5)]),
+        ({"span": 2, "start": 2, "end": 3}, [(1, 3), (2, 3)]),
+        ({"span": 1}, [(4, 5)]),
+        ({"span": 2}, [(1, 3)]),
+        ({"swap": True}, [(4, 5), (1, 3)]),
+    ],
+)
+def test_what_the_component_sends_changes_the_spans(event, spans):
+    assert changed_spans({"words": 6, **event}, 6, SPANS) == spans
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        None,
+        "span",
+        [],
+        {},
+        {"words": 5, "span": 1, "start": 0, "end": 1},
+        *(
+            {"words": 6, **event}
+            for event in (
+                {},
+                {"span": 0},
+                {"span": 4, "start": 0, "end": 1},
+                {"span": True, "start": 0, "end": 1},
+                {"span": [1]},
+                {"span": "1", "start": 0, "end": 1},
+                {"span": 1, "start": 0},
+                {"span": 1, "start": 3, "end": 3},
+                {"span": 1, "start": -1, "end": 2},
+                {"span": 1, "start": 0, "end": 7},
+                {"span": 1, "start": 0.0, "end": 1.0},
+                {"span": 1, "start": True, "end": 2},
+                {"span": 1, "start": "<b>", "end": None},
+                {"swap": "yes"},
+            )
+        ),
+    ],
+)
+def test_an_invalid_event_changes_nothing(event):
+    assert changed_spans(event, 6, SPANS) is None
+
+
+def test_a_second_span_needs_a_first_one_and_two_to_change_places():
+    assert changed_spans({"words": 6, "span": 2, "start": 0, "end": 1}, 6, []) is None
+    assert changed_spans({"words": 6, "swap": True}, 6, [(0, 1)]) is None
+    assert changed_spans({"words": 6, "span": 2, "start": 0, "end": 1}, 6, [(3, 4)]) == [(3, 4), (0, 1)]
+
+
+def test_a_list_of_words_is_the_span_from_the_first_to_the_last():
+    assert hull([], None) is None and hull([4], None) == (4, 5) and hull([5, 2], (2, 3)) == (2, 6)
+
+
+def test_removing_a_word_from_the_middle_leaves_the_longer_part():
+    assert hull([1, 2, 4], (1, 5)) == (1, 3)
+    assert hull([1, 3, 4], (1, 5)) == (3, 5)
+    assert hull([2, 3], (1, 4)) == (2, 4)
+
+
+def test_removing_the_first_span_makes_the_second_one_the_first():
+    assert (
+        replaced(SPANS, 0, None) == [(4, 5)]
+        and replaced([], 0, (1, 2)) == [(1, 2)]
+        and replaced([(1, 2)], 1, None) == [(1, 2)]
+    )
