@@ -13,7 +13,6 @@ import pandas as pd
 
 from probing.api.arguments import flag, in_a_notebook, in_short, several, text
 from probing.api.figures import FIGURES, Asked
-from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.errors import FigureError, OptionError, StoreError
 from probing.core.head_kinds import head_order
 from probing.core.paths import result_folders, runs_folder, snapshot_folder
@@ -34,12 +33,13 @@ from probing.store.run_queries import runs as fact_runs
 from probing.store.run_queries import stored_models
 from probing.store.sentences.queries import sentence_runs
 from probing.store.sources import holds_results
+from probing.subjects import Declared, kinds, reports
 
 if TYPE_CHECKING:
     from probing.figures.theme import go
 
 #: Kind of runs -> its reports.
-REPORTS = Declared[Reports](lambda: {load(one.kind).name: load(one.reports) for one in CAPABILITIES.values()})
+REPORTS = Declared[Reports](lambda: {kind.name: reports()[subject] for subject, kind in kinds().items()})
 #: Columns of ``Results.models`` that hold tuples of names.
 _LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
 #: Columns of ``Results.runs``.

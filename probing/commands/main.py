@@ -7,14 +7,12 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
-from probing.core.capabilities.capability import Capability, Command
-from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.characters import harmless, refuse_half_characters
 from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
@@ -23,6 +21,104 @@ from probing.core.registry import REPOSITORY, has_data
 #: Without completion for shells, and with plain errors and help.
 _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
+
+class Command(NamedTuple):
+    """A command: the module that has its function, and its line in the list of commands."""
+
+    module: str
+    line: str
+
+
+class Group(NamedTuple):
+    """The commands of a subject; the last one reports what is stored of it."""
+
+    line: str
+    commands: Mapping[str, Command]
+    reporting: str
+
+    @property
+    def listed(self) -> dict[str, Command]:
+        """Its commands with the one that reports."""
+        return {**self.commands, "report": Command("", self.reporting)}
+
+
+#: Group of commands -> its line, its commands, and the line of the one that reports what is stored.
+GROUPS = {
+    "edges": Group(
+        "Edge probing: which layers encode syntax and meaning.",
+        {
+            "tasks": Command(
+                "probing.commands.edges.tasks",
+                "List the tasks: spans, data sets, licences and, with --counts, how much data they have.",
+            ),
+            "train": Command(
+                "probing.commands.edges.train",
+                "Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.",
+            ),
+            "trace": Command(
+                "probing.commands.edges.trace",
+                "Apply the probes of every layer to one span of a sentence, or to a pair of spans.",
+            ),
+        },
+        "Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the pages.",
+    ),
+    "sentences": Group(
+        "Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
+        {
+            "train": Command(
+                "probing.commands.sentences.train",
+                "Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the second time.",
+            ),
+            "ask": Command(
+                "probing.commands.sentences.ask",
+                "Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's prediction.",
+            ),
+            "tasks": Command(
+                "probing.commands.sentences.tasks",
+                "List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left out.",
+            ),
+            "make": Command(
+                "probing.commands.sentences.make",
+                "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT.",
+            ),
+        },
+        "Report stored probes of whole sentences: accuracy, changes, fates of properties; the same numbers as on the pages.",
+    ),
+    "changes": Group(
+        "Effects of fine-tuning, layer by layer.",
+        {
+            "measure": Command(
+                "probing.commands.changes.measure",
+                "Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the second time.",
+            ),
+        },
+        "Report the effects of fine-tuning: attention, similarity and perplexity; the same numbers as on the pages.",
+    ),
+    "forgetting": Group(
+        "Facts that fine-tuning lost: what comes back, and is it memory?",
+        {
+            "recover": Command(
+                "probing.commands.forgetting.recover",
+                "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.",
+            ),
+        },
+        "Report the outcome of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
+    ),
+    "series": Group(
+        "Trainings state by state: when facts are forgotten, and what prevents it.",
+        {
+            "follow": Command(
+                "probing.commands.forgetting.follow",
+                "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.",
+            ),
+            "prevent": Command(
+                "probing.commands.forgetting.prevent",
+                "Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no weights.",
+            ),
+        },
+        "Report when facts were forgotten, and what prevents it; the same numbers as on the pages.",
+    ),
+}
 _FIRST = {
     "fetch": Command(
         "probing.commands.fetch",
@@ -95,10 +191,8 @@ _LAST = {
         " anything is stored.",
     ),
 }
-#: Command -> its module and line; between those of all results, the groups of the capabilities.
-COMMANDS = Declared[Command](
-    lambda: {**_FIRST, **{name: Command("", one.line) for name, one in CAPABILITIES.items() if one.line}, **_LAST}
-)
+#: Command -> its module and line; between those of all results, the groups of the subjects.
+COMMANDS = {**_FIRST, **{name: Command("", group.line) for name, group in GROUPS.items()}, **_LAST}
 
 #: Commands that make what ships, listed last; their modules lie in the repository next to the data, not in the package.
 MAKERS = {
@@ -122,20 +216,14 @@ MAKERS = {
 }
 
 
-def commands_of(capability: Capability) -> dict[str, Command]:
-    """The commands of a capability's group."""
-    return {**capability.commands, **({"report": Command("", capability.reporting)} if capability.reporting else {})}
-
-
 def command(*words: str) -> Any:
-    """The command of these words: one of ``COMMANDS``, or of a capability's group, which is named first."""
+    """The command of these words: one of ``COMMANDS``, or of a group, which is named first."""
     *group, name = words
     if group:
-        capability = CAPABILITIES[group[0]]
-        module, _ = commands_of(capability)[name]
-        return _loaded(module, name) if module else _report(capability)
+        module, _ = GROUPS[group[0]].listed[name]
+        return _loaded(module, name) if module else _report(group[0])
     module, _ = MAKERS[name] if name in MAKERS else COMMANDS[name]
-    return _loaded(module, name) if module else _group(CAPABILITIES[name])
+    return _loaded(module, name) if module else _group(name)
 
 
 @cache
@@ -147,22 +235,19 @@ def _loaded(module: str, name: str) -> Any:
 
 
 @cache
-def _report(capability: Capability) -> Any:
-    """The command that reports the stored results of a capability."""
+def _report(name: str) -> Any:
+    """The command that reports the stored results of a subject."""
     from probing.commands.report import command_of
+    from probing.subjects import reports
 
-    return _alone("report", command_of(load(capability.reports), capability.reporting))
+    return _alone("report", command_of(reports()[name], GROUPS[name].reporting))
 
 
 @cache
-def _group(capability: Capability) -> Any:
-    """The group of a capability's commands."""
-    of = type(
-        "CommandsOfGroup",
-        (CommandsOnCall,),
-        {"listed": commands_of(capability), "words": (capability.name,)},
-    )
-    group = typer.Typer(name=capability.name, cls=of, help=capability.line, no_args_is_help=True, **_PLAIN)
+def _group(name: str) -> Any:
+    """The group of a subject's commands."""
+    of = type("CommandsOfGroup", (CommandsOnCall,), {"listed": GROUPS[name].listed, "words": (name,)})
+    group = typer.Typer(name=name, cls=of, help=GROUPS[name].line, no_args_is_help=True, **_PLAIN)
     group.callback()(lambda: None)
     return typer.main.get_group(group)
 

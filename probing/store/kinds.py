@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.store.database import Database
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
 from probing.store.schema import TABLES
 from probing.store.tables.columns import Table
+from probing.subjects import SHARED_AS, Declared, kinds
 
 #: The kind of runs on facts, whose queries name the runs that they read.
 FACTS = "facts"
@@ -101,12 +101,10 @@ class Kind:
 
 def kinds_of(what: str) -> list[Kind]:
     """The kinds of runs that are shared together."""
-    return [load(capability.kind) for capability in CAPABILITIES.values() if capability.shared == what]
+    return [kind for subject, kind in kinds().items() if SHARED_AS[subject] == what]
 
 
 #: Name -> kind of run.
-KINDS = Declared[Kind](
-    lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values())}
-)
+KINDS = Declared[Kind](lambda: {kind.name: kind for kind in kinds().values()})
 #: The tables of files with one row per run -> the kind of their runs.
 RUNS_OF_FILES = Declared[str](lambda: {kind.runs: kind.name for kind in KINDS.values()})

@@ -6,13 +6,11 @@ command ``tables`` prints every column.
 
 import pyarrow as pa
 
-from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.store.tables.columns import SQL_TYPES, Table
+from probing.subjects import Declared, kinds
 
 #: Table name -> its declaration.
-TABLES = Declared[Table](
-    lambda: {table.name: table for capability in CAPABILITIES.values() for table in load(capability.kind).tables}
-)
+TABLES = Declared[Table](lambda: {table.name: table for kind in kinds().values() for table in kind.tables})
 #: Table name -> its columns in order.
 SCHEMAS = Declared[pa.Schema](lambda: {name: table.schema for name, table in TABLES.items()})
 #: Table name -> the columns that identify a row.

@@ -10,8 +10,8 @@ import pytest
 
 from probing.core.errors import StoreError
 from probing.core.knowledge.transitions import FATES
-from probing.reports.declarations import KINDS
 from probing.store.opening import open_database
+from probing.subjects import REPORTS as KINDS
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA
 from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS

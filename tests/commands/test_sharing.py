@@ -14,7 +14,6 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from probing.commands.main import app
-from probing.core.capabilities.registry import CAPABILITIES
 from probing.core.errors import HeadError, HubError, StoreError
 from probing.core.paths import cache_folder, pulled_folders, result_folders
 from probing.core.registry import REPOSITORY
@@ -25,6 +24,7 @@ from probing.store.kinds import kinds_of
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of, table_of
+from probing.subjects import SHARED_AS
 from probing.workflows.sharing.share import MANIFEST, described, read_manifest
 from tests.kinds.test_every_kind import CHANGES, EDGES, FORGETTING, PLANT, SENTENCES, SERIES
 from tests.planted_relatives import BASE, COLA
@@ -73,7 +73,7 @@ def shares(tiny_model, tmp_path_factory) -> Path:
                 called("push", "heads", "--model", tiny_model, "--to-folder", folder / "heads", "--licence", "MIT")
             else:
                 PLANT[kind](owner / "snapshot")
-            what, model = (CAPABILITIES[kind].shared, MODELS[kind]) if kind in MODELS else (kind, "tiny-bert")
+            what, model = (SHARED_AS[kind], MODELS[kind]) if kind in MODELS else (kind, "tiny-bert")
             called("push", what, "--model", model, "--to-folder", folder / kind, "--licence", "MIT")
     return folder
 
@@ -99,7 +99,7 @@ def every_row(table: str, folders: list[Path], model: str) -> list[str]:
 
 
 def everything() -> set[str]:
-    return {capability.shared for capability in CAPABILITIES.values()}
+    return set(SHARED_AS.values())
 
 
 def rows_in(path: Path, table: str) -> list[dict]:

@@ -105,7 +105,7 @@ def planted(monkeypatch):
         (Filter("model"),),
         lambda db, choice: None,
     )
-    monkeypatch.setattr(judging, "KINDS", {"planted": reports})
+    monkeypatch.setattr(judging, "REPORTS", {"planted": reports})
     monkeypatch.setattr(
         judging, "learned", lambda db, models: pd.DataFrame({"model": ["guesser"], "verdict": ["not learned"]})
     )

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from probing.commands.options import RevisionOption
-from probing.core.capabilities.registry import everything_shared
 from probing.core.head_kinds import canonical_head
+from probing.subjects import everything_shared
 
 
 def shared(what: str | None) -> str | None:

@@ -16,11 +16,11 @@ import pandas as pd
 
 from probing.core.claims import Check, Claim, Columns, Comparison, Rows
 from probing.core.errors import OptionError, PublishedError
-from probing.reports.declarations import KINDS
 from probing.reports.knowledge.pairs.yardsticks import joined
 from probing.reports.task_success import learned, verdicts_by_model
 from probing.reports.wider import wider
 from probing.store.database import Database
+from probing.subjects import REPORTS
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
 #: What checks call the pre-trained model.
@@ -258,9 +258,9 @@ class Quantities:
     def _table(self, report: str, rows: Rows, choice: Mapping[str, Any]) -> pd.DataFrame:
         """A report of all models, for the values of its filters that do not depend on what is stored."""
         kind, _, name = report.partition(" ")
-        if kind not in KINDS:
-            raise PublishedError(f"no report is of the kind {kind!r}, expected one of {', '.join(KINDS)}")
-        there = {one.name: one for one in KINDS[kind].filters if not one.only or name in one.only}
+        if kind not in REPORTS:
+            raise PublishedError(f"no report is of the kind {kind!r}, expected one of {', '.join(REPORTS)}")
+        there = {one.name: one for one in REPORTS[kind].filters if not one.only or name in one.only}
         chosen_by = {column for column, one in there.items() if one.known or column in choice}
         given = {column: value for column, value in {**choice, **rows}.items() if column in chosen_by}
         if "model" in there:
@@ -268,7 +268,7 @@ class Quantities:
         key = (report, *sorted((column, str(value)) for column, value in given.items()))
         if key not in self._tables:
             try:
-                chosen = KINDS[kind].choose(name, given)
+                chosen = REPORTS[kind].choose(name, given)
             except OptionError as error:
                 raise PublishedError(f"a check names the report {report}: {error}") from error
             self._tables[key] = chosen.report.table(self._db, chosen)

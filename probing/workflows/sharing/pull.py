@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.capabilities.registry import HEADS, everything_shared
 from probing.core.errors import HeadError, HubError
 from probing.core.files.atomic import atomic_copy, atomic_text, link_or_copy, rename_folder
 from probing.core.files.checksums import file_sha256
@@ -18,6 +17,7 @@ from probing.core.paths import cache_folder, result_folders, shared_folder
 from probing.models.heads.files import read_identity, read_weights, refuse_damage, validation_losses
 from probing.models.heads.recipe import HeadRecipe
 from probing.store.check import conflicts
+from probing.subjects import HEADS, everything_shared
 from probing.workflows.output import Say
 from probing.workflows.sharing.share import (
     DATA,

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pydantic import Field, ValidationError, model_validator
 
 from probing import __version__
-from probing.core.capabilities.registry import HEADS, everything_shared
 from probing.core.characters import in_short
 from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact
@@ -31,6 +30,7 @@ from probing.store.rules.asking import light
 from probing.store.schema import KEYS, TABLES
 from probing.store.sources import files_of, table_of
 from probing.store.tables.columns import Table
+from probing.subjects import HEADS, everything_shared
 from probing.workflows.knowledge.stored_run import run_files
 
 T = TypeVar("T")

@@ -1,0 +1,79 @@
+"""What the subjects declare, joined: their kinds of runs, their reports, and what of them is shared together."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from probing.reports.report import Reports
+    from probing.store.kinds import Kind
+
+T = TypeVar("T")
+
+#: What is shared of a model besides its runs.
+HEADS = "heads"
+#: Subject, in the order of lists -> what its runs are shared as, alone or with those of other subjects.
+SHARED_AS = {
+    "knowledge": "predictions",
+    "edges": "edges",
+    "sentences": "sentences",
+    "changes": "sentences",
+    "forgetting": "forgetting",
+    "series": "forgetting",
+}
+
+
+class Declared(Mapping[str, T]):
+    """A mapping that is made when it is first read, because what it reads imports this module."""
+
+    def __init__(self, make: Callable[[], Mapping[str, T]]):
+        self._make = make
+        self._mapping: Mapping[str, T] = {}
+
+    def _made(self) -> Mapping[str, T]:
+        self._mapping = self._mapping or self._make()
+        return self._mapping
+
+    def __getitem__(self, name: str) -> T:
+        return self._made()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._made()
+
+
+def kinds() -> "dict[str, Kind]":
+    """Subject -> its kind of runs."""
+    from probing.store.declared.changes import CHANGES
+    from probing.store.declared.edges import EDGES
+    from probing.store.declared.forgetting import FORGETTING
+    from probing.store.declared.knowledge import FACTS
+    from probing.store.declared.sentences import SENTENCES
+    from probing.store.declared.series import SERIES
+
+    return dict(zip(SHARED_AS, (FACTS, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+
+
+def reports() -> "dict[str, Reports]":
+    """Subject -> its reports."""
+    from probing.reports.changes.declarations import CHANGES
+    from probing.reports.edges.declarations import EDGES
+    from probing.reports.forgetting.declarations import FORGETTING
+    from probing.reports.forgetting.declared_series import SERIES
+    from probing.reports.knowledge.declarations import KNOWLEDGE
+    from probing.reports.sentences.declarations import SENTENCES
+
+    return dict(zip(SHARED_AS, (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+
+
+#: Subject -> its reports, imported when one is needed.
+REPORTS = Declared["Reports"](reports)
+
+
+def everything_shared() -> tuple[str, ...]:
+    """The names of all that can be shared: heads, and the runs of each subject, or of several together."""
+    return (HEADS, *dict.fromkeys(SHARED_AS.values()))
