@@ -136,4 +136,4 @@ def _add(
 
 
 def _kept(marks: list[str], there: pd.Series) -> list[str]:
-    return [mark for mark, one in zip(marks, there, strict=True) if one]
+    return [mark for mark, present in zip(marks, there, strict=True) if present]

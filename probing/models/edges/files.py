@@ -55,9 +55,9 @@ def probes_folder(cache: Path, weights: str, task: str) -> Path:
 
 def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
     """Files of all probes of an encoder, by task in the paper's order; locally trained ones before shipped ones."""
-    found = found_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
+    files = found_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
     places = {name: task.place for name, task in EDGE_TASKS.items()}
-    return dict(sorted(found.items(), key=lambda one: places.get(one[0], len(places))))
+    return dict(sorted(files.items(), key=lambda item: places.get(item[0], len(places))))
 
 
 def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:

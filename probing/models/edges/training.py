@@ -109,12 +109,12 @@ def train_probes(
         state.step += 1
         here = [keys[int(number)] for number in active]
         dropped = dropout_of(here, recipe.dropout, len(targets), recipe.width, state.step)
-        given = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
-        logits = logits_of_parts(given, mask[active], batch, None if dropped is None else dropped.to(device))
+        parameters = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
+        logits = logits_of_parts(parameters, mask[active], batch, None if dropped is None else dropped.to(device))
         losses = score.losses(logits, batch.gold[variants[active].to(device)])
         # Attention inside a span has no gradient if every span is one piece.
-        gradients = torch.autograd.grad(losses.sum(), list(given.values()), materialize_grads=True)
-        torch.cat([one.flatten(1) for one in gradients], 1, out=live.gradient)
+        gradients = torch.autograd.grad(losses.sum(), list(parameters.values()), materialize_grads=True)
+        torch.cat([gradient.flatten(1) for gradient in gradients], 1, out=live.gradient)
         _adam(live, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
         if state.step % every == 0:
             _look(state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe)

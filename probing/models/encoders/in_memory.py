@@ -55,8 +55,8 @@ def encoder_of(
         )
     chosen = pick_device(device)
     kind, config = model.config.model_type, model.config
-    if said := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
-        raise ModelError(f"{source} {said}")
+    if reason := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
+        raise ModelError(f"{source} {reason}")
     _check_weights(source, model)
     with broken_files_named(source):
         names = [name for name, _ in model.named_parameters(remove_duplicate=False)]

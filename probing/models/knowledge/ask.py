@@ -80,9 +80,9 @@ class LiveModel:
         refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
         text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
-        found = one_token_ids([text], [word.strip()], self.encoder, [mask_index])[0]
-        if not isinstance(found, str):
-            return word, found, ""
+        token_id = one_token_ids([text], [word.strip()], self.encoder, [mask_index])[0]
+        if not isinstance(token_id, str):
+            return word, token_id, ""
         before, after = text.split(MASK)[mask_index : mask_index + 2]
         token: int | None = tokenizer.backend_tokenizer.token_to_id(word.strip())
         if token is not None and _is_marked(tokenizer, word.strip()):

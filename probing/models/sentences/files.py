@@ -105,7 +105,7 @@ def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
             raise ValueError(f"its weights have the shape {weights.shape}, expected {(*form, 'hidden')}")
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
             raise ValueError("it holds values that are not finite")
-        found = TaskProbes(
+        probes = TaskProbes(
             about["task"],
             about["title"],
             bool(about["pairs"]),
@@ -125,12 +125,12 @@ def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
         raise HeadError(
             f"cannot read the sentence probes in {path}: {error}; delete the file and train them again"
         ) from error
-    if weights_id and found.weights_id != weights_id:
+    if weights_id and probes.weights_id != weights_id:
         raise HeadError(
-            f"the probes in {path} were trained on weights {found.weights_id[:12]} ({found.model}), expected"
+            f"the probes in {path} were trained on weights {probes.weights_id[:12]} ({probes.model}), expected"
             f" {weights_id[:12]}; train them again"
         )
-    return found
+    return probes
 
 
 def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -78,22 +78,26 @@ def solve(
     point = torch.zeros(hidden + 1, outputs, dtype=torch.float64)
     with torch.inference_mode():
         for number, c in enumerate(cs):
-            found = _minimum(problem, c, point, 0, pause)
-            if not found.solved and not problem.double:
+            minimum = _minimum(problem, c, point, 0, pause)
+            if not minimum.solved and not problem.double:
                 problem = problem.exact()
-                found = _minimum(problem, c, found.point, found.evaluations, pause)
-            if not found.solved:
+                minimum = _minimum(problem, c, minimum.point, minimum.evaluations, pause)
+            if not minimum.solved:
                 log.warning(
                     "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most"
                     " %.0e",
                     c,
-                    found.evaluations,
-                    found.gradient,
+                    minimum.evaluations,
+                    minimum.gradient,
                     GRADIENT,
                 )
-            point = found.point
+            point = minimum.point
             weights[number], bias[number] = point[:-1].T.float().numpy(), point[-1].float().numpy()
-            gradient[number], evaluations[number], solved[number] = found.gradient, found.evaluations, found.solved
+            gradient[number], evaluations[number], solved[number] = (
+                minimum.gradient,
+                minimum.evaluations,
+                minimum.solved,
+            )
     return Solution(weights, bias, gradient, evaluations, solved)
 
 

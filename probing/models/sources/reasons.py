@@ -59,8 +59,8 @@ def in_words(error: BaseException, name: str, kind: str = "model", revision: str
     for cause in _chain(error):
         if words := no_room(cause) or cannot_write(cause):
             return words
-        if found := _of_the_library(cause, name, kind, revision):
-            return found
+        if reason := _of_the_library(cause, name, kind, revision):
+            return reason
     return f"{name} cannot be read from the hub: {_first_line(error)}"
 
 

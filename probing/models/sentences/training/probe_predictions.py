@@ -66,15 +66,17 @@ class ModelAnswers:
 
     def own(self, portion: int = 1) -> tuple[Probes, Answer]:
         """The model's own linear probes, fitted on one in ``portion`` of the training sentences."""
-        kept = self._kept(f"own-{portion}", lambda: self._fitted(portion))
-        given = {name.removeprefix("probes."): array for name, array in kept.items() if name.startswith("probes.")}
-        probes = Probes(**given, classes=self.split.classes)
-        return probes, Answer(probes.c, probes.dev_right, kept["test"], len(self.split.portion(portion)))
+        arrays = self._kept(f"own-{portion}", lambda: self._fitted(portion))
+        parameters = {
+            name.removeprefix("probes."): array for name, array in arrays.items() if name.startswith("probes.")
+        }
+        probes = Probes(**parameters, classes=self.split.classes)
+        return probes, Answer(probes.c, probes.dev_right, arrays["test"], len(self.split.portion(portion)))
 
     def mlp(self) -> Answer:
         """MLP probes with one hidden layer."""
-        kept = self._kept(MLP, self._mlp)
-        return Answer(None, kept["dev_right"], kept["test"], len(self.split.gold["train"]))
+        arrays = self._kept(MLP, self._mlp)
+        return Answer(None, arrays["dev_right"], arrays["test"], len(self.split.gold["train"]))
 
     def codes(self) -> np.ndarray:
         """(poolings, layers) bits of the online code of the training labels."""
@@ -83,24 +85,24 @@ class ModelAnswers:
     def of_base(self, base: "ModelAnswers") -> Answer:
         """Predictions of the base's own probes on this model's states."""
         probes, _ = base.own()
-        probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
+        probes = part_of(probes, [POOLINGS.index(pooling) for pooling in self.poolings])
         chunks = [*self.states.chunks(len(self.poolings))]
-        found = {
+        predictions = {
             part: [answers(layers_of(probes, layers), self.read(part, layers)) for layers in chunks]
             for part in ("dev", "test")
         }
-        dev, test = (np.concatenate(of_part, 1) for of_part in found.values())
+        dev, test = (np.concatenate(of_part, 1) for of_part in predictions.values())
         return Answer(probes.c, (dev == self.split.gold["dev"]).sum(2), test, len(self.split.gold["train"]))
 
     def read(self, part: str, layers: slice) -> np.ndarray:
         """States of a part's sentences, (poolings, layers, sentences, hidden)."""
-        return self.states.read(self.split.places[part], layers, [POOLINGS.index(one) for one in self.poolings])
+        return self.states.read(self.split.places[part], layers, [POOLINGS.index(pooling) for pooling in self.poolings])
 
     def _fitted(self, portion: int) -> dict[str, np.ndarray]:
-        chosen, found, test = self.split.portion(portion), [], []
+        chosen, fitted, test = self.split.portion(portion), [], []
         for layers in self.states.chunks(len(self.poolings)):
             train = self.states.read(
-                self.split.places["train"][chosen], layers, [POOLINGS.index(one) for one in self.poolings]
+                self.split.places["train"][chosen], layers, [POOLINGS.index(pooling) for pooling in self.poolings]
             )
             gold = self.split.gold
             probes = fit_probes(
@@ -113,9 +115,9 @@ class ModelAnswers:
             )
             del train
             test.append(answers(probes, self.read("test", layers)))
-            found.append(probes)
-        names = [one.name for one in fields(Probes) if one.name != "classes"]
-        arrays = {f"probes.{name}": np.concatenate([getattr(one, name) for one in found], 1) for name in names}
+            fitted.append(probes)
+        names = [field.name for field in fields(Probes) if field.name != "classes"]
+        arrays = {f"probes.{name}": np.concatenate([getattr(chunk, name) for chunk in fitted], 1) for name in names}
         return arrays | {"test": np.concatenate(test, 1)}
 
     def _mlp(self) -> dict[str, np.ndarray]:
@@ -150,5 +152,5 @@ def layers_of(probes: Probes, layers: slice) -> Probes:
 
 
 def _changed(probes: Probes, change: Callable[[np.ndarray], np.ndarray]) -> Probes:
-    arrays = {one.name: change(getattr(probes, one.name)) for one in fields(Probes) if one.name != "classes"}
+    arrays = {field.name: change(getattr(probes, field.name)) for field in fields(Probes) if field.name != "classes"}
     return Probes(**arrays, classes=probes.classes)
