@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from probing.figures.forgetting.prevention import prevention_points
-from probing.figures.forgetting.time_course import kept_map, over_training, rank_map
+from probing.figures.forgetting.time_course import over_training, rank_map, retention_map
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.opening import open_database
@@ -109,9 +109,9 @@ def test_figures_draw_what_the_tables_have(db):
     # The control has a loss, and no score on the task.
     assert [sum(trace.name == name for trace in figure.data) for name in ("score", "loss")] == [1, 2]
     layers = series.steps(db, [COLA.name], layers=range(LAST + 1))
-    by_layer = kept_map(layers, by="layer").data[0]
+    by_layer = retention_map(layers, by="layer").data[0]
     assert by_layer.z.shape == (LAST + 1, len(STEPS)) and by_layer.colorbar.orientation == "h"
-    assert kept_map(series.relations(db, [COLA.name]), by="relation").data[0].z.shape == (2, len(STEPS))
+    assert retention_map(series.relations(db, [COLA.name]), by="relation").data[0].z.shape == (2, len(STEPS))
     cells = series.ranks_of_fact(db, COLA.name, "trex", ids()[0])
     ranks = rank_map(cells).data[0]
     assert ranks.text[1][0] == "1" and rank_map(cells[:0]).layout.annotations

@@ -293,13 +293,13 @@ def _whiskers(points: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any]
 def _hover(point: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
     """The hover text of a point, short enough to fit next to those of the other panels."""
 
-    def shown(value: float) -> str:
+    def formatted(value: float) -> str:
         return panel.shown.format(value * panel.factor).replace("-", "−")
 
-    references = [f"base {shown(point['base_value'])}"] if panel.before and pd.notna(point["base_value"]) else []
+    references = [f"base {formatted(point['base_value'])}"] if panel.before and pd.notna(point["base_value"]) else []
     if pd.notna(point["control_value"]):
-        references.append(f"control {shown(point['control_value'])}")
-    text = f"{panel.name(str(point['line'])) or 'layer ' + str(point['layer'])}: {shown(point['value'])}"
+        references.append(f"control {formatted(point['control_value'])}")
+    text = f"{panel.name(str(point['line'])) or 'layer ' + str(point['layer'])}: {formatted(point['value'])}"
     return f"{text} ({', '.join(references)})" if references else text
 
 

@@ -130,7 +130,9 @@ def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
     figure.update_xaxes(title_text="training step", row=3, col=1)
 
 
-def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False) -> go.Figure:
+def retention_map(
+    table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False
+) -> go.Figure:
     """Per cent of the facts known before that are known, by training step and ``layer`` or ``relation``.
 
     ``table``: ``series.steps`` of all layers or ``series.relations`` of one training.

@@ -161,10 +161,8 @@ def _hover(point: dict, prefix: str, label: str, zero: str) -> str:
         words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
     else:
         words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
-    return (
-        f"<b>{theme.plain(label)}</b><br>layer {int(point['layer'])}: {words}<br>{int(point.get(f'{prefix}n', point['n'])):,}"
-        " facts"
-    )
+    facts = int(point.get(f"{prefix}n", point["n"]))
+    return f"<b>{theme.plain(label)}</b><br>layer {int(point['layer'])}: {words}<br>{facts:,} facts"
 
 
 def p_words(p: float) -> str:

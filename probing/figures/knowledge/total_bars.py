@@ -126,13 +126,13 @@ def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None
             name=name,
             marker={"symbol": symbol, **look},
             hovertemplate=[
-                f"{bar}<br>{_said(column, row)}<extra></extra>"
+                f"{bar}<br>{_hover(column, row)}<extra></extra>"
                 for bar, (_, row) in zip(bars, totals.iterrows(), strict=True)
             ],
         )
 
 
-def _said(column: str, row: pd.Series) -> str:
+def _hover(column: str, row: pd.Series) -> str:
     """The hover text of a mark."""
     if column == "majority":
         return f"always the relation's commonest answer: {_share(row['majority'])}"

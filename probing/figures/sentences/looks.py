@@ -77,7 +77,8 @@ def hover(point: Mapping[str, Any], name: str, mode: str, place: str) -> str:
     lines.append(", ".join(baselines))
     if pd.notna(point.get("seed_low")) and point.get("seeds", 1) > 1:
         lines.append(
-            f"{int(point['seeds'])} seeds of fine-tuning: {point['drawn_seed_low']:.1f} to {point['drawn_seed_high']:.1f}"
+            f"{int(point['seeds'])} seeds of fine-tuning: {point['drawn_seed_low']:.1f} to"
+            f" {point['drawn_seed_high']:.1f}"
         )
     lines.append(f"trained on {int(point['n_train']):,} sentences, tested on {int(point['n_test']):,}")
     return "<br>".join(line for line in lines if line)

@@ -73,7 +73,7 @@ def measure(
     own, before = Attending(encoder), Attending(base) if base else None
     if base:
         _check_same_pieces(encoder, base, sentences, coded["input_ids"])
-    measured = _Taken(own, rows, before is not None)
+    measured = _Measures(own, rows, before is not None)
     measured.words = WordStates(word_places(coded, own.no_words(), readable.tolist()), encoder.layers, encoder.hidden)
     for batch, other in _pairs(own, before, rows):
         measured.add(batch, other)
@@ -99,7 +99,7 @@ def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str]
         )
 
 
-class _Taken:
+class _Measures:
     """Accumulates the measures of every batch."""
 
     words: WordStates

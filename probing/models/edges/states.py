@@ -135,7 +135,7 @@ class WordStates:
         return torch.from_numpy(np.concatenate(parts))
 
 
-def words_asked(records: Iterable[Record]) -> dict[str, tuple[Record, set[int]]]:
+def words_of_spans(records: Iterable[Record]) -> dict[str, tuple[Record, set[int]]]:
     """sha256 of a text -> a record with that text, and the words inside any span of any record with it."""
     by_text: dict[str, tuple[Record, set[int]]] = {}
     for record in records:
@@ -158,7 +158,7 @@ def word_states(
 
     ``passed`` gets the numbers of finished and of all pieces. ModelError: a state is too large for ``dtype``.
     """
-    by_text = words_asked(records)
+    by_text = words_of_spans(records)
     order = sorted(by_text)
     cuts = dict(zip(order, cut_words([by_text[name][0].words for name in order], encoder), strict=True))
     piece_numbers = {name: _pieces_of_words(cuts[name], by_text[name][1]) for name in order}

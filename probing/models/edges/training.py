@@ -99,7 +99,7 @@ def train_probes(
     mask, variants = mask_of(keys, last + 1).to(device), torch.tensor(label_variants(keys))
     order, epoch = order_of(records, 0), 0
     active = np.flatnonzero(~state.numbers["stopped"])
-    live = _taken(state, active, device)
+    live = _select_active(state, active, device)
     while len(active) and state.step < limit:
         now, within = divmod(state.step, a_pass)
         if now != epoch:
@@ -119,7 +119,7 @@ def train_probes(
         if state.step % every == 0:
             _look(state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe)
             active = np.flatnonzero(~state.numbers["stopped"])
-            live = _taken(state, active, device)
+            live = _select_active(state, active, device)
             _keep(checkpoint, state)
             if passed:
                 passed(state.step, limit)
@@ -158,7 +158,7 @@ class _Live:
     gradient: torch.Tensor
 
 
-def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
+def _select_active(state: _State, active: np.ndarray, device: torch.device) -> _Live:
     flat, first, second, highest = (
         getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")
     )

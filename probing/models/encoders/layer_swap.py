@@ -47,7 +47,7 @@ class NotReplaceable(ModelError):
     """Layers of one model cannot replace those of the other."""
 
 
-class _Given(nn.Module):
+class _FixedStates(nn.Module):
     """Replaces the embeddings; returns fixed states for any input."""
 
     def __init__(self, states: torch.Tensor):
@@ -174,7 +174,7 @@ def _run(
 ) -> torch.Tensor:
     """(rows, tokens, hidden) after some layers alone; ``below`` layers lie under them, whose output is ``states``."""
     kind = encoder.body.config.model_type
-    modules = {"embeddings": _Given(states), LAYERS[kind]: nn.ModuleList(layers)}
+    modules = {"embeddings": _FixedStates(states), LAYERS[kind]: nn.ModuleList(layers)}
     if "embeddings_project" in encoder.body._modules:
         modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
     if kind in _LAST_NORM and below + len(layers) < encoder.depth:

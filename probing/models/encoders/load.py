@@ -299,13 +299,13 @@ def _load(located: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[st
     if other := min(
         info["mismatched_keys"], default=None, key=lambda mismatch: ("embeddings" not in mismatch[0], mismatch[0])
     ):
-        raise ModelError(f"{located.title} {_said_of_sizes(*other)}")
+        raise ModelError(f"{located.title} {_size_mismatch(*other)}")
     check_body(located.title, model, info["missing_keys"], info["unexpected_keys"], ModelFiles(located.folder).own_code)
     of_head = {name for name in info["missing_keys"] if not name.startswith(f"{model.base_model_prefix}.")}
     return model.eval(), of_head - give_bias(model, of_head)
 
 
-def _said_of_sizes(name: str, stored: Collection[int], configured: Collection[int]) -> str:
+def _size_mismatch(name: str, stored: Collection[int], configured: Collection[int]) -> str:
     if 0 in stored:
         way = "gather them with zero_to_fp32.py, load them into the model, and save it with save_pretrained"
         return f"has weights without values ({name}), as DeepSpeed ZeRO-3 saves them if they are not gathered; {way}"
@@ -318,7 +318,8 @@ def load_tokenizer(located: Located) -> PreTrainedTokenizerBase:
     """The tokenizer of a model, without its weights; ModelError if it has none that can be read."""
     if not located.has_tokenizer:
         raise ModelError(
-            f"{located.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)"
+            f"{located.title} has no tokenizer files; save the model's own tokenizer with it"
+            " (tokenizer.save_pretrained)"
         )
     with broken_files_named(located.title, "with its tokenizer"):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(located.folder, trust_remote_code=False)

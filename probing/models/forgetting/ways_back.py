@@ -31,7 +31,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.forgetting.answer_ranks import Prompts, answered, ranks, ranks_with_layers_back
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
-from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.checked_arrays import stored_arrays
 
 #: Asks prompts for tokens: (levels, prompts) ranks.
 Ask = Callable[[Prompts, Sequence[int]], NDArray[np.int64]]
@@ -73,14 +73,14 @@ class RecoveryWork:
         return why_not_put_back(self.tuned, self.base)
 
 
-def asked_of(work: RecoveryWork) -> Answered:
+def recovery_answers(work: RecoveryWork) -> Answered:
     """What both models answer; FactsError if too few facts were lost."""
 
     def made() -> dict[str, np.ndarray]:
         answers = answered(work.base, work.tuned, work.prompts, work.facts, work.gold)
         return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
 
-    columns = kept_arrays(work.folder / "answered.safetensors", made)
+    columns = stored_arrays(work.folder / "answered.safetensors", made)
     answers = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
     if (lost := len(answers.lost(work.recipe.k))) < LEAST_LOST:
         known = int((answers.base_rank <= work.recipe.k).sum())
@@ -94,7 +94,7 @@ def asked_of(work: RecoveryWork) -> Answered:
 def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
     """(layers, lost) whether the base's head reads a lost fact in the base at the layers below the last, downwards."""
     only = {LOST: groups.of[LOST]}
-    ranks = kept_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
+    ranks = stored_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
     return np.asarray(ranks[LOST] <= work.recipe.k)
 
 
@@ -108,7 +108,7 @@ def tried(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[
     def asked_once(
         way: str, protocol: str, levels: tuple[int, ...], of: Mapping[str, Group], ask: Callable[[], Ask]
     ) -> Tried:
-        ranked = kept_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
+        ranked = stored_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
         done()
         return Tried(way, protocol, levels, {name: (ranks <= k)[None] for name, ranks in ranked.items()})
 
@@ -209,7 +209,7 @@ def _relearned(
             asked_again = [_by_group(work, chosen, partial(ranks, model)) for _, model in learning]
             return {name: np.concatenate([at[name] for at in asked_again]) for name in chosen}
 
-        ranked = kept_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
+        ranked = stored_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
         for name, values in ranked.items():
             by_group[name][:, places[name]] = values
         done()

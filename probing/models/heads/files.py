@@ -261,7 +261,7 @@ def chosen_heads(
     return (LOGIT_LENS, None) if kind is None and folder is None and not seed else (kind or TIED, folder)
 
 
-def said_of_the_default(encoder: Encoder) -> str:
+def no_heads_note(encoder: Encoder) -> str:
     """The line for a user who names no heads of a model that has no trained ones."""
     return (
         f"no {TIED} heads are trained for {encoder.name}, so its pre-trained head reads every layer, the logit lens "

@@ -162,7 +162,7 @@ class HeadRecipe(Frozen):
         return 0 < self.patience <= waited
 
     @property
-    def kept_dtype(self) -> torch.dtype:
+    def window_dtype(self) -> torch.dtype:
         """The number format of states on disk."""
         return torch.float16 if self.states_dtype == "float16" else torch.float32
 

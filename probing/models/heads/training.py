@@ -234,7 +234,7 @@ def train_heads(
         text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
         parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
     target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if unfinished and recipe.follows else None
-    target_bytes = target.bytes_beside(parts, states.budget) if target else 0
+    target_bytes = target.extra_bytes(parts, states.budget) if target else 0
     bar = tqdm(
         total=len(layers),
         initial=len(layers) - len(unfinished),
@@ -244,8 +244,8 @@ def train_heads(
     for group in (
         groups_of_layers(encoder, unfinished, parts, recipe, states.budget, target_bytes) if unfinished else ()
     ):
-        training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
-        target = target and target.found_in(training)
+        training, validating = (MaskedStates(encoder, text, group, recipe.window_dtype, place) for text, place in parts)
+        target = target and target.read_from(training)
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
         # Another kind or seed may still train from the same states.
         with ExitStack() as stack:
@@ -284,6 +284,6 @@ def groups_of_layers(
 ) -> list[list[int]]:
     """The layers of each pass: all at once if they fit the budget minus ``target_bytes``, or are on disk already."""
     every = list(range(encoder.layers))
-    if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
+    if not any(MaskedStates(encoder, text, every, recipe.window_dtype, place).missing() for text, place in parts):
         return [every]
-    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget, target_bytes)
+    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.window_dtype, budget, target_bytes)

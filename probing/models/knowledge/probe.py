@@ -55,7 +55,7 @@ class ProbeWork:
     progress: bool = True
 
     @property
-    def wanted(self) -> list[int]:
+    def probed_layers(self) -> list[int]:
         """The probed layers."""
         return list(range(self.encoder.layers) if self.layers is None else self.layers)
 
@@ -78,7 +78,7 @@ def probe_shards(
         work.facts,
         work.answers,
         work.config,
-        work.wanted,
+        work.probed_layers,
     )
     if not facts or len(heads) != len(layers):
         got = f"{len(facts)} facts and {len(heads)} heads"
@@ -143,7 +143,7 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
     parts = []
     for number in shard_numbers(len(work.facts), work.config.shard):
         path = work.shard(number)
-        part = _finished(path, work.wanted)
+        part = _finished(path, work.probed_layers)
         if part is None:
             raise ModelError(
                 f"shard {path} is missing or damaged; expected every shard of run {work.config.run_id}; probe it again"

@@ -50,7 +50,7 @@ def read_sealed(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def stored_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The arrays at ``path``; ``make`` makes them if they are missing or damaged."""
     try:
         return read_sealed(path)

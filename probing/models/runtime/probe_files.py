@@ -8,7 +8,7 @@ from safetensors import SafetensorError, safe_open
 FILE = "probes.safetensors"
 
 
-def found_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
+def find_probe_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
     """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
 
     Files for other weights, by their ``field``, are left out, unreadable files are not.

@@ -181,7 +181,7 @@ class _Value:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Minimum:
     point: torch.Tensor
     gradient: float
     evaluations: int
@@ -238,7 +238,7 @@ class _Memory:
 
 def _minimum(
     problem: _Problem, c: float, point: torch.Tensor, evaluations: int, pause: Callable[[], None] | None
-) -> _Found:
+) -> _Minimum:
     """L-BFGS from a point until both criteria hold, progress stops, or ``MAX_STEPS`` are done."""
     memory = _Memory(problem, c)
     here = problem.value(point, c)
@@ -250,7 +250,7 @@ def _minimum(
         memory.measure(here.curvature)
         left, ahead = float(here.gradient.abs().max()) / (c * problem.number), memory.ahead(here.gradient)
         if left <= GRADIENT and ahead <= STEP:
-            return _Found(point, left, evaluations, True)
+            return _Minimum(point, left, evaluations, True)
         since = 0 if ahead < best else since + 1
         best = min(best, ahead)
         if since > STALLED and not problem.double:
@@ -272,4 +272,4 @@ def _minimum(
         memory.add(next_point - point, there.gradient - here.gradient)
         point, here = next_point, there
     left = float(here.gradient.abs().max()) / (c * problem.number)
-    return _Found(point, left, evaluations, False)
+    return _Minimum(point, left, evaluations, False)

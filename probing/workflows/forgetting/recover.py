@@ -34,9 +34,9 @@ from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.forgetting.ways_back import (
     RecoveryRecipe,
     RecoveryWork,
-    asked_of,
     count_of_parts,
     known_inside,
+    recovery_answers,
     tried,
 )
 from probing.models.runtime.torch_settings import set_threads
@@ -194,7 +194,7 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         return fitted_head(model, asked.base, asked.text, config.positions)
 
     work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe)
-    answered = asked_of(work)
+    answered = recovery_answers(work)
     groups = groups_of(answered, recipe.k, recipe.most_pairs)
     with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
         ways = list(tried(work, answered, groups, bar.update))

@@ -41,7 +41,7 @@ def probe_job(work: ProbeWork, setup: Mapping[str, Any], heads: Path | None, env
         "config": work.config.model_dump(by_alias=True) | {"head": work.config.head},
         "work": str(work.folder.absolute()),
         "states_cache": str(work.states_cache.absolute()) if work.states_cache else None,
-        "layers": work.wanted,
+        "layers": work.probed_layers,
         "asked_sha256": hashlib.sha256(_asked(work.facts, work.answers)).hexdigest(),
     }
     shards = [

@@ -36,9 +36,9 @@ from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.forgetting.ways_back import (
     RecoveryRecipe,
     RecoveryWork,
-    asked_of,
     count_of_parts,
     known_inside,
+    recovery_answers,
     tried,
     why_not_put_back,
 )
@@ -85,7 +85,7 @@ def work_of(base, tuned, folder, recipe=RECIPE):
 def recovered(base, tuned, folder, recipe=RECIPE):
     """Everything that a recovery finds, the work that found it, what was asked, and its parts."""
     work = work_of(base, tuned, folder, recipe)
-    asked = asked_of(work)
+    asked = recovery_answers(work)
     groups, made = groups_of(asked, recipe.k, recipe.most_pairs), []
     ways = list(tried(work, asked, groups, lambda: made.append(1)))
     exposure = ["stated"] * KNOWN + ["unseen"] * (len(work.facts) - KNOWN)
@@ -97,7 +97,7 @@ def recovered(base, tuned, folder, recipe=RECIPE):
 
 def untrained(work):
     """The ways without training."""
-    asked = asked_of(work)
+    asked = recovery_answers(work)
     return list(
         itertools.takewhile(lambda one: one.way != RELEARNED, tried(work, asked, groups_of(asked, 1, 50), lambda: None))
     )
@@ -211,7 +211,7 @@ def test_what_a_layer_reads_that_does_not_in_the_base_has_moved_there(base, tmp_
     for place in range(4):
         list_of[place] = copy.deepcopy(layers_of(base.body)[place])
     work = work_of(later, early, tmp_path)
-    asked = asked_of(work)
+    asked = recovery_answers(work)
     groups = groups_of(asked, 1, 50)
     in_base, inside = known_inside(work, groups), next(tried(work, asked, groups, lambda: None))
     assert inside.levels == (4, 3, 2, 1, 0) and inside.at(4, LOST).mean() > 0.9

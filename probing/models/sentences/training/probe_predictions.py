@@ -11,7 +11,7 @@ import numpy as np
 from probing import __version__
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import MLP, POOLINGS
-from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.checked_arrays import stored_arrays
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.codes import code_lengths
 from probing.models.sentences.mlp import fit_mlp, mlp_answers
@@ -66,7 +66,7 @@ class ModelAnswers:
 
     def own(self, portion: int = 1) -> tuple[Probes, Answer]:
         """The model's own linear probes, fitted on one in ``portion`` of the training sentences."""
-        arrays = self._kept(f"own-{portion}", lambda: self._fitted(portion))
+        arrays = self._stored(f"own-{portion}", lambda: self._fitted(portion))
         parameters = {
             name.removeprefix("probes."): array for name, array in arrays.items() if name.startswith("probes.")
         }
@@ -75,12 +75,12 @@ class ModelAnswers:
 
     def mlp(self) -> Answer:
         """MLP probes with one hidden layer."""
-        arrays = self._kept(MLP, self._mlp)
+        arrays = self._stored(MLP, self._mlp)
         return Answer(None, arrays["dev_right"], arrays["test"], len(self.split.gold["train"]))
 
     def codes(self) -> np.ndarray:
         """(poolings, layers) bits of the online code of the training labels."""
-        return self._kept("codes", self._codes)["bits"]
+        return self._stored("codes", self._codes)["bits"]
 
     def of_base(self, base: "ModelAnswers") -> Answer:
         """Predictions of the base's own probes on this model's states."""
@@ -135,10 +135,10 @@ class ModelAnswers:
         bits = [code_lengths(self.read("train", layers), gold, self.split.classes) for layers in chunks]
         return {"bits": np.concatenate(bits, 1)}
 
-    def _kept(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    def _stored(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         which = "" if self.poolings == POOLINGS else "-" + "-".join(self.poolings)
         path = self.folder / f"{name}{which}-{self.split.fingerprint}.safetensors"
-        return kept_arrays(path, make)
+        return stored_arrays(path, make)
 
 
 def part_of(probes: Probes, poolings: Sequence[int]) -> Probes:
