@@ -117,7 +117,9 @@ def train_probes(
         torch.cat([gradient.flatten(1) for gradient in gradients], 1, out=live.gradient)
         _adam(live, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
         if state.step % every == 0:
-            _look(state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe)
+            _record_check(
+                state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe
+            )
             active = np.flatnonzero(~state.numbers["stopped"])
             live = _select_active(state, active, device)
             _keep(checkpoint, state)
@@ -192,7 +194,7 @@ def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
             live.flat[place].add_(change.div_(root))
 
 
-def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
+def _record_check(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
     """Records an evaluation: a better checkpoint is kept, else learning rate and patience decrease."""
     for name in ("flat", "first", "second", "highest"):
         getattr(state, name)[active] = getattr(live, name).detach().cpu()

@@ -22,7 +22,7 @@ from probing.models.encoders.model_checks import (
     check_finite,
     check_tokenizer,
     lent_head,
-    logged,
+    log_notes,
     longest_input,
     shape_of,
     with_offsets,
@@ -102,7 +102,7 @@ def encoder_of(
             options="--model FOLDER",
             opens_base=base if lent is not None else None,
             base_source=lent.at_commit if lent is not None else "",
-            notes=logged(*notes),
+            notes=log_notes(*notes),
         )
 
 

@@ -24,7 +24,7 @@ from probing.models.encoders.model_checks import (
     check_finite,
     check_tokenizer,
     lent_head,
-    logged,
+    log_notes,
     longest_input,
     shape_of,
     with_offsets,
@@ -215,7 +215,7 @@ def load_encoder(
             opens_base=opens_base,
             hub_id=located.hub_id,
             base_source=base_found.at_commit if base_found else "",
-            notes=logged(*notes),
+            notes=log_notes(*notes),
         )
 
 

@@ -173,7 +173,7 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
     return said_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
 
 
-def logged(*notes: str) -> tuple[str, ...]:
+def log_notes(*notes: str) -> tuple[str, ...]:
     """The notes on a model that are not empty; each is logged."""
     nonempty = tuple(filter(None, notes))
     for note in nonempty:

@@ -39,7 +39,9 @@ class Prompts:
         return Prompts([self.rows[n] for n in chosen], [self.positions[n] for n in chosen])
 
 
-def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:
+def rank_answers(
+    base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]
+) -> Answered:
     """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
     said, said_logp, (base_rank,), (base_logp,) = first_answers(base, prompts, [gold])
     _, first_logp, (rank, rank_of_said), (logp, logp_of_said) = first_answers(tuned, prompts, [gold, said.tolist()])

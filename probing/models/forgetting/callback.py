@@ -205,16 +205,16 @@ class AskingCallback(TrainerCallback):
         if log and trainer is not None:
             # Logging switches off the log of the loss that is due at this step.
             due = control.should_log
-            trainer.log(logged(states, self._asking.k))
+            trainer.log(log_entries(states, self._asking.k))
             control.should_log = trainer.control.should_log = due
 
 
-def logged(states: AskedStates, k: int) -> dict[str, float]:
+def log_entries(states: AskedStates, k: int) -> dict[str, float]:
     """What is logged of the newest state: counts of facts and the share known beyond the swapped subject, at the last
     layer and by layer.
 
     >>> ranks = np.array([[[1, 1, 9]], [[1, 7, 1]]], np.uint32)
-    >>> logged(AskedStates((0, 5), (8,), ranks, np.full_like(ranks, 2), ["P1"] * 3), k=1)["forgetting_lost"]
+    >>> log_entries(AskedStates((0, 5), (8,), ranks, np.full_like(ranks, 2), ["P1"] * 3), k=1)["forgetting_lost"]
     1
     """
     whole = AskedStates(states.steps, states.layers, states.ranks, states.swapped, [""] * len(states.relations))

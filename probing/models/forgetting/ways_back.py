@@ -29,7 +29,7 @@ from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable, layers_of
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
-from probing.models.forgetting.answer_ranks import Prompts, answered, ranks, ranks_with_layers_back
+from probing.models.forgetting.answer_ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
 from probing.models.runtime.checked_arrays import stored_arrays
 
@@ -77,7 +77,7 @@ def recovery_answers(work: RecoveryWork) -> Answered:
     """What both models answer; FactsError if too few facts were lost."""
 
     def made() -> dict[str, np.ndarray]:
-        answers = answered(work.base, work.tuned, work.prompts, work.facts, work.gold)
+        answers = rank_answers(work.base, work.tuned, work.prompts, work.facts, work.gold)
         return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
 
     columns = stored_arrays(work.folder / "answered.safetensors", made)
@@ -94,11 +94,11 @@ def recovery_answers(work: RecoveryWork) -> Answered:
 def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
     """(layers, lost) whether the base's head reads a lost fact in the base at the layers below the last, downwards."""
     only = {LOST: groups.of[LOST]}
-    ranks = stored_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
-    return np.asarray(ranks[LOST] <= work.recipe.k)
+    by_group = stored_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
+    return np.asarray(by_group[LOST] <= work.recipe.k)
 
 
-def tried(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
+def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
     """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
     # A body with random layers is asked for all lost facts, and for these only.
     lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k

@@ -67,7 +67,7 @@ def train_head(
     map or a tuned lens leads to; None: the layer's own. HeadError: the folder has a head of another recipe.
     """
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
-    if finished(path, recipe, encoder, dtype):
+    if is_finished(path, recipe, encoder, dtype):
         return path
     began = time.monotonic()
     tuned = recipe.kind == TUNED_LENS
@@ -135,7 +135,7 @@ def checkpoint_path(folder: Path, layer: int) -> Path:
     return folder / f"layer-{layer:02d}.partial.sealed"
 
 
-def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
+def is_finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
     """Whether the head of this recipe exists in this number format; HeadError if another is in its place."""
     if not path.is_file():
         return False
@@ -223,7 +223,7 @@ def train_heads(
     recipe.check()
     every = list(range(encoder.layers)) if recipe.seed == 0 else [encoder.depth]
     layers = list(range(encoder.layers)) if layers is None else list(layers)
-    unfinished = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
+    unfinished = [layer for layer in layers if not is_finished(head_path(folder, layer), recipe, encoder, dtype)]
     for layer in set(layers) - set(unfinished):
         # The checkpoint of a training that was killed after the head was written; it is as large as four heads.
         checkpoint_path(folder, layer).unlink(missing_ok=True)

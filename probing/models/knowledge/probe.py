@@ -94,7 +94,7 @@ def probe_shards(
     buffer = LogitsBuffer()
 
     def block(number: int) -> tuple[range, list[list[int]]] | None:
-        if _finished(work.shard(number), layers) is not None:
+        if _read_finished(work.shard(number), layers) is not None:
             return None
         some = range(number * config.shard, min((number + 1) * config.shard, len(facts)))
         return some, tokenize([facts[n].prompt for n in some], encoder)
@@ -143,7 +143,7 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
     parts = []
     for number in shard_numbers(len(work.facts), work.config.shard):
         path = work.shard(number)
-        part = _finished(path, work.probed_layers)
+        part = _read_finished(path, work.probed_layers)
         if part is None:
             raise ModelError(
                 f"shard {path} is missing or damaged; expected every shard of run {work.config.run_id}; probe it again"
@@ -200,7 +200,7 @@ def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict
     return {key: sorted(ids) for key, ids in answer_sets.items()}
 
 
-def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
+def _read_finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
     """A shard's columns; None if it is missing, damaged or has other layers."""
     if not path.is_file():
         return None

@@ -37,7 +37,7 @@ from probing.models.forgetting.ways_back import (
     count_of_parts,
     known_inside,
     recovery_answers,
-    tried,
+    try_ways,
 )
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
@@ -197,7 +197,7 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
     answered = recovery_answers(work)
     groups = groups_of(answered, recipe.k, recipe.most_pairs)
     with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
-        ways = list(tried(work, answered, groups, bar.update))
+        ways = list(try_ways(work, answered, groups, bar.update))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
     return {

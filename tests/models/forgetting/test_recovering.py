@@ -39,7 +39,7 @@ from probing.models.forgetting.ways_back import (
     count_of_parts,
     known_inside,
     recovery_answers,
-    tried,
+    try_ways,
     why_not_put_back,
 )
 from tests.models.forgetting.planted import (
@@ -87,7 +87,7 @@ def recovered(base, tuned, folder, recipe=RECIPE):
     work = work_of(base, tuned, folder, recipe)
     asked = recovery_answers(work)
     groups, made = groups_of(asked, recipe.k, recipe.most_pairs), []
-    ways = list(tried(work, asked, groups, lambda: made.append(1)))
+    ways = list(try_ways(work, asked, groups, lambda: made.append(1)))
     exposure = ["stated"] * KNOWN + ["unseen"] * (len(work.facts) - KNOWN)
     found = summary(asked, groups, ways, known_inside(work, groups), recipe.k, exposure)
     assert len(found.outcomes) == len(asked.lost()) and set(found.outcomes) <= set(LOST_OUTCOMES)
@@ -99,7 +99,9 @@ def untrained(work):
     """The ways without training."""
     asked = recovery_answers(work)
     return list(
-        itertools.takewhile(lambda one: one.way != RELEARNED, tried(work, asked, groups_of(asked, 1, 50), lambda: None))
+        itertools.takewhile(
+            lambda one: one.way != RELEARNED, try_ways(work, asked, groups_of(asked, 1, 50), lambda: None)
+        )
     )
 
 
@@ -213,7 +215,7 @@ def test_what_a_layer_reads_that_does_not_in_the_base_has_moved_there(base, tmp_
     work = work_of(later, early, tmp_path)
     asked = recovery_answers(work)
     groups = groups_of(asked, 1, 50)
-    in_base, inside = known_inside(work, groups), next(tried(work, asked, groups, lambda: None))
+    in_base, inside = known_inside(work, groups), next(try_ways(work, asked, groups, lambda: None))
     assert inside.levels == (4, 3, 2, 1, 0) and inside.at(4, LOST).mean() > 0.9
     lost = groups.of[LOST]
     read = ranks(later, work.prompts.some(lost.facts), lost.targets.tolist(), dict.fromkeys((4, 0), later.head)) == 1
