@@ -17,7 +17,7 @@ from probing.core.registry import ModelEntry
 from probing.models.encoders.catalogue import at_same_commits, open_encoder, require_base
 from probing.models.encoders.in_memory import encoder_of
 from probing.models.encoders.load import Encoder
-from probing.models.heads.files import chosen_heads, said_of_the_default, train_command
+from probing.models.heads.files import chosen_heads, no_heads_note, train_command
 from probing.models.knowledge.ask import LiveModel, load_live
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def open_model(
         if folder is None and kind in STORED:
             raise _not_trained(encoder, kind, source)
         if head is None and kind == LOGIT_LENS:
-            _log.warning("%s", said_of_the_default(encoder))
+            _log.warning("%s", no_heads_note(encoder))
         return Model(load_live(encoder, kind, folder), entry, source, base)
 
 

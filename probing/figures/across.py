@@ -51,5 +51,5 @@ def band(
 
 def add(figure: go.Figure, shapes: Iterable[Shape]) -> go.Figure:
     """Adds the shapes after those that the figure has, in place."""
-    figure.layout.shapes = [*(one.to_plotly_json() for one in figure.layout.shapes), *shapes]
+    figure.layout.shapes = [*(shape.to_plotly_json() for shape in figure.layout.shapes), *shapes]
     return figure

@@ -41,20 +41,20 @@ class EndLabel:
         return [line.replace("\u00a0", " ") for line in textwrap.wrap(bound, _WIDEST)] or [""]
 
 
-def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
+def spread(centres: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Centres, in pixels, as close as possible to those wanted, without overlap and in the same order.
 
     Neighbours that would overlap are moved by equal amounts (isotonic regression by pooling); then all are kept within
     the ends, or go beyond ``high`` if they need more.
     """
-    if not wanted:
+    if not centres:
         return []
-    order = np.argsort(wanted, kind="stable")
+    order = np.argsort(centres, kind="stable")
     tall = np.asarray(heights, dtype=float)[order]
     # Distance of each centre from the first if all are as close as possible.
     offsets = np.concatenate([[0.0], np.cumsum((tall[1:] + tall[:-1]) / 2)])
     pools: list[list[float]] = []
-    for place in np.asarray(wanted, dtype=float)[order] - offsets:
+    for place in np.asarray(centres, dtype=float)[order] - offsets:
         pools.append([place, 1])
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
             (first, n), (second, m) = pools[-2:]
@@ -75,13 +75,13 @@ def readable(colour: str) -> str:
         linear = [part * _MIDDLE / luminance for part in linear]
     else:
         linear = [part + (1 - part) * (_MIDDLE - luminance) / (1 - luminance) for part in linear]
-    shown = [12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055 for part in linear]
-    return "#" + "".join(f"{round(part * 255):02X}" for part in shown)
+    encoded = [12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055 for part in linear]
+    return "#" + "".join(f"{round(part * 255):02X}" for part in encoded)
 
 
 def room(labels: Sequence[EndLabel]) -> float:
     """Pixels that the names need to the right of the axes."""
-    return max((_AWAY + _CHARACTER * max(map(len, one.lines)) + 4 for one in labels), default=8)
+    return max((_AWAY + _CHARACTER * max(map(len, label.lines)) + 4 for label in labels), default=8)
 
 
 def write(
@@ -100,23 +100,25 @@ def write(
         start, end = axis.domain or (0, 1)
         scale = whole * (end - start) / (high - low)
         # Lines that end at different layers have their names side by side.
-        for x in dict.fromkeys(one.x for one in labels if one.row == row):
-            labels_here = [one for one in labels if one.row == row and one.x == x]
-            wanted = [(one.y - low) * scale for one in labels_here]
-            places = spread(wanted, [_LINE * len(one.lines) + _GAP for one in labels_here], 0, (high - low) * scale)
-            for one, was, place in zip(labels_here, wanted, places, strict=True):
-                written.append(_annotation(one, was - place, axis.plotly_name.removeprefix("yaxis")))
+        for x in dict.fromkeys(label.x for label in labels if label.row == row):
+            labels_here = [label for label in labels if label.row == row and label.x == x]
+            centres = [(label.y - low) * scale for label in labels_here]
+            places = spread(
+                centres, [_LINE * len(label.lines) + _GAP for label in labels_here], 0, (high - low) * scale
+            )
+            for label, was, place in zip(labels_here, centres, places, strict=True):
+                written.append(_annotation(label, was - place, axis.plotly_name.removeprefix("yaxis")))
     # Together: Plotly checks all annotations of a figure again for each that is added.
     figure.layout.annotations = [*(note.to_plotly_json() for note in figure.layout.annotations), *written]
     return figure
 
 
-def _annotation(one: EndLabel, down: float, axis: str) -> dict[str, Any]:
-    text = "<br>".join(theme.plain(line) for line in one.lines)
+def _annotation(label: EndLabel, down: float, axis: str) -> dict[str, Any]:
+    text = "<br>".join(theme.plain(line) for line in label.lines)
     return {
         "name": "end label",
-        "x": one.x,
-        "y": one.y,
+        "x": label.x,
+        "y": label.y,
         "xref": f"x{axis}",
         "yref": f"y{axis}",
         "ax": _AWAY,
@@ -124,12 +126,12 @@ def _annotation(one: EndLabel, down: float, axis: str) -> dict[str, Any]:
         "xanchor": "left",
         "yanchor": "middle",
         "align": "left",
-        "text": f"<b>{text}</b>" if one.strong else text,
-        "font": {"size": _SIZE, "color": readable(one.colour)},
+        "text": f"<b>{text}</b>" if label.strong else text,
+        "font": {"size": _SIZE, "color": readable(label.colour)},
         "showarrow": True,
         "arrowhead": 0,
         "arrowwidth": 1,
-        "arrowcolor": theme.faint(one.colour, 0.6),
+        "arrowcolor": theme.faint(label.colour, 0.6),
         "standoff": 5,
         "borderpad": 0,
     }

@@ -11,7 +11,7 @@ from probing.figures import layer_axis, theme
 def layer_lines(
     lines: pd.DataFrame,
     column: str,
-    shown: str,
+    value_format: str,
     *,
     colours: Mapping[str, str] | None = None,
     dashes: Mapping[str, str] | None = None,
@@ -19,7 +19,7 @@ def layer_lines(
 ) -> go.Figure:
     """One line per name of a ``column`` by layer; columns: ``name, layer`` and that one.
 
-    ``shown``: format in the hover text. Names without a colour take the palette in turn; lines of one colour have one
+    ``value_format``: of the hover text. Names without a colour take the palette in turn; lines of one colour have one
     marker. ``steps``: what ``layer`` counts if it does not count layers.
     """
     if lines.empty:
@@ -40,7 +40,7 @@ def layer_lines(
             line={"color": colour, "width": 2.5, "dash": dash},
             marker={"size": 8, "symbol": theme.SYMBOLS[symbol % len(theme.SYMBOLS)]},
             showlegend=True,
-            hovertemplate=f"<b>{label}</b><br>{'replaced' if steps else 'layer'} %{{x}}: {shown}<extra></extra>",
+            hovertemplate=f"<b>{label}</b><br>{'replaced' if steps else 'layer'} %{{x}}: {value_format}<extra></extra>",
         )
     # On a phone every name takes its own line.
     theme.apply(figure, height=380 + 14 * max(lines["name"].nunique() - 3, 0))

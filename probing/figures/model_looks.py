@@ -74,9 +74,12 @@ def usual_colour(name: str) -> str:
 @lru_cache(maxsize=16)
 def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
     known: list[KnownModel] = [known_model(registry, *model) for model in models]
-    shipped = frozenset(one.name for one in known if one.shipped or one.results_only)
+    shipped = frozenset(model.name for model in known if model.shipped or model.results_only)
     return Looks(
-        short_names(known), model_colours(known), shipped, frozenset(one.name for one in known if one.results_only)
+        short_names(known),
+        model_colours(known),
+        shipped,
+        frozenset(model.name for model in known if model.results_only),
     )
 
 

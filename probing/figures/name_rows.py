@@ -13,9 +13,9 @@ def name_rows(names: Sequence[str], width: int, further: float = 1.0) -> tuple[l
     The unit is the row of a name of one line; each ``further`` line adds its height.
     """
     lines = [wrap(name, width) or [""] for name in names]
-    return ["<br>".join(map(theme.plain, one)) for one in lines], [
+    return ["<br>".join(map(theme.plain, wrapped)) for wrapped in lines], [
         0.0,
-        *accumulate(1 + further * (len(one) - 1) for one in lines),
+        *accumulate(1 + further * (len(wrapped) - 1) for wrapped in lines),
     ]
 
 

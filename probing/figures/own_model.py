@@ -54,8 +54,8 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
     models = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     shades = {"base_ranks": theme.BASE, "ranks": theme.TUNED}
     head = "".join(
-        f"<th>{html.escape(one)}</th>"
-        for one in ("outcome", "fact", "answer", *models, *(["now says"] if base else []))
+        f"<th>{html.escape(title)}</th>"
+        for title in ("outcome", "fact", "answer", *models, *(["now says"] if base else []))
     )
     body = []
     for row in rows.to_dict("records"):
@@ -75,10 +75,10 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
 
 def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
     """The same as a figure for files: above its squares stands each fact in the colour of its outcome."""
-    shown = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
+    columns = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     last = max((len(ranks) for ranks in rows["ranks"]), default=1) - 1
     figure = go.Figure()
-    for place, (name, column) in enumerate(shown.items()):
+    for place, (name, column) in enumerate(columns.items()):
         shade = theme.BASE if column == "base_ranks" else theme.TUNED
         squares = [
             (layer, row, rank) for row, ranks in enumerate(rows[column]) for layer, rank in enumerate(ranks) if layer
@@ -109,7 +109,7 @@ def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Fig
             xanchor="left",
         )
     theme.apply(figure, height=80 + 56 * len(rows))
-    figure.update_xaxes(range=[0.4, len(shown) * (last + 1)], visible=False)
+    figure.update_xaxes(range=[0.4, len(columns) * (last + 1)], visible=False)
     figure.update_yaxes(range=[len(rows) - 0.3, -1.4], visible=False)
     return figure
 
@@ -130,7 +130,7 @@ def _squares(ranks: Sequence[int], colour: str, k: int) -> str:
 def report_page(title: str, sentences: Sequence[str], figure: go.Figure, changed: pd.DataFrame, origin: str) -> str:
     """The report as one HTML file that needs no network; ``changed``: ``part`` and the columns of the lists."""
     drawn = theme.ink(go.Figure(figure)).to_html(full_html=False, include_plotlyjs=True, config={"displaylogo": False})
-    words = "\n".join(f"<p>{html.escape(one)}</p>" for one in sentences)
+    words = "\n".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
     lists = "\n".join(_list(part, changed[changed["part"] == part]) for part in ("lost", "gained"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport"'
@@ -150,5 +150,5 @@ def _list(part: str, rows: pd.DataFrame) -> str:
         for row in rows.head(MOST_LISTED).to_dict("records")
     )
     more = f"<p>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
-    body = "\n".join(f"<tr>{one}</tr>" for one in cells)
+    body = "\n".join(f"<tr>{cell}</tr>" for cell in cells)
     return f"<h2>{_HEADINGS[part]} ({len(rows):,})</h2>\n<table>\n<tr>{head}</tr>\n{body}\n</table>{more}"

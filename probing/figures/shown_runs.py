@@ -61,35 +61,35 @@ def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]
     unknown: dict[str, list[str]] = {}
 
     def keep(field: str, there: Sequence[str]) -> list[str]:
-        wanted = getattr(chosen, field)
-        wanted = (wanted,) if isinstance(wanted, str) and wanted else wanted
-        if gone := [name for name in wanted if name not in there]:
+        names = getattr(chosen, field)
+        names = (names,) if isinstance(names, str) and names else names
+        if gone := [name for name in names if name not in there]:
             unknown[field] = gone
-        return [name for name in wanted if name in there]
+        return [name for name in names if name in there]
 
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
     order = {"model": list(looks_of(runs).colours), "head": heads, "probe_set": sets}
-    shown = _overview(runs, order, {column: keep(field, order[column]) for column, field in ONE_OF_SEVERAL.items()})
-    several: dict[str, Any] = {field: tuple(shown[column]) for column, field in ONE_OF_SEVERAL.items()}
+    overview = _overview(runs, order, {column: keep(field, order[column]) for column, field in ONE_OF_SEVERAL.items()})
+    several: dict[str, Any] = {field: tuple(overview[column]) for column, field in ONE_OF_SEVERAL.items()}
     fitted = replace(chosen, **several)
     # The single run: each choice narrows the next, and by default follows the choice for overviews.
-    model = (keep("model", order["model"]) or shown["model"])[0]
+    model = (keep("model", order["model"]) or overview["model"])[0]
     of_model = runs[runs["model"] == model]
     # A probe set that was chosen without a kind of head is read with one that it has.
-    asked = of_model[of_model["probe_set"] == chosen.probe_set] if chosen.probe_set and not chosen.head else of_model
-    its_heads = [name for name in heads if name in set((asked if len(asked) else of_model)["head"])]
-    head = (keep("head", its_heads) or [name for name in shown["head"] if name in its_heads] or its_heads)[0]
+    of_set = of_model[of_model["probe_set"] == chosen.probe_set] if chosen.probe_set and not chosen.head else of_model
+    its_heads = [name for name in heads if name in set((of_set if len(of_set) else of_model)["head"])]
+    head = (keep("head", its_heads) or [name for name in overview["head"] if name in its_heads] or its_heads)[0]
     of_head = of_model[of_model["head"] == head]
     its_sets = [name for name in sets if name in set(of_head["probe_set"])]
-    probe_set = (keep("probe_set", its_sets) or [name for name in shown["probe_set"] if name in its_sets] or its_sets)[
-        0
-    ]
+    probe_set = (
+        keep("probe_set", its_sets) or [name for name in overview["probe_set"] if name in its_sets] or its_sets
+    )[0]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
 
 
 def _overview(
-    runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[str, list[str]]
+    runs: pd.DataFrame, order: Mapping[str, list[str]], chosen: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
     """What an overview lays over each other: the names that the user chose, or a column's default.
 
@@ -99,7 +99,7 @@ def _overview(
     models give way.
     """
     there = runs
-    for column, names in kept.items():
+    for column, names in chosen.items():
         there = there[there[column].isin(names)] if names else there
     there = there if len(there) else runs
     offered = {column: [name for name in names if name in set(there[column])] for column, names in order.items()}
@@ -108,25 +108,25 @@ def _overview(
     foremost = [name for name in offered["model"] if name in bases] + added
     models = list(dict.fromkeys([*foremost, *offered["model"]]))[:MAX_DEFAULT_MODELS]
     usual = [name for name in models if name not in added] or models
-    heads = kept["head"] or (
-        [common_head(there[there["model"].isin(kept["model"] or usual)], offered["head"])] if offered["head"] else []
+    heads = chosen["head"] or (
+        [common_head(there[there["model"].isin(chosen["model"] or usual)], offered["head"])] if offered["head"] else []
     )
-    shown, sets = {"model": kept["model"] or models, "head": heads}, offered["probe_set"]
-    shown["probe_set"] = kept["probe_set"] or (
-        sets if len(shown["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1]
+    overview, sets = {"model": chosen["model"] or models, "head": heads}, offered["probe_set"]
+    overview["probe_set"] = chosen["probe_set"] or (
+        sets if len(overview["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1]
     )
-    widened = {column: list(names) for column, names in shown.items()}
-    for name in kept["model"] or [name for name in added if name in models]:
+    widened = {column: list(names) for column, names in overview.items()}
+    for name in chosen["model"] or [name for name in added if name in models]:
         if name in offered["model"]:
             _widen(widened, there[there["model"] == name], order)
-    if widened != shown and not kept["model"]:
+    if widened != overview and not chosen["model"]:
         others = [name for name in models if name not in foremost]
         while (
             others and len(overlaid(there, widened["model"], widened["head"], widened["probe_set"])) > MAX_DEFAULT_LINES
         ):
             widened["model"].remove(others.pop())
     # What the user chose keeps the user's order.
-    return {column: kept[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
+    return {column: chosen[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
 
 
 def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
@@ -140,19 +140,19 @@ def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
     return max(heads, key=models)
 
 
-def _widen(shown: dict[str, list[str]], model_runs: pd.DataFrame, order: Mapping[str, list[str]]) -> None:
+def _widen(overview: dict[str, list[str]], model_runs: pd.DataFrame, order: Mapping[str, list[str]]) -> None:
     """Adds the kind of head and the probe set of one run of a model unless a run of it is shown already."""
 
     def distance(run: pd.Series) -> tuple:
         columns = ("head", "probe_set")
-        return *(run[column] not in shown[column] for column in columns), *(
+        return *(run[column] not in overview[column] for column in columns), *(
             order[column].index(run[column]) for column in columns
         )
 
     nearest = min((run for _, run in model_runs.iterrows()), key=distance)
     for column in ("head", "probe_set"):
-        if nearest[column] not in shown[column]:
-            shown[column].append(nearest[column])
+        if nearest[column] not in overview[column]:
+            overview[column].append(nearest[column])
 
 
 def overlaid(
@@ -173,7 +173,7 @@ def in_line_order(runs: pd.DataFrame) -> pd.DataFrame:
 def followed(chosen: RunNames, fitted: RunNames) -> dict[str, str]:
     """The fields of the single run that follow the overviews' choice, which links of its pages lack."""
     return {
-        one: getattr(fitted, one)
-        for one, several in ONE_OF_SEVERAL.items()
-        if getattr(chosen, several) and not getattr(chosen, one)
+        field: getattr(fitted, field)
+        for field, several in ONE_OF_SEVERAL.items()
+        if getattr(chosen, several) and not getattr(chosen, field)
     }

@@ -109,35 +109,44 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
     ordered = sorted(
         set(models),
-        key=lambda one: (one.place, one.family, one.results_only, places.get(one.objective, len(places)), one.name),
+        key=lambda model: (
+            model.place,
+            model.family,
+            model.results_only,
+            places.get(model.objective, len(places)),
+            model.name,
+        ),
     )
-    families = list(dict.fromkeys(one.family for one in ordered))
-    given = {one.colour for one in ordered if one.colour}
+    families = list(dict.fromkeys(model.family for model in ordered))
+    own_colours = {model.colour for model in ordered if model.colour}
     colours: dict[str, str] = {}
-    shipped = [one for one in ordered if not one.results_only]
-    alike = {one.name: other for one in ordered if one.results_only for other in shipped if _of_task(one, other)}
-    for number, one in enumerate(ordered):
-        if one.name in alike:
+    shipped = [model for model in ordered if not model.results_only]
+    alike = {
+        model.name: other for model in ordered if model.results_only for other in shipped if _of_task(model, other)
+    }
+    for number, model in enumerate(ordered):
+        if model.name in alike:
             continue
-        shades = OBJECTIVE_COLOURS.get(one.objective, ())
-        first = families.index(one.family) % len(shades) if shades else 0
-        wanted = (*shades[first:], *OTHER_COLOURS, *shades[:first])
-        free = (colour for colour in wanted if colour not in given and colour not in colours.values())
-        colours[one.name] = one.colour or next(free, wanted[number % len(wanted)])
+        shades = OBJECTIVE_COLOURS.get(model.objective, ())
+        first = families.index(model.family) % len(shades) if shades else 0
+        candidates = (*shades[first:], *OTHER_COLOURS, *shades[:first])
+        free = (colour for colour in candidates if colour not in own_colours and colour not in colours.values())
+        colours[model.name] = model.colour or next(free, candidates[number % len(candidates)])
     return {
-        one.name: pale(colours[alike[one.name].name]) if one.name in alike else colours[one.name] for one in ordered
+        model.name: pale(colours[alike[model.name].name]) if model.name in alike else colours[model.name]
+        for model in ordered
     }
 
 
-def _of_task(one: KnownModel, other: KnownModel) -> bool:
+def _of_task(model: KnownModel, other: KnownModel) -> bool:
     """Whether a model without weights was trained for another's task: its objective says more in brackets."""
-    return one.base == other.base and bool(other.objective) and task_of(one.objective) == other.objective
+    return model.base == other.base and bool(other.objective) and task_of(model.objective) == other.objective
 
 
 def pale(colour: str) -> str:
     """``#RRGGBB`` half way to grey."""
     mixed = ((int(colour[start : start + 2], 16) + 0x9A) // 2 for start in (1, 3, 5))
-    return "#" + "".join(f"{one:02X}" for one in mixed)
+    return "#" + "".join(f"{channel:02X}" for channel in mixed)
 
 
 def line_dash(control: bool) -> str:

@@ -97,15 +97,15 @@ def add_zero(figure: go.Figure, points: pd.DataFrame, *, row: int | None = None)
 
 def _level(figure: go.Figure, last: float, level: float, name: str, dash: str, row: int | None) -> None:
     where = {"row": row, "col": 1} if row else {}
-    shown = theme.plain(name)
+    plain_name = theme.plain(name)
     figure.add_scatter(
         x=[-0.5, last],
         y=[level, level],
         mode="lines",
         line={"dash": dash, "color": theme.NEUTRAL, "width": 1.6},
-        name=shown,
+        name=plain_name,
         showlegend=False,
-        hovertemplate=f"{shown}: %{{y:.1f}}<extra></extra>",
+        hovertemplate=f"{plain_name}: %{{y:.1f}}<extra></extra>",
         **where,
     )
 

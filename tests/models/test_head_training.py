@@ -28,7 +28,7 @@ def masked_states(encoder, sentences, wanted, positions, seed, cache):
     """States of all layers, computed."""
     text = masked_text_of(encoder, sentences, wanted, positions, seed, cache)
     place = place_of(encoder, wanted, positions, seed, cache)
-    found = MaskedStates(encoder, text, range(encoder.layers), wanted.kept_dtype, place)
+    found = MaskedStates(encoder, text, range(encoder.layers), wanted.window_dtype, place)
     found.compute()
     return found
 

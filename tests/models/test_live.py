@@ -10,7 +10,7 @@ from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import load_encoder
-from probing.models.knowledge.ask import load_live, shown
+from probing.models.knowledge.ask import load_live, readable_token
 from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."
@@ -163,7 +163,7 @@ def test_a_watched_word_that_is_not_one_token_is_named(word, live):
 def test_a_watched_word_is_taken_as_it_stands_in_a_sentence(name, encoder_of):
     live = load_live(encoder_of(name), "logit_lens", None)
     watched = live.ask("It is [MASK].", watch=(" Berlin ",)).layers[0].watched[0]
-    assert shown(live.encoder.tokenizer, live.watched_id("Berlin", "It is [MASK].")).lower() == "berlin"
+    assert readable_token(live.encoder.tokenizer, live.watched_id("Berlin", "It is [MASK].")).lower() == "berlin"
     assert watched.token == " Berlin " and watched.rank >= 1
 
 
@@ -315,7 +315,7 @@ def test_filling_ends_although_the_model_wants_another_mask(bert):
 def test_tokens_are_shown_as_a_reader_writes_them(encoder_of):
     def text(name, token):
         tokenizer = encoder_of(name).tokenizer
-        return shown(tokenizer, tokenizer.convert_tokens_to_ids(token))
+        return readable_token(tokenizer, tokenizer.convert_tokens_to_ids(token))
 
     assert text("roberta", "ĠBerlin") == text("modernbert", "ĠBerlin") == "Berlin"
     assert text("albert", "▁berlin") == "berlin"

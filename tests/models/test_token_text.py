@@ -4,7 +4,7 @@ import pytest
 
 from probing.core.tokens.text import NO_TEXT, SPACE
 from probing.models.encoders.token_text import token_texts
-from probing.models.knowledge.ask import shown
+from probing.models.knowledge.ask import readable_token
 from tests.models.tiny_models import build
 
 
@@ -53,4 +53,4 @@ def test_every_token_of_a_vocabulary_is_shown_by_its_text_if_it_has_one(tokenize
     assert {said.starts_word for said in asked} == {True, False}
     # Half a character has no text, so its token is shown.
     expected = [token if NO_TEXT in said.text else said.text for token, said in zip(tokens, asked, strict=True)]
-    assert [shown(tokenizer, number) for number in range(len(tokenizer))] == expected
+    assert [readable_token(tokenizer, number) for number in range(len(tokenizer))] == expected

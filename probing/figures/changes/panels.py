@@ -74,7 +74,7 @@ PANELS: Mapping[str, Panel] = {
 
 
 def evidence_panels(
-    found: pd.DataFrame,
+    evidence: pd.DataFrame,
     *,
     names: Sequence[str],
     colours: Sequence[str],
@@ -83,28 +83,28 @@ def evidence_panels(
 ) -> go.Figure:
     """One panel per kind of evidence; thin grey lines are the control's, a grey marker is within its change.
 
-    ``found``: columns of ``reports.fine_tuning.evidence``. ``names``: model, base and control (empty if there is none);
-    ``colours``: model and base. ``tall``: few panels, which then are higher.
+    ``evidence``: columns of ``reports.fine_tuning.evidence``. ``names``: model, base and control (empty if there is
+    none); ``colours``: model and base. ``tall``: few panels, which then are higher.
     """
-    found = found.dropna(subset=["value"])
-    if found.empty:
+    evidence = evidence.dropna(subset=["value"])
+    if evidence.empty:
         return theme.empty("Nothing is stored that can be compared with the base.")
-    panels = list(dict.fromkeys(found["panel"]))
+    panels = list(dict.fromkeys(evidence["panel"]))
     high = min(_TALL, max(_PANEL, 2 * _TALL // len(panels))) if tall else _PANEL
     inner = high * len(panels) + _GAP * (len(panels) - 1)
-    height, last = inner + _TOP + _BOTTOM, int(found["layer"].max())
+    height, last = inner + _TOP + _BOTTOM, int(evidence["layer"].max())
     figure = go.Figure()
     theme.apply(figure, height=height)
     for number, name in enumerate(panels):
         axis = f"y{number + 1 if number else ''}"
         top = 1 - number * (high + _GAP) / inner
         panel = panel_of(name, tasks or {})
-        _draw(figure, found[found["panel"] == name], panel, axis, (names, colours))
+        _draw(figure, evidence[evidence["panel"] == name], panel, axis, (names, colours))
         figure.update_layout(
-            {f"yaxis{axis[1:]}": _axis(panel, (max(top - high / inner, 0.0), top), found[found["panel"] == name])}
+            {f"yaxis{axis[1:]}": _axis(panel, (max(top - high / inner, 0.0), top), evidence[evidence["panel"] == name])}
         )
         figure.add_annotation(
-            text=_heading(panel, found[found["panel"] == name]),
+            text=_heading(panel, evidence[evidence["panel"] == name]),
             x=0,
             xref="paper",
             xanchor="left",
@@ -117,7 +117,7 @@ def evidence_panels(
             font_size=12,
             name="panel",
         )
-    _legend(figure, found, names, colours)
+    _legend(figure, evidence, names, colours)
     layer_axis.horizontal(figure, last)
     # Behind all panels, not only the first.
     figure.update_shapes(y0=0, y1=1, yref="paper")
@@ -274,7 +274,7 @@ def _line(figure: go.Figure, points: pd.DataFrame, panel: Panel, axis: str, name
         line={"color": colour, "width": 2.2, "dash": panel.dash(line)},
         marker={"size": 7, "color": marks, "line": {"width": 0}},
         error_y=_whiskers(points, panel, colour),
-        hovertext=[_hover(one, panel, names) for one in points.to_dict("records")],
+        hovertext=[_hover(point, panel, names) for point in points.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
@@ -290,21 +290,21 @@ def _whiskers(points: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any]
     return {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2, "width": 4, **ends}
 
 
-def _hover(one: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
+def _hover(point: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
     """The hover text of a point, short enough to fit next to those of the other panels."""
 
-    def shown(value: float) -> str:
+    def formatted(value: float) -> str:
         return panel.shown.format(value * panel.factor).replace("-", "−")
 
-    beside = [f"base {shown(one['base_value'])}"] if panel.before and pd.notna(one["base_value"]) else []
-    if pd.notna(one["control_value"]):
-        beside.append(f"control {shown(one['control_value'])}")
-    said = f"{panel.name(str(one['line'])) or 'layer ' + str(one['layer'])}: {shown(one['value'])}"
-    return f"{said} ({', '.join(beside)})" if beside else said
+    references = [f"base {formatted(point['base_value'])}"] if panel.before and pd.notna(point["base_value"]) else []
+    if pd.notna(point["control_value"]):
+        references.append(f"control {formatted(point['control_value'])}")
+    text = f"{panel.name(str(point['line'])) or 'layer ' + str(point['layer'])}: {formatted(point['value'])}"
+    return f"{text} ({', '.join(references)})" if references else text
 
 
-def _legend(figure: go.Figure, found: pd.DataFrame, names: Sequence[str], colours: Sequence[str]) -> None:
-    shown: list[tuple[str, dict[str, Any]]] = [
+def _legend(figure: go.Figure, evidence: pd.DataFrame, names: Sequence[str], colours: Sequence[str]) -> None:
+    entries: list[tuple[str, dict[str, Any]]] = [
         (
             names[0],
             {
@@ -314,11 +314,11 @@ def _legend(figure: go.Figure, found: pd.DataFrame, names: Sequence[str], colour
             },
         ),
     ]
-    if found["panel"].map(lambda name: bool(PANELS[name.partition(":")[0]].before)).any():
-        shown.append((names[1], {"mode": "lines", "line": {"color": colours[1], "width": 1.4}}))
+    if evidence["panel"].map(lambda name: bool(PANELS[name.partition(":")[0]].before)).any():
+        entries.append((names[1], {"mode": "lines", "line": {"color": colours[1], "width": 1.4}}))
     if names[2]:
-        shown.append((names[2], {"mode": "lines", "line": {"color": theme.NEUTRAL, "width": 1.4}}))
-    if found["inside_control"].any():
-        shown.append(("no more than the control", {"mode": "markers", "marker": {"size": 7, "color": theme.NEUTRAL}}))
-    for name, look in shown:
+        entries.append((names[2], {"mode": "lines", "line": {"color": theme.NEUTRAL, "width": 1.4}}))
+    if evidence["inside_control"].any():
+        entries.append(("no more than the control", {"mode": "markers", "marker": {"size": 7, "color": theme.NEUTRAL}}))
+    for name, look in entries:
         figure.add_scatter(x=[None], y=[None], name=theme.plain(name), showlegend=True, **look)

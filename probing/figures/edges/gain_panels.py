@@ -30,8 +30,8 @@ def gain_panels(
     )
     for number, (task, (row, col)) in enumerate(zip(tasks, places, strict=True)):
         for model, line in gains[gains["task"] == task].groupby("model", sort=False):
-            shown = theme.plain((labels or {}).get(str(model), str(model)))
-            _add(figure, line, shown, colours.get(str(model)), showlegend=number == 0, row=row, col=col)
+            plain_name = theme.plain((labels or {}).get(str(model), str(model)))
+            _add(figure, line, plain_name, colours.get(str(model)), showlegend=number == 0, row=row, col=col)
     points, last = gains["gain"] * 100, int(gains["layer"].max())
     figure.update_layout(bargap=0.2, bargroupgap=0.05)
     figure.update_yaxes(

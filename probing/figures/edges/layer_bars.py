@@ -46,16 +46,16 @@ def layer_bars(
 
 
 def _add_task(figure: go.Figure, layers: pd.DataFrame, place: tuple[int, int], colour: str, weights: str) -> None:
-    name = WEIGHTS if weights == "weight" else NORMED
+    weights_name = WEIGHTS if weights == "weight" else NORMED
     looks = {
-        weights: (name, {"color": colour}, f"{name} %{{customdata:.3f}}"),
+        weights: (weights_name, {"color": colour}, f"{weights_name} %{{customdata:.3f}}"),
         "gain": (
             GAINS,
             {"color": "rgba(0,0,0,0)", "line": {"color": GAIN, "width": 1.8}},
             "F1 %{customdata:+.2f} points",
         ),
     }
-    for column, (shown, marker, words) in looks.items():
+    for column, (name, marker, words) in looks.items():
         values = layers[column]
         if values.isna().all():
             continue
@@ -63,8 +63,8 @@ def _add_task(figure: go.Figure, layers: pd.DataFrame, place: tuple[int, int], c
         figure.add_bar(
             x=layers["layer"],
             y=values / largest,
-            name=shown,
-            legendgroup=shown,
+            name=name,
+            legendgroup=name,
             showlegend=place == (1, 1),
             marker=marker,
             customdata=values * (100 if column == "gain" else 1),

@@ -22,10 +22,10 @@ def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None
         return theme.empty("Fewer than two expected layers: there is no pair to compare.")
     names = list(dict.fromkeys([*pairs["first"], *pairs["second"]]))
     cells = {}
-    for one in pairs.to_dict("records"):
-        cells[one["first"], one["second"]] = (one["verdict"], one["difference"], one["low"], one["high"])
-        turned = {"earlier": "later", "later": "earlier"}.get(one["verdict"], one["verdict"])
-        cells[one["second"], one["first"]] = (turned, -one["difference"], -one["high"], -one["low"])
+    for pair in pairs.to_dict("records"):
+        cells[pair["first"], pair["second"]] = (pair["verdict"], pair["difference"], pair["low"], pair["high"])
+        turned = {"earlier": "later", "later": "earlier"}.get(pair["verdict"], pair["verdict"])
+        cells[pair["second"], pair["first"]] = (turned, -pair["difference"], -pair["high"], -pair["low"])
     called = {name: theme.plain((titles or {}).get(name, name)) for name in names}
     signs = [
         [SIGNS[cells[row, column][0]] if (row, column) in cells else ("", None) for column in names] for row in names

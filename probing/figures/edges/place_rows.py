@@ -64,33 +64,33 @@ def _add_model(
     titles: Mapping[str, str],
 ) -> None:
     colour, symbol = look
-    shown = theme.plain(name)
+    plain_name = theme.plain(name)
     there = model_rows["expected_layer"].notna()
-    for one, by in zip(model_rows[there].to_dict("records"), scale[there], strict=True):
-        if pd.notna(one["expected_layer_low"]):
+    for row, by in zip(model_rows[there].to_dict("records"), scale[there], strict=True):
+        if pd.notna(row["expected_layer_low"]):
             figure.add_scatter(
-                x=[one["expected_layer_low"] * by, one["expected_layer_high"] * by],
-                y=[one["_y"]] * 2,
+                x=[row["expected_layer_low"] * by, row["expected_layer_high"] * by],
+                y=[row["_y"]] * 2,
                 mode="lines",
                 hoverinfo="skip",
                 line={"color": colour, "width": 1.8},
                 showlegend=False,
                 legendgroup=name,
-                name=f"{shown}: 95 % interval",
+                name=f"{plain_name}: 95 % interval",
             )
     figure.add_scatter(
         x=(model_rows["centre_of_gravity"] * scale).where(model_rows["centre_of_gravity"].notna()),
         y=model_rows["_y"],
         mode="markers",
-        name=shown,
+        name=plain_name,
         legendgroup=name,
         marker={
             "symbol": symbol,
             "size": 10,
             "color": colour,
-            "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in model_rows.to_dict("records")],
+            "opacity": [_FAINT if _near_uniform(row) else 1.0 for row in model_rows.to_dict("records")],
         },
-        hovertext=[_hover(one, shown, titles) for one in model_rows.to_dict("records")],
+        hovertext=[_hover(row, plain_name, titles) for row in model_rows.to_dict("records")],
         customdata=[[row] for row in model_rows["row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -98,11 +98,11 @@ def _add_model(
         x=model_rows.loc[there, "expected_layer"] * scale[there],
         y=model_rows.loc[there, "_y"],
         mode="markers",
-        name=f"{shown}: expected layer",
+        name=f"{plain_name}: expected layer",
         showlegend=False,
         legendgroup=name,
         marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
-        hovertext=[_hover(one, shown, titles) for one in model_rows[there].to_dict("records")],
+        hovertext=[_hover(row, plain_name, titles) for row in model_rows[there].to_dict("records")],
         customdata=[[row] for row in model_rows.loc[there, "row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -119,32 +119,32 @@ def _add_model(
             hoverinfo="skip",
             textfont={"size": 12, "color": theme.NEUTRAL},
             showlegend=False,
-            name=f"{shown}: {NOT_RESOLVED}",
+            name=f"{plain_name}: {NOT_RESOLVED}",
             legendgroup=name,
         )
 
 
-def _near_uniform(one: Mapping[str, Any]) -> bool:
-    marked = one.get("weights_near_uniform")
+def _near_uniform(row: Mapping[str, Any]) -> bool:
+    marked = row.get("weights_near_uniform")
     return pd.notna(marked) and bool(marked)
 
 
-def _unresolved(one: Mapping[str, Any]) -> str:
-    reason = one.get("expected_layer_reason")
+def _unresolved(row: Mapping[str, Any]) -> str:
+    reason = row.get("expected_layer_reason")
     return f"{NOT_RESOLVED}: {reason}" if isinstance(reason, str) else NOT_RESOLVED
 
 
-def _hover(one: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
-    lines = [f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}, {int(one['last'])} layers"]
-    if pd.notna(one["centre_of_gravity"]):
+def _hover(row: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
+    lines = [f"<b>{theme.plain(titles.get(row['row'], row['row']))}</b> · {model}, {int(row['last'])} layers"]
+    if pd.notna(row["centre_of_gravity"]):
         lines.append(
-            f"centre of gravity: layer {one['centre_of_gravity']:.2f}"
-            + (f" ({NEAR_UNIFORM})" if _near_uniform(one) else "")
+            f"centre of gravity: layer {row['centre_of_gravity']:.2f}"
+            + (f" ({NEAR_UNIFORM})" if _near_uniform(row) else "")
         )
-    if pd.isna(one["expected_layer"]):
-        lines.append(f"expected layer: {_unresolved(one)}")
+    if pd.isna(row["expected_layer"]):
+        lines.append(f"expected layer: {_unresolved(row)}")
     else:
-        lines.append(f"expected layer: {one['expected_layer']:.2f}")
-        if pd.notna(one["expected_layer_low"]):
-            lines.append(f"95 % interval {one['expected_layer_low']:.2f} to {one['expected_layer_high']:.2f}")
+        lines.append(f"expected layer: {row['expected_layer']:.2f}")
+        if pd.notna(row["expected_layer_low"]):
+            lines.append(f"95 % interval {row['expected_layer_low']:.2f} to {row['expected_layer_high']:.2f}")
     return "<br>".join(lines)

@@ -52,7 +52,7 @@ def _add_model(
     figure: go.Figure, model_rows: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]
 ) -> None:
     colour, symbol = look
-    shown = theme.plain(name)
+    plain_name = theme.plain(name)
     x = [
         end
         for first, last in zip(model_rows["f1_first"] * 100, model_rows["f1_last"] * 100, strict=True)
@@ -66,7 +66,7 @@ def _add_model(
         line={"color": theme.faint(colour, 0.55), "width": 3},
         hoverinfo="skip",
         showlegend=False,
-        name=f"{shown}: gain",
+        name=f"{plain_name}: gain",
         legendgroup=name,
     )
     for column, suffix, probe in (("f1_first", "-open", "words alone, P(0)"), ("f1_last", "", "all layers, P(L)")):
@@ -74,12 +74,12 @@ def _add_model(
             x=model_rows[column] * 100,
             y=model_rows["_y"],
             mode="markers",
-            name=shown if column == "f1_last" else f"{shown}: P(0)",
+            name=plain_name if column == "f1_last" else f"{plain_name}: P(0)",
             showlegend=column == "f1_last",
             legendgroup=name,
             marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
             error_x=_interval(model_rows, colour) if column == "f1_last" else None,
-            hovertext=[_hover(one, column, probe, shown, titles) for one in model_rows.to_dict("records")],
+            hovertext=[_hover(row, column, probe, plain_name, titles) for row in model_rows.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>",
         )
 
@@ -99,14 +99,14 @@ def _interval(model_rows: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     }
 
 
-def _hover(one: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
+def _hover(row: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
     lines = [
-        f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}",
-        f"{probe}: F1 {one[column] * 100:.1f} %",
+        f"<b>{theme.plain(titles.get(row['row'], row['row']))}</b> · {model}",
+        f"{probe}: F1 {row[column] * 100:.1f} %",
     ]
-    if column == "f1_last" and pd.notna(one.get("f1_last_low")):
-        lines.append(f"95 % interval {one['f1_last_low'] * 100:.1f} to {one['f1_last_high'] * 100:.1f} %")
-    lines += [f"{name}: {one[key] * 100:.1f} %" for key, (name, _) in YARDSTICKS.items() if pd.notna(one.get(key))]
+    if column == "f1_last" and pd.notna(row.get("f1_last_low")):
+        lines.append(f"95 % interval {row['f1_last_low'] * 100:.1f} to {row['f1_last_high'] * 100:.1f} %")
+    lines += [f"{name}: {row[key] * 100:.1f} %" for key, (name, _) in YARDSTICKS.items() if pd.notna(row.get(key))]
     return "<br>".join(lines)
 
 

@@ -116,7 +116,7 @@ def _add_line(
     named: set[str],
 ) -> None:
     colour, symbol, encoder = look
-    scale, shown = 100 if axis.percent else 1, theme.plain(name)
+    scale, plain_name = 100 if axis.percent else 1, theme.plain(name)
     x = line["layer"] / line["last"] if axis.shares else line["layer"]
     number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
     if "low" in line:
@@ -126,7 +126,7 @@ def _add_line(
             line["low"] * scale,
             line["high"] * scale,
             colour,
-            shown,
+            plain_name,
             legendgroup=name,
             row=place[0],
             col=place[1],
@@ -135,7 +135,7 @@ def _add_line(
         x=x,
         y=line["value"] * scale,
         mode="lines+markers",
-        name=shown,
+        name=plain_name,
         legendgroup=name,
         showlegend=name not in named,
         line={"color": colour, "width": 2.2 if encoder == "trained" else 1.4, "dash": DASHES.get(encoder, "dot")},
@@ -144,7 +144,7 @@ def _add_line(
             "size": 6 if symbol == "circle" and encoder == "trained" else 4,
         },
         customdata=line["layer"],
-        hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>",
+        hovertemplate=f"<b>{plain_name}</b><br>layer %{{customdata}}: {number}<extra></extra>",
         row=place[0],
         col=place[1],
     )

@@ -54,8 +54,8 @@ def looks(models: Sequence[str], colours: Mapping[str, str]) -> dict[str, tuple[
     """Model -> colour and marker; models without a colour are published ones."""
     ours = [model for model in models if model in colours]
     theirs = [model for model in models if model not in colours]
-    found = {model: (colours[model], "circle") for model in ours}
-    return found | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
+    looks = {model: (colours[model], "circle") for model in ours}
+    return looks | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
 
 
 def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:

@@ -55,13 +55,13 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _heading(one: pd.Series) -> str:
+def _heading(row: pd.Series) -> str:
     """The question, and both labels in their colours; short enough for a phone."""
     right, wrong = (
-        f'<span style="color:{end_labels.readable(colour)}">{theme.plain(theme.shorten(str(one[name]), 18))}</span>'
+        f'<span style="color:{end_labels.readable(colour)}">{theme.plain(theme.shorten(str(row[name]), 18))}</span>'
         for name, colour in (("gold", RIGHT), ("wrong", WRONG))
     )
-    return f"{theme.plain(theme.shorten(str(one['title']), 40))} · <b>{right}</b> or {wrong}"
+    return f"{theme.plain(theme.shorten(str(row['title']), 40))} · <b>{right}</b> or {wrong}"
 
 
 def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across.Shape]:
@@ -72,7 +72,7 @@ def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across
         ("p_wrong", "sigmoid_wrong", "best wrong label", first["wrong"], WRONG, -1),
     )
     for column, raw, name, label, colour, sign in bars:
-        shown = theme.plain(str(label))
+        plain_name = theme.plain(str(label))
         figure.add_bar(
             x=layers["layer"],
             y=sign * layers[column],
@@ -84,7 +84,7 @@ def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across
             row=row,
             col=1,
             hovertemplate=(
-                f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid"
+                f"layer %{{x}}: {plain_name} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid"
                 " %{customdata[1]:.2f}<extra></extra>"
             ),
         )

@@ -74,10 +74,10 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
 
 def _ways(figure: go.Figure, ways: pd.DataFrame, top: float, size: float) -> list[tuple]:
     """The ways back, and the legend of their pattern; returns their labels."""
-    wanted = dict(zip(ways["part"], ways["of_100"], strict=True))
-    heights = sum(max(each, _LEAST) for each in wanted.values()) + _GAP * (len(wanted) - 1)
+    numbers = dict(zip(ways["part"], ways["of_100"], strict=True))
+    heights = sum(max(each, _LEAST) for each in numbers.values()) + _GAP * (len(numbers) - 1)
     labels: list[tuple] = []
-    places, source = _tops(wanted, max(-3.0, top + size / 2 - heights / 2)), top
+    places, source = _tops(numbers, max(-3.0, top + size / 2 - heights / 2)), top
     for row in ways.itertuples():
         end, share = places[row.part]
         hatched = not row.shown

@@ -45,23 +45,23 @@ def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
     wide, high = (scored["score"].max() - left) or 1, (scored["kept_high"].max() - floor) or 1
     heights = ((scored[of] - floor) * _HIGH / high for of in ("kept", "kept_low", "kept_high"))
     ends = list(zip((scored["score"] - left) * _WIDE / wide, *heights, strict=True))
-    taken: list[_Box] = []
+    occupied: list[_Box] = []
     for x, y, low, top in ends:
         half = _POINT / 2
-        taken += [(x - half, y - half, x + half, y + half), (x - 2, low, x + 2, top)]
+        occupied += [(x - half, y - half, x + half, y + half), (x - 2, low, x + 2, top)]
     places = [""] * len(texts)
     # The largest names first, for which there are the fewest places.
-    for number in sorted(range(len(texts)), key=lambda one: -len(texts[one])):
+    for number in sorted(range(len(texts)), key=lambda n: -len(texts[n])):
         (x, y, low, top), lines = ends[number], texts[number].split("<br>")
         size = max(map(len, lines)) * _CHARACTER, len(lines) * _LINE
         boxes = {place: _box((x, {1: top, 0: y, -1: low}[to[1]]), size, to) for place, to in _PLACES.items()}
         covered = {
-            place: _WORSE * sum(_shared(box, other) for other in taken) + _outside(box, size)
+            place: _WORSE * sum(_shared(box, other) for other in occupied) + _outside(box, size)
             for place, box in boxes.items()
         }
         best = min(covered, key=lambda place: round(covered[place]))
         places[number] = best
-        taken.append(boxes[best])
+        occupied.append(boxes[best])
     return places
 
 
@@ -73,9 +73,9 @@ def _box(point: tuple[float, float], size: tuple[float, float], to: tuple[int, i
     return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
 
 
-def _shared(one: _Box, other: _Box) -> float:
+def _shared(box: _Box, other: _Box) -> float:
     """Area that two boxes share."""
-    return max(min(one[2], other[2]) - max(one[0], other[0]), 0) * max(min(one[3], other[3]) - max(one[1], other[1]), 0)
+    return max(min(box[2], other[2]) - max(box[0], other[0]), 0) * max(min(box[3], other[3]) - max(box[1], other[1]), 0)
 
 
 def _outside(box: _Box, size: tuple[float, float]) -> float:

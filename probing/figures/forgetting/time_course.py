@@ -49,9 +49,9 @@ def over_training(
         return theme.empty(_EMPTY)
     figure = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.09, row_heights=[0.62, 0.19, 0.19])
     ends, tops = [], [100.0, 1.0, 1.0]
-    for place, one in enumerate((model, control) if control else (model,)):
+    for place, name in enumerate((model, control) if control else (model,)):
         rows, line = (
-            table[table["model"] == one],
+            table[table["model"] == name],
             {"dash": theme.line_dash(bool(place)), "width": 1.2 if place else 2.4},
         )
         before = rows["kept"] + rows["returned"] + rows["lost"]
@@ -81,7 +81,7 @@ def over_training(
                 )
         # The control's score is that of its own task.
         for row, column in ((3, "loss"),) if place else ((2, "score"), (3, "loss")):
-            some = logged[(logged["model"] == one) & logged[column].notna()]
+            some = logged[(logged["model"] == name) & logged[column].notna()]
             tops[row - 1] = max(tops[row - 1], float(some[column].max())) if len(some) else tops[row - 1]
             figure.add_scatter(
                 x=some["step"] ** 0.5,
@@ -130,7 +130,9 @@ def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
     figure.update_xaxes(title_text="training step", row=3, col=1)
 
 
-def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False) -> go.Figure:
+def retention_map(
+    table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False
+) -> go.Figure:
     """Per cent of the facts known before that are known, by training step and ``layer`` or ``relation``.
 
     ``table``: ``series.steps`` of all layers or ``series.relations`` of one training.
@@ -196,5 +198,5 @@ def rank_map(cells: pd.DataFrame, *, dark: bool = False) -> go.Figure:
 
 
 def _score_title(logged: pd.DataFrame) -> str:
-    metrics = [one for one in dict.fromkeys(logged["metric"].dropna()) if one != "score"]
+    metrics = [metric for metric in dict.fromkeys(logged["metric"].dropna()) if metric != "score"]
     return f"task score ({', '.join(metrics)})" if metrics else "task score"

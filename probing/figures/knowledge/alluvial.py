@@ -61,16 +61,16 @@ def alluvial(
     for block in right:
         _ribbon(figure, 1, used["lost"], block, theme.PART_COLOURS[block.name])
         used["lost"] += block.size
-    asked = total + counts["never"]
+    all_facts = total + counts["never"]
     for block in left:
         colour, whole = (
-            (colours.get(base, theme.NEUTRAL), known) if block.name == "known" else (theme.NEUTRAL, asked - known)
+            (colours.get(base, theme.NEUTRAL), known) if block.name == "known" else (theme.NEUTRAL, all_facts - known)
         )
-        share = percent(whole, asked)
-        of = f"{share} of all {asked:,}"
+        share = percent(whole, all_facts)
+        of = f"{share} of all {all_facts:,}"
         _block(figure, block, colour, n=whole, of=of, total=total, clickable=False)
     for block in centre:
-        whole, of = (known, "of known") if block.name in ("kept", "lost") else (asked - known, "of not known")
+        whole, of = (known, "of known") if block.name in ("kept", "lost") else (all_facts - known, "of not known")
         of = f"{percent(block.size, whole)} {of}"
         _block(figure, block, theme.PART_COLOURS[block.name], n=block.size, of=of, total=total)
     for block in right:

@@ -66,7 +66,7 @@ def layer_curve(
         rows=rows,
         cols=1,
         vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
-        subplot_titles=[theme.plain(names.get(one, one)) for one in sets] if panels else None,
+        subplot_titles=[theme.plain(names.get(probe_set, probe_set)) for probe_set in sets] if panels else None,
     )
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
@@ -103,7 +103,7 @@ def layer_curve(
         figure.update_layout(legend_y=1 + 50 / (height - 150) if panels else 1.02)
     percent = unit == "share" and not yardsticks.zero_of(points)
     figure.update_yaxes(title_text=theme.plain(title), ticksuffix=" %" if percent else "")
-    parts = [points[points["probe_set"] == one] for one in sets] if panels else [points]
+    parts = [points[points["probe_set"] == probe_set] for probe_set in sets] if panels else [points]
     ranges = [
         yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts
     ]
@@ -145,10 +145,10 @@ def series_name(
     row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> str:
     """What distinguishes this line from the others: only the parts that differ among ``points``."""
-    shown = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": head_name(str(row["head"]))}
-    shown["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
-    parts = [text for column, text in shown.items() if points[column].nunique() > 1]
-    return " · ".join(parts) or f"{shown['model']} · {shown['head']}"
+    texts = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": head_name(str(row["head"]))}
+    texts["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
+    parts = [text for column, text in texts.items() if points[column].nunique() > 1]
+    return " · ".join(parts) or f"{texts['model']} · {texts['head']}"
 
 
 def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]) -> str:
@@ -170,7 +170,9 @@ def _yardsticks(
 ) -> list[EndLabel]:
     """What does not depend on the model: one level per probe set, or the zero line."""
     ends = []
-    for row, sets in enumerate([[one] for one in panels] or [list(dict.fromkeys(points["probe_set"]))], start=1):
+    for row, sets in enumerate(
+        [[probe_set] for probe_set in panels] or [list(dict.fromkeys(points["probe_set"]))], start=1
+    ):
         here = points[points["probe_set"].isin(sets)]
         ends += yardsticks.add_zero(figure, here, row=row)
         # Several probe sets on one panel have their own levels, named after them; within one set the runs that differ
@@ -201,11 +203,11 @@ def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool) -> list[EndL
             lent.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
     if len(lent) == 1:
         return ends + lent
-    for row in dict.fromkeys(one.row for one in lent):
-        of_row = [one for one in lent if one.row == row]
-        x = max(one.x for one in of_row)
+    for row in dict.fromkeys(label.row for label in lent):
+        of_row = [label for label in lent if label.row == row]
+        x = max(label.x for label in of_row)
         # At the end of one of the lines, by which a file's legend finds it.
-        middle = sorted(one.y for one in of_row)[len(of_row) // 2]
+        middle = sorted(label.y for label in of_row)[len(of_row) // 2]
         ends.append(EndLabel(x, middle, yardsticks.SWAPPED, strong=False, row=row))
     return ends
 
@@ -240,7 +242,7 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
         line={"color": colour, "width": 2.5, "dash": own.dash},
         marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
         customdata=[[group, int(layer)] for layer in line["layer"]],
-        hovertext=[_hover(one, name, scale, zero) for one in line.itertuples()],
+        hovertext=[_hover(point, name, scale, zero) for point in line.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
         **where,
     )

@@ -90,7 +90,7 @@ def _add(
         value[there],
         rows["_y"][there] - off,
         zip(low[there], high[there], strict=True),
-        _kept(marks, there),
+        _present_marks(marks, there),
         strict=True,
     ):
         figure.add_scatter(
@@ -111,8 +111,8 @@ def _add(
         marker={
             "symbol": f"circle{suffix}",
             "size": 9,
-            "color": _kept(marks, there),
-            "line": {"width": 1.8, "color": _kept(marks, there)},
+            "color": _present_marks(marks, there),
+            "line": {"width": 1.8, "color": _present_marks(marks, there)},
         },
         hovertext=[
             f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {head_name(row.head)}<br>{name}: {x:+.1f}"
@@ -135,5 +135,5 @@ def _add(
     )
 
 
-def _kept(marks: list[str], there: pd.Series) -> list[str]:
-    return [mark for mark, one in zip(marks, there, strict=True) if one]
+def _present_marks(marks: list[str], there: pd.Series) -> list[str]:
+    return [mark for mark, present in zip(marks, there, strict=True) if present]

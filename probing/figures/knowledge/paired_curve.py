@@ -42,11 +42,11 @@ def paired_curve(
         figure, points.assign(line=model), by={}, row=1
     )
     for name, prefix in ((base, "base_"), (model, "")):
-        colour, shown = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
+        colour, label = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
         lent = f"{prefix}swapped"
         if lent in points and points[lent].notna().any():
             look = {"dash": "dot", "color": colour, "width": 1.3}
-            words = theme.plain(shown), yardsticks.SWAPPED
+            words = theme.plain(label), yardsticks.SWAPPED
             _line(figure, points, lent, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
             ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
         theme.interval_band(
@@ -57,7 +57,7 @@ def paired_curve(
             y=points[f"{prefix}value"] * 100,
             mode="lines+markers",
             cliponaxis=False,
-            name=theme.plain(shown),
+            name=theme.plain(label),
             showlegend=False,
             line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
             marker={
@@ -67,12 +67,12 @@ def paired_curve(
                 "line": {"width": 1.5, "color": colour},
             },
             customdata=[[name, int(layer)] for layer in points["layer"]],
-            hovertext=[_hover(one, prefix, shown, zero) for one in points.to_dict("records")],
+            hovertext=[_hover(point, prefix, label, zero) for point in points.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>",
             row=1,
             col=1,
         )
-        ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, shown, colour))
+        ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, label, colour))
     colour = colours.get(model, theme.NEUTRAL)
     if "shuffled" in points and points["shuffled"].notna().any():
         _line(figure, points, "shuffled", SHUFFLED_LABELS, {"dash": "longdashdot", "color": colour, "width": 1.3})
@@ -83,7 +83,7 @@ def paired_curve(
         ends.append(EndLabel(last, float(points["again_high"].iloc[-1]) * 100, OTHER_TRAININGS, colour, strong=False))
     low, high = points["difference_low"] * 100, points["difference_high"] * 100
     theme.interval_band(figure, points["layer"], low, high, colour, row=2, col=1)
-    sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
+    sure = [colour if _sure(point) else "rgba(0,0,0,0)" for point in points.itertuples()]
     figure.add_scatter(
         x=points["layer"],
         y=points["difference"] * 100,
@@ -94,10 +94,10 @@ def paired_curve(
         line={"color": colour, "width": 1.5},
         marker={"symbol": "diamond", "size": 9, "color": sure, "line": {"width": 1.5, "color": colour}},
         hovertext=[
-            f"layer {int(one.layer)}: {one.difference * 100:+.1f} points<br>95 % interval"
-            f" {one.difference_low * 100:+.1f} to {one.difference_high * 100:+.1f}"
-            + (f"<br>McNemar p {p_words(one.p_value)}" if pd.notna(one.p_value) else "")
-            for one in points.itertuples()
+            f"layer {int(point.layer)}: {point.difference * 100:+.1f} points<br>95 % interval"
+            f" {point.difference_low * 100:+.1f} to {point.difference_high * 100:+.1f}"
+            + (f"<br>McNemar p {p_words(point.p_value)}" if pd.notna(point.p_value) else "")
+            for point in points.itertuples()
         ],
         hovertemplate="%{hovertext}<extra></extra>",
         row=2,
@@ -146,21 +146,23 @@ def _line(
     )
 
 
-def _sure(one) -> bool:
+def _sure(point) -> bool:
     """Whether a difference is significant: by its test, or by its interval if there is no test."""
-    return bool(one.p_value <= 0.05) if pd.notna(one.p_value) else one.difference_low > 0 or one.difference_high < 0
+    return (
+        bool(point.p_value <= 0.05)
+        if pd.notna(point.p_value)
+        else point.difference_low > 0 or point.difference_high < 0
+    )
 
 
-def _hover(one: dict, prefix: str, shown: str, zero: str) -> str:
-    value, low, high = (one[f"{prefix}{name}"] * 100 for name in ("value", "low", "high"))
+def _hover(point: dict, prefix: str, label: str, zero: str) -> str:
+    value, low, high = (point[f"{prefix}{name}"] * 100 for name in ("value", "low", "high"))
     if zero:
         words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
     else:
         words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
-    return (
-        f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one.get(f'{prefix}n', one['n'])):,}"
-        " facts"
-    )
+    facts = int(point.get(f"{prefix}n", point["n"]))
+    return f"<b>{theme.plain(label)}</b><br>layer {int(point['layer'])}: {words}<br>{facts:,} facts"
 
 
 def p_words(p: float) -> str:

@@ -36,8 +36,8 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     zero = yardsticks.zero_of(points)
     title = f"right answers beyond the {zero}, points (P@{k})" if zero else f"right answers, % (P@{k})"
     figure.update_yaxes(title_text=title, ticksuffix="" if zero else " %")
-    shown = yardsticks.extent(points, ("value", "low", "high", "majority", "swapped"), 100)
-    return layer_axis.aligned(end_labels.write(figure, ends, ranges=[shown]))
+    extent = yardsticks.extent(points, ("value", "low", "high", "majority", "swapped"), 100)
+    return layer_axis.aligned(end_labels.write(figure, ends, ranges=[extent]))
 
 
 def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:
@@ -72,7 +72,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
         line={"color": colour, "width": 2.5},
         marker={"symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)], "size": 8},
         customdata=[[relation, int(layer)] for layer in line["layer"]],
-        hovertext=[_hover(one, label, zero) for one in line.itertuples()],
+        hovertext=[_hover(point, label, zero) for point in line.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     # The number of facts stays on one line.
@@ -80,10 +80,10 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
     return EndLabel(end, float(line["value"].iloc[-1]) * 100, name, colour)
 
 
-def _hover(one, label: str, zero: str) -> str:
-    value, low, high = one.value * 100, one.low * 100, one.high * 100
+def _hover(point, label: str, zero: str) -> str:
+    value, low, high = point.value * 100, point.low * 100, point.high * 100
     if zero:
         words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
     else:
         words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
-    return f"<b>{label}</b><br>layer {int(one.layer)}: {words}<br>{int(one.n):,} facts"
+    return f"<b>{label}</b><br>layer {int(point.layer)}: {words}<br>{int(point.n):,} facts"

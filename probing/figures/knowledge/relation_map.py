@@ -105,17 +105,17 @@ def relation_map(
         return theme.empty(f"No relation has a {MODES[mode]} under these filters.")
     rows = ordered(points, order)
     signed = bool(base) or mode != "value"
-    shown = points.assign(shade=(points[column] - points["base_value"] if base else points[column]) * 100)
-    shades = shown.pivot(index="relation", columns="layer", values="shade").reindex(rows)
+    cells = points.assign(shade=(points[column] - points["base_value"] if base else points[column]) * 100)
+    shades = cells.pivot(index="relation", columns="layer", values="shade").reindex(rows)
     first = points.drop_duplicates("relation").set_index("relation").loc[rows]
     marked = set(not_above_majority(points))
     names, ends = name_rows(
         [
-            (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "")
-            + str(one.label)
+            (f"{relation.cardinality} · " if order == "cardinality" and relation.cardinality else "")
+            + str(relation.label)
             # The mark stays on the line of the last word.
-            + (f"\u00a0{MARK}" if one.Index in marked else "")
-            for one in first.itertuples()
+            + (f"\u00a0{MARK}" if relation.Index in marked else "")
+            for relation in first.itertuples()
         ],
         _NAME,
         _FURTHER,
@@ -155,15 +155,15 @@ def relation_map(
     )
     # A heat map's cells cannot be clicked; invisible points can.
     figure.add_scatter(
-        x=shown["layer"],
-        y=shown["relation"].map(place),
+        x=cells["layer"],
+        y=cells["relation"].map(place),
         mode="markers",
         showlegend=False,
         marker={"symbol": "square", "size": _ROW - 4, "opacity": 0},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=[[one.relation, int(one.layer)] for one in shown.itertuples()],
-        hovertext=[_hover(one, base, mode) for one in shown.itertuples()],
+        customdata=[[cell.relation, int(cell.layer)] for cell in cells.itertuples()],
+        hovertext=[_hover(cell, base, mode) for cell in cells.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
@@ -183,30 +183,30 @@ def relation_map(
     return layer_axis.aligned(figure)
 
 
-def _hover(one, base: str, mode: str) -> str:
-    kind = f", {one.cardinality}" if one.cardinality else ""
+def _hover(cell, base: str, mode: str) -> str:
+    kind = f", {cell.cardinality}" if cell.cardinality else ""
     lines = [
-        f"<b>{theme.plain(one.label)}</b> ({theme.plain(one.relation)}{kind})",
-        f"layer {int(one.layer)}{' (embeddings)' if one.layer == 0 else ''}: {one.value * 100:.1f} %",
-        f"95 % interval {one.low * 100:.1f} to {one.high * 100:.1f} %",
+        f"<b>{theme.plain(cell.label)}</b> ({theme.plain(cell.relation)}{kind})",
+        f"layer {int(cell.layer)}{' (embeddings)' if cell.layer == 0 else ''}: {cell.value * 100:.1f} %",
+        f"95 % interval {cell.low * 100:.1f} to {cell.high * 100:.1f} %",
     ]
     if base and mode == "value":
-        lines.append(f"{theme.plain(base)}: {one.base_value * 100:.1f} %, difference {one.shade:+.1f} points")
+        lines.append(f"{theme.plain(base)}: {cell.base_value * 100:.1f} %, difference {cell.shade:+.1f} points")
     elif base:
         lines.append(
-            f"{one.base_value * 100:+.1f} points against its {MODES[mode]} in {theme.plain(base)}, difference"
-            f" {one.shade:+.1f}"
+            f"{cell.base_value * 100:+.1f} points against its {MODES[mode]} in {theme.plain(base)}, difference"
+            f" {cell.shade:+.1f}"
         )
-    if pd.notna(one.majority):
-        lines.append(f"{MODES['majority']}: {one.majority * 100:.1f} %")
-    if pd.notna(getattr(one, "swapped", None)):
+    if pd.notna(cell.majority):
+        lines.append(f"{MODES['majority']}: {cell.majority * 100:.1f} %")
+    if pd.notna(getattr(cell, "swapped", None)):
         matched = (
-            f", own subject on the same facts {one.matched * 100:.1f} %"
-            if pd.notna(getattr(one, "matched", None))
+            f", own subject on the same facts {cell.matched * 100:.1f} %"
+            if pd.notna(getattr(cell, "matched", None))
             else ""
         )
-        lines.append(f"{MODES['swapped']}: {one.swapped * 100:.1f} %{matched}")
+        lines.append(f"{MODES['swapped']}: {cell.swapped * 100:.1f} %{matched}")
     if mode != "value":
-        above = [getattr(one, f"above_{mode}{end}") * 100 for end in ("", "_low", "_high")]
+        above = [getattr(cell, f"above_{mode}{end}") * 100 for end in ("", "_low", "_high")]
         lines.append(f"against the {MODES[mode]}: {above[0]:+.1f} points ({above[1]:+.1f} to {above[2]:+.1f})")
-    return "<br>".join([*lines, f"{int(one.n):,} facts"])
+    return "<br>".join([*lines, f"{int(cell.n):,} facts"])

@@ -23,7 +23,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
         return theme.empty("No fact was asked of both models under these filters.")
-    names, ends = name_rows([str(one) for one in rows["label"].fillna(rows["relation"])], _NAME, 0.75)
+    names, ends = name_rows([str(label) for label in rows["label"].fillna(rows["relation"])], _NAME, 0.75)
     few = rows["kept"].add(rows["lost"]).fillna((rows["base_value"] * rows["n"]).round()) < fewest
     gap = int((~few).sum()) if few.any() and not few.all() else None
     places = [place + (gap is not None and number >= gap) for number, place in enumerate(centres(ends))]
@@ -51,7 +51,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
             y=rows.index,
             mode="markers",
             name=theme.plain(name),
-            customdata=[[one] for one in rows["relation"]],
+            customdata=[[relation] for relation in rows["relation"]],
             marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
             hovertext=hover,
             hovertemplate="%{hovertext}<extra></extra>",
@@ -65,10 +65,10 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         textfont={"size": _SIZE},
         showlegend=False,
         text=[
-            "" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %"
-            for one in rows["share_lost"]
+            "" if pd.isna(share) else f"−{share * 100:.0f} %" if share > 0 else f"+{-share * 100:.0f} %"
+            for share in rows["share_lost"]
         ],
-        customdata=[[one] for one in rows["relation"]],
+        customdata=[[relation] for relation in rows["relation"]],
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,

@@ -92,10 +92,10 @@ def with_null(totals: pd.DataFrame) -> pd.DataFrame:
 
 def _bar_names(rows: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
     """What distinguishes the bars."""
-    said: dict[str, Mapping[str, str]] = {"probe_set": names, "model": labels, "head": {}}
+    texts: dict[str, Mapping[str, str]] = {"probe_set": names, "model": labels, "head": {}}
     parts = _parts(rows)
     return [
-        "<br>".join(theme.plain(said[part].get(row[part], row[part])) for part in parts) for _, row in rows.iterrows()
+        "<br>".join(theme.plain(texts[part].get(row[part], row[part])) for part in parts) for _, row in rows.iterrows()
     ]
 
 
@@ -106,8 +106,8 @@ def _parts(rows: pd.DataFrame) -> list[str]:
 
 def _with_set(title: str, rows: pd.DataFrame, names: Mapping[str, str]) -> str:
     """The title of the axis, below the probe set if no bar is named by it."""
-    one = rows["probe_set"].iloc[0]
-    return title if "probe_set" in _parts(rows) else f"{theme.plain(names.get(one, one))}<br>{title}"
+    probe_set = rows["probe_set"].iloc[0]
+    return title if "probe_set" in _parts(rows) else f"{theme.plain(names.get(probe_set, probe_set))}<br>{title}"
 
 
 def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None:
@@ -126,13 +126,13 @@ def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None
             name=name,
             marker={"symbol": symbol, **look},
             hovertemplate=[
-                f"{bar}<br>{_said(column, row)}<extra></extra>"
+                f"{bar}<br>{_hover(column, row)}<extra></extra>"
                 for bar, (_, row) in zip(bars, totals.iterrows(), strict=True)
             ],
         )
 
 
-def _said(column: str, row: pd.Series) -> str:
+def _hover(column: str, row: pd.Series) -> str:
     """The hover text of a mark."""
     if column == "majority":
         return f"always the relation's commonest answer: {_share(row['majority'])}"

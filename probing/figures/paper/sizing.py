@@ -84,11 +84,11 @@ def _plain(value: Any) -> Any:
     """A copy with lists for arrays, which Plotly also writes as base64."""
     if isinstance(value, dict):
         if "bdata" in value:
-            shape = [int(one) for one in str(value.get("shape", "-1")).split(",")]
+            shape = [int(size) for size in str(value.get("shape", "-1")).split(",")]
             return np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).reshape(shape).tolist()
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -103,13 +103,13 @@ def _flat(layout: dict[str, Any], wide: int) -> None:
         if max(lengths, default=99) > 30:
             continue
         start, end = axis.get("domain") or (0, 1)
-        step = math.ceil(sum(one + 8 for one in lengths) / max(room * (end - start), 1))
+        step = math.ceil(sum(length + 8 for length in lengths) / max(room * (end - start), 1))
         axis.update(tickangle=0, ticktext=[text if place % step == 0 else "" for place, text in enumerate(texts)])
 
 
 def legend_entries(content: dict[str, Any]) -> list[dict[str, Any]]:
     """The traces that the legend of a figure shows, in order; each name of a group once."""
-    layout, found, groups = content["layout"], [], set()
+    layout, entries, groups = content["layout"], [], set()
     drawn = [trace for trace in content["data"] if trace.get("visible", True) is True]
     if layout.get("showlegend") is False or (len(drawn) < 2 and not layout.get("showlegend")):
         return []
@@ -122,8 +122,8 @@ def legend_entries(content: dict[str, Any]) -> list[dict[str, Any]]:
         ):
             continue
         groups.add((group, trace["name"]))
-        found.append(trace)
-    return found
+        entries.append(trace)
+    return entries
 
 
 def lines_of(text: object) -> list[str]:
@@ -155,10 +155,10 @@ def _still(trace: dict[str, Any]) -> dict[str, Any]:
         "selectedpoints",
         "ids",
     )
-    kept = {name: value for name, value in trace.items() if name not in of_mouse}
+    printed = {name: value for name, value in trace.items() if name not in of_mouse}
     if trace.get("type", "scatter") == "scatter" and "text" not in trace.get("mode", ""):
-        kept.pop("text", None)
-    return {**kept, "hoverinfo": "skip"}
+        printed.pop("text", None)
+    return {**printed, "hoverinfo": "skip"}
 
 
 def _written_out(trace: dict[str, Any]) -> None:
@@ -214,7 +214,7 @@ def _times(value: Any, factor: float) -> Any:
     if isinstance(value, int | float):
         return value * factor
     return (
-        [_times(one, factor) for one in value]
+        [_times(entry, factor) for entry in value]
         if hasattr(value, "__iter__") and not isinstance(value, str | dict)
         else value
     )
@@ -229,7 +229,7 @@ def _in_a_column(content: dict[str, Any]) -> None:
     for trace in content["data"]:
         texts = trace.get("text")
         if isinstance(texts, list) and trace.get("type") != "heatmap":
-            trace["text"] = [one.rpartition("<br>")[0] or one if isinstance(one, str) else one for one in texts]
+            trace["text"] = [text.rpartition("<br>")[0] or text if isinstance(text, str) else text for text in texts]
         if trace.get("type") == "heatmap" and trace.get("showscale") is not False:
             bar = trace.setdefault("colorbar", {})
             bar.update(
@@ -269,7 +269,7 @@ def _end_labels(content: dict[str, Any]) -> None:
             if here and any(None not in point and math.dist(point, end) < 1e-6 for point in points):
                 ends_here.append(trace)
         # Several lines may end in one place.
-        for trace in sorted(ends_here, key=lambda one: one_line(one.get("name", "")) != text)[:1]:
+        for trace in sorted(ends_here, key=lambda candidate: one_line(candidate.get("name", "")) != text)[:1]:
             trace.update(name=text, showlegend=text not in named)
             named.add(text)
             layout["showlegend"] = True
@@ -296,13 +296,13 @@ def _side_by_side(content: dict[str, Any]) -> None:
     abreast = 2 if len(panels) <= 4 else 3
     rows = math.ceil(len(panels) / abreast)
     alike = len({str(y.get("range")) for _, y in panels}) == 1 and "range" in panels[0][1]
-    beside, between = (0.04 if alike else 0.14), 0.13
-    high, wide = (1 - between * (rows - 1)) / rows, (1 - beside * (abreast - 1)) / abreast
+    column_gap, between = (0.04 if alike else 0.14), 0.13
+    high, wide = (1 - between * (rows - 1)) / rows, (1 - column_gap * (abreast - 1)) / abreast
     sides = [y["title"].get("text") or "" for _, y in panels]
     below = next((x["title"]["text"] for x, _ in panels if x["title"].get("text")), "")
     for place, (x, y) in enumerate(panels):
         row, column = divmod(place, abreast)
-        left, top, start = column * (wide + beside), 1 - row * (high + between), (x.get("domain") or (0, 1))[0]
+        left, top, start = column * (wide + column_gap), 1 - row * (high + between), (x.get("domain") or (0, 1))[0]
         over = [
             note
             for note in layout["annotations"]
@@ -316,7 +316,7 @@ def _side_by_side(content: dict[str, Any]) -> None:
             ]
             layout["annotations"] += over
         for note in over:
-            text = shortened(note["text"].partition("<br><span")[0], (wide + beside / 2) * width(1) * 0.78 - _GAP)
+            text = shortened(note["text"].partition("<br><span")[0], (wide + column_gap / 2) * width(1) * 0.78 - _GAP)
             note.update(x=left, y=top, xanchor="left", yref="placed", yshift=0, text=text)
         for axis in (x, y):
             axis.pop("matches", None)
@@ -424,12 +424,12 @@ def _rows(content: dict[str, Any], name: str, height: float) -> None:
     texts, places = axis.get("ticktext"), axis.get("tickvals")
     if texts is None or places is None:
         names = [
-            one
+            category
             for trace in content["data"]
             if trace.get("yaxis", "y") == name.replace("axis", "")
-            for one in trace.get("y") or ()
+            for category in trace.get("y") or ()
         ]
-        texts = places = list(dict.fromkeys(one for one in names if isinstance(one, str)))
+        texts = places = list(dict.fromkeys(category for category in names if isinstance(category, str)))
     if places is None or not len(texts):
         return
     start, end = axis.get("domain") or (0, 1)
@@ -457,16 +457,16 @@ def one_line(text: object) -> str:
 def shortened(text: str, room: float) -> str:
     """A text in one line of ``room`` pixels; what stands before its end, which may tell it from others, is left out."""
     whole = html.unescape(one_line(text))
-    short, kept = whole, len(whole)
-    while kept > 3 and long(theme.plain(short)) > room:
-        kept -= 1
-        short = f"{whole[: kept * 2 // 3].rstrip()}…{whole[kept * 2 // 3 - kept :].lstrip()}"
+    short, length = whole, len(whole)
+    while length > 3 and long(theme.plain(short)) > room:
+        length -= 1
+        short = f"{whole[: length * 2 // 3].rstrip()}…{whole[length * 2 // 3 - length :].lstrip()}"
     return theme.plain(short)
 
 
 def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
     """Pixels that titles of panels, and an axis on top, need above the axes."""
-    found = 0.0
+    height = 0.0
     for note in layout["annotations"]:
         if (
             note.get("yref") == "paper"
@@ -475,8 +475,8 @@ def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
             and note.get("y", 0) > 0.5
         ):
             lines = len(lines_of(note["text"]))
-            found = max(found, (note["y"] - 1) * axes + note.get("yshift", 0) + lines * _LINE + 2)
+            height = max(height, (note["y"] - 1) * axes + note.get("yshift", 0) + lines * _LINE + 2)
     for name, axis in _axes(layout):
         if name.startswith("x") and axis.get("side") == "top":
-            found = max(found, _FOOT[columns])
-    return found
+            height = max(height, _FOOT[columns])
+    return height

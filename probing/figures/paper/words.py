@@ -48,58 +48,64 @@ def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, da
     Of ``words``, sentences on the mouse and on marks that the figure lacks are left out; of ``filters``, what follows a
     semicolon; of ``data``, its fingerprint, the runs after the middle dot.
     """
-    shown = marks(figure)
+    names_by_mark = marks(figure)
     chosen = _first(re.sub(r" [✓◐✗?](?=\W|$)", "", filters.partition(";")[0]), 14)
     head = f"{chosen[:1].upper()}{chosen[1:]}." if chosen else ""
     tail = [*notes(table), f"BERTnesia Explorer, {data.partition(' · ')[0]}." if data else ""]
-    left = MOST - sum(len(one.split()) for one in (head, *tail))
+    left = MOST - sum(len(text.split()) for text in (head, *tail))
     on_marks: list[str] = []
     others: list[str] = []
     explained: set[str] = set()
     for sentence in re.split(r"(?<=[.!?])\s+|; (?=[◐✗?✓] )", words.strip()):
         named = _spoken(sentence)
-        if not sentence or named - set(shown) or named & {"✓", "◐", "✗", "?"} or _OF_MOUSE.search(sentence):
+        if not sentence or named - set(names_by_mark) or named & {"✓", "◐", "✗", "?"} or _OF_MOUSE.search(sentence):
             continue
         (on_marks if named else others).append(sentence)
-    on_marks = [one if len(one.split()) <= 12 else f"{one.split(', ')[0].rstrip('.')}." for one in on_marks]
-    kept: list[str] = []
-    for mark, names in shown.items():
-        found = next((one for one in on_marks if mark in _spoken(one) and len(one.split()) <= 14), "")
-        sentence = found or _ALWAYS.get(mark) or (f"{mark.capitalize()}: {', '.join(names[:2])}." if names else "")
+    on_marks = [
+        sentence if len(sentence.split()) <= 12 else f"{sentence.split(', ')[0].rstrip('.')}." for sentence in on_marks
+    ]
+    sentences: list[str] = []
+    for mark, names in names_by_mark.items():
+        explanation = next(
+            (on_mark for on_mark in on_marks if mark in _spoken(on_mark) and len(on_mark.split()) <= 14), ""
+        )
+        sentence = (
+            explanation or _ALWAYS.get(mark) or (f"{mark.capitalize()}: {', '.join(names[:2])}." if names else "")
+        )
         if mark in explained or not sentence or len(sentence.split()) > left:
             continue
         explained |= _spoken(sentence) | {mark}
-        kept.append(sentence)
+        sentences.append(sentence)
         left -= len(sentence.split())
     for sentence in others:
         if len(sentence.split()) > left:
             break
-        kept.append(sentence)
+        sentences.append(sentence)
         left -= len(sentence.split())
-    return " ".join(part for part in (head, *kept, *tail) if part)
+    return " ".join(part for part in (head, *sentences, *tail) if part)
 
 
 def marks(figure: go.Figure) -> dict[str, list[str]]:
     """The marks of a figure that need an explanation -> names of what they stand for, if any."""
-    found: dict[str, list[str]] = {}
+    names_by_mark: dict[str, list[str]] = {}
     content = figure.to_plotly_json()
     for trace in content["data"]:
         for mark in _of_trace(trace):
             name = html.unescape(re.sub(r"<[^>]+>", " ", str(trace.get("name") or "")))
-            found.setdefault(mark, [])
-            if name and name not in found[mark]:
-                found[mark].append(name)
+            names_by_mark.setdefault(mark, [])
+            if name and name not in names_by_mark[mark]:
+                names_by_mark[mark].append(name)
     if all(symbol.endswith("-open") for trace in content["data"] for symbol in _symbols(trace)):
         # Where every marker is open, none is told from another by it.
-        found.pop("open", None)
+        names_by_mark.pop("open", None)
     texts = str([content["layout"].get("annotations"), *(trace.get("name") for trace in content["data"])])
     texts += str([axis.get("ticktext") for name, axis in content["layout"].items() if "axis" in name])
     for badge in "✓◐✗":
         if badge in texts:
-            found[badge] = []
+            names_by_mark[badge] = []
     if re.search(r"\w \?", texts):
-        found["?"] = []
-    return found
+        names_by_mark["?"] = []
+    return names_by_mark
 
 
 def _of_trace(trace: dict[str, Any]) -> Iterator[str]:
@@ -113,7 +119,7 @@ def _of_trace(trace: dict[str, Any]) -> Iterator[str]:
         yield "whisker"
     shapes = (marker.get("pattern") or {}).get("shape") or ""
     if trace.get("type") == "bar" and any(
-        one in "/\\x" for one in ([shapes] if isinstance(shapes, str) else shapes) if one
+        shape in "/\\x" for shape in ([shapes] if isinstance(shapes, str) else shapes) if shape
     ):
         yield "hatched"
     for symbol in _symbols(trace):

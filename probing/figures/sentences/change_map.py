@@ -64,7 +64,7 @@ def change_map(
             .pivot(index="task", columns="layer", values="_value")
             .reindex(index=tasks, columns=layers)
         )
-        return [[None if pd.isna(one) else one for one in row] for row in table.to_numpy(dtype=object)]
+        return [[None if pd.isna(value) else value for value in row] for row in table.to_numpy(dtype=object)]
 
     figure = go.Figure()
     figure.add_heatmap(
@@ -105,9 +105,9 @@ def change_map(
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
             textfont={"size": 12, "color": colour},
-            text=[_number(one, kind) for one in rows],
-            customdata=[[one["task"], one["pooling"], int(one["layer"])] for one in rows],
-            hovertext=[_hover(one, kind, titles or {}, model, base) for one in rows],
+            text=[_number(row, kind) for row in rows],
+            customdata=[[row["task"], row["pooling"], int(row["layer"])] for row in rows],
+            hovertext=[_hover(row, kind, titles or {}, model, base) for row in rows],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     theme.apply(figure, height=_FRAME - 80 + _ROW * max(len(tasks), 2))
@@ -124,39 +124,39 @@ def change_map(
     return figure
 
 
-def _number(one: Mapping[str, Any], kind: str) -> str:
-    star = "★" if kind == "base-mean" and one["counts"] else ""
-    text = f"{one['shown']:+.1f}{star}".replace("-", "−")
-    return f"({text})" if kind != "base-mean" and one["counts"] and one.get("within_seeds") is True else text
+def _number(row: Mapping[str, Any], kind: str) -> str:
+    star = "★" if kind == "base-mean" and row["counts"] else ""
+    text = f"{row['shown']:+.1f}{star}".replace("-", "−")
+    return f"({text})" if kind != "base-mean" and row["counts"] and row.get("within_seeds") is True else text
 
 
-def _hover(one: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: str, base: str) -> str:
+def _hover(row: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: str, base: str) -> str:
     model, base = theme.plain(model or "fine-tuned"), theme.plain(base or "base")
-    place = f"layer {int(one['layer'])}{' (embeddings)' if one['layer'] == 0 else ''}"
+    place = f"layer {int(row['layer'])}{' (embeddings)' if row['layer'] == 0 else ''}"
     lines = [
-        f"<b>{theme.plain(titles.get(one['task'], one['task']))}</b>, {place}",
-        f"{model}: {one['accuracy'] * 100:.1f} %",
+        f"<b>{theme.plain(titles.get(row['task'], row['task']))}</b>, {place}",
+        f"{model}: {row['accuracy'] * 100:.1f} %",
     ]
     if kind == "base-mean":
-        against = (one["accuracy"] - one["mean_change"]) * 100
+        against = (row["accuracy"] - row["mean_change"]) * 100
         lines += [
-            f"{base}, first token: {one['base_accuracy'] * 100:.1f} %",
+            f"{base}, first token: {row['base_accuracy'] * 100:.1f} %",
             f"{base}, mean of all tokens: {against:.1f} %",
         ]
         lines.append(
-            f"first token of {model} against mean of {base}: {one['shown']:+.1f} points, q {_p(one['mean_q'])}"
+            f"first token of {model} against mean of {base}: {row['shown']:+.1f} points, q {_p(row['mean_q'])}"
         )
     else:
-        lines.append(f"{base}: {one['base_accuracy'] * 100:.1f} %")
-        lines.append(f"change {one['shown']:+.1f} points ({one['low'] * 100:+.1f} to {one['high'] * 100:+.1f})")
-        lines.append(f"McNemar p {_p(one['p'])}, q {_p(one['q'])}")
-        if pd.notna(one.get("control_change")):
-            lines.append(f"control: {one['control_change'] * 100:+.1f} points")
-        if pd.notna(one.get("seed_low")) and one["seed_low"] != one["seed_high"]:
-            lines.append(f"seeds of fine-tuning: {one['seed_low'] * 100:+.1f} to {one['seed_high'] * 100:+.1f} points")
-        elif one.get("within_seeds") is True:
+        lines.append(f"{base}: {row['base_accuracy'] * 100:.1f} %")
+        lines.append(f"change {row['shown']:+.1f} points ({row['low'] * 100:+.1f} to {row['high'] * 100:+.1f})")
+        lines.append(f"McNemar p {_p(row['p'])}, q {_p(row['q'])}")
+        if pd.notna(row.get("control_change")):
+            lines.append(f"control: {row['control_change'] * 100:+.1f} points")
+        if pd.notna(row.get("seed_low")) and row["seed_low"] != row["seed_high"]:
+            lines.append(f"seeds of fine-tuning: {row['seed_low'] * 100:+.1f} to {row['seed_high'] * 100:+.1f} points")
+        elif row.get("within_seeds") is True:
             lines.append(
-                f"one seed only; two seeds of another model differ here by {one['seed_range'] * 100:.1f} points"
+                f"one seed only; two seeds of another model differ here by {row['seed_range'] * 100:.1f} points"
             )
     return "<br>".join(lines)
 

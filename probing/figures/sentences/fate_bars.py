@@ -30,15 +30,15 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
         )
     rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
     figure = go.Figure()
-    for fate in [one for one in FATES if shares.loc[shares["fate"] == one, "cells"].any()]:
+    for fate in [name for name in FATES if shares.loc[shares["fate"] == name, "cells"].any()]:
         of_fate = shares[(shares["fate"] == fate) & (shares["cells"] > 0)]
         colour = FATE_COLOURS[fate]
         words = [
-            f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}"
-            for one in of_fate.itertuples()
+            f"{(titles or {}).get(row.task, row.task)}, {POOLING_NAMES.get(row.pooling, row.pooling)}"
+            for row in of_fate.itertuples()
         ]
         figure.add_bar(
-            y=[rows.index((one.task, one.pooling)) for one in of_fate.itertuples()],
+            y=[rows.index((row.task, row.pooling)) for row in of_fate.itertuples()],
             x=of_fate["share"] * 100,
             orientation="h",
             name="<br>".join(textwrap.wrap(fate, _IN_LEGEND)),
@@ -54,8 +54,8 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
             textangle=0,
             insidetextfont={"color": theme.ink_on(colour)},
             hovertext=[
-                f"<b>{theme.plain(word)}</b><br>{fate}: {one.cells} of {one.of} layers, {one.share * 100:.0f} %"
-                for word, one in zip(words, of_fate.itertuples(), strict=True)
+                f"<b>{theme.plain(word)}</b><br>{fate}: {row.cells} of {row.of} layers, {row.share * 100:.0f} %"
+                for word, row in zip(words, of_fate.itertuples(), strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )

@@ -165,7 +165,7 @@ def _line(
         line={"color": colour, "width": 2, "dash": looks.DASHES.get(pooling, "solid")},
         marker=looks.marker(model, colour, controls, size=5),
         error_y=looks.whiskers(line, colour),
-        hovertext=[looks.hover(one, name, mode, place) for one, place in zip(rows, places, strict=True)],
+        hovertext=[looks.hover(row, name, mode, place) for row, place in zip(rows, places, strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
         **where,
     )
@@ -183,18 +183,18 @@ def _best(
     points = of_task.merge(best[["model", "pooling", "layer", "read"]], on=["model", "pooling", "layer"])
     if points.empty:
         return ""
-    one = points.iloc[0]
-    colour = colours.get(one["model"], theme.NEUTRAL)
+    point = points.iloc[0]
+    colour = colours.get(point["model"], theme.NEUTRAL)
     figure.add_scatter(
-        x=[one["x"]],
-        y=[one["value"]],
+        x=[point["x"]],
+        y=[point["value"]],
         mode="markers",
         name="layer chosen on dev",
-        legendgroup=one["model"],
+        legendgroup=point["model"],
         showlegend=False,
         cliponaxis=False,
         marker={
-            "symbol": "circle" if one["read"] else "circle-open",
+            "symbol": "circle" if point["read"] else "circle-open",
             "size": 13,
             "color": colour,
             "line": {"width": 2, "color": colour},
@@ -202,7 +202,7 @@ def _best(
         hoverinfo="skip",
         **where,
     )
-    return f"by dev: layer {one['layer']}, {looks.number(mode, one['value'])}"
+    return f"by dev: layer {point['layer']}, {looks.number(mode, point['value'])}"
 
 
 def _extent(of_task: pd.DataFrame) -> tuple[float, float]:

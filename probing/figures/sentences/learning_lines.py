@@ -26,7 +26,7 @@ def learning_lines(
         return theme.empty("No probes on a part of the training sentences are stored for these models and this task.")
     points = looks.less(points, "value")
     figure = go.Figure()
-    sizes = sorted(int(one) for one in points["n_train"].unique())
+    sizes = sorted(int(size) for size in points["n_train"].unique())
     for column, (name, dash) in looks.LEVELS.items():
         levels = points[f"drawn_{column}"].dropna()
         if len(levels):
@@ -57,7 +57,7 @@ def learning_lines(
             line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(str(pooling), "solid")},
             marker=looks.marker(str(model), colour, controls, size=9),
             hovertext=[
-                looks.hover(one, name, "value", f"layer {int(one['layer'])}") for one in line.to_dict("records")
+                looks.hover(point, name, "value", f"layer {int(point['layer'])}") for point in line.to_dict("records")
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )

@@ -62,24 +62,25 @@ def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     }
 
 
-def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
+def hover(point: Mapping[str, Any], name: str, mode: str, place: str) -> str:
     """The hover text of a point: its place, value, interval and baselines."""
     lines = [
-        f"<b>{theme.plain(name)}</b>, {POOLING_NAMES.get(one['pooling'], one['pooling'])}",
-        f"{place}: {number(mode, one['value'])}",
-        f"95 % interval {one['drawn_low']:.1f} to {one['drawn_high']:.1f}",
+        f"<b>{theme.plain(name)}</b>, {POOLING_NAMES.get(point['pooling'], point['pooling'])}",
+        f"{place}: {number(mode, point['value'])}",
+        f"95 % interval {point['drawn_low']:.1f} to {point['drawn_high']:.1f}",
     ]
     if mode != "value":
-        lines.append(f"accuracy {one['accuracy'] * 100:.1f} %")
-    beside = [
-        f"{words} {one[column] * 100:.1f} %" for column, (words, _) in LEVELS.items() if pd.notna(one.get(column))
+        lines.append(f"accuracy {point['accuracy'] * 100:.1f} %")
+    baselines = [
+        f"{words} {point[column] * 100:.1f} %" for column, (words, _) in LEVELS.items() if pd.notna(point.get(column))
     ]
-    lines.append(", ".join(beside))
-    if pd.notna(one.get("seed_low")) and one.get("seeds", 1) > 1:
+    lines.append(", ".join(baselines))
+    if pd.notna(point.get("seed_low")) and point.get("seeds", 1) > 1:
         lines.append(
-            f"{int(one['seeds'])} seeds of fine-tuning: {one['drawn_seed_low']:.1f} to {one['drawn_seed_high']:.1f}"
+            f"{int(point['seeds'])} seeds of fine-tuning: {point['drawn_seed_low']:.1f} to"
+            f" {point['drawn_seed_high']:.1f}"
         )
-    lines.append(f"trained on {int(one['n_train']):,} sentences, tested on {int(one['n_test']):,}")
+    lines.append(f"trained on {int(point['n_train']):,} sentences, tested on {int(point['n_test']):,}")
     return "<br>".join(line for line in lines if line)
 
 
@@ -104,7 +105,10 @@ def legend(
             marker=marker(model, colour, controls),
         )
     colour = theme.NEUTRAL if len(models) > 1 else colours.get(models[0], theme.NEUTRAL)
-    keys = [(POOLING_NAMES.get(one, one), DASHES.get(one, "solid"), colour) for one in dict.fromkeys(points["pooling"])]
+    keys = [
+        (POOLING_NAMES.get(pooling, pooling), DASHES.get(pooling, "solid"), colour)
+        for pooling in dict.fromkeys(points["pooling"])
+    ]
     keys += [(name, dash, theme.YARDSTICK) for column, (name, dash) in LEVELS.items() if points[column].notna().any()]
     for name, dash, shade in keys:
         figure.add_scatter(

@@ -49,15 +49,15 @@ def reproduced_lines(
     named: set[str] = set()
     for row, panel in enumerate(panels, start=1):
         panel_levels = levels[levels["panel"].eq(panel) & levels["value"].notna()].sort_values("value", ascending=False)
-        for place, one in enumerate(panel_levels.itertuples()):
+        for place, level in enumerate(panel_levels.itertuples()):
             figure.add_hline(
-                y=one.value * drawn.scale,
+                y=level.value * drawn.scale,
                 line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"},
                 row=row,
                 col=1,
                 # Levels come before the lines, and plotly leaves out what is added to a panel without any.
                 exclude_empty_subplots=False,
-                annotation_text=theme.plain(str(one.name)),
+                annotation_text=theme.plain(str(level.name)),
                 annotation_font_size=11,
                 # The highest is named above its line, the others below.
                 annotation_position="top right" if place == 0 else "bottom right",

@@ -12,12 +12,12 @@ def with_hover(verdicts: pd.DataFrame) -> pd.DataFrame:
         hover=[
             "<br>".join(
                 (
-                    f"<b>{theme.plain(one.title)}</b>, layer {one.layer}, {POOLING_NAMES[one.pooling]}",
-                    f"says {theme.plain(one.label)}: {one.p * 100:.1f} %, margin {one.margin:.2f}",
-                    f"test accuracy {one.accuracy * 100:.1f} %, commonest answer {one.majority * 100:.1f} %",
-                    *(["at chance: means nothing"] if one.chance else []),
+                    f"<b>{theme.plain(verdict.title)}</b>, layer {verdict.layer}, {POOLING_NAMES[verdict.pooling]}",
+                    f"says {theme.plain(verdict.label)}: {verdict.p * 100:.1f} %, margin {verdict.margin:.2f}",
+                    f"test accuracy {verdict.accuracy * 100:.1f} %, commonest answer {verdict.majority * 100:.1f} %",
+                    *(["at chance: means nothing"] if verdict.chance else []),
                 )
             )
-            for one in verdicts.itertuples()
+            for verdict in verdicts.itertuples()
         ],
     )

@@ -69,8 +69,8 @@ def run_rank_lines(
     runs = table[["model", "head"]].drop_duplicates()
     several = runs["head"].nunique() > 1
     names = {
-        (one.model, one.head): (labels or {}).get(one.model, one.model) + (f" · {one.head}" if several else "")
-        for one in runs.itertuples()
+        (run.model, run.head): (labels or {}).get(run.model, run.model) + (f" · {run.head}" if several else "")
+        for run in runs.itertuples()
     }
     keys = list(zip(table["model"], table["head"], strict=True))
     lines = pd.DataFrame(

@@ -29,12 +29,12 @@ def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def compared_runs(runs: pd.DataFrame, asked: Sequence[str], head: str, models: Sequence[str]) -> pd.DataFrame:
+def compared_runs(runs: pd.DataFrame, run_ids: Sequence[str], head: str, models: Sequence[str]) -> pd.DataFrame:
     """The runs of one fact that are drawn together: of several models one head each, of one all its heads.
 
-    ``asked``: ids of the runs with that fact; ``models`` in the order of the lines, the page's own first.
+    ``run_ids``: ids of the runs with that fact; ``models`` in the order of the lines, the page's own first.
     """
-    there = runs[runs["run_id"].isin(list(asked))]
+    there = runs[runs["run_id"].isin(list(run_ids))]
     alike = there[there["head"] == head]
     there = alike if alike["model"].nunique() > 1 else there
     first = list(dict.fromkeys(models))

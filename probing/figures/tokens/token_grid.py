@@ -88,7 +88,7 @@ def token_grid(
         y=tokens["layer"],
         mode="text",
         showlegend=False,
-        text=[f"{_word(one.token)}<br>{percent(one.probability)}" for one in tokens.itertuples()],
+        text=[f"{_word(cell.token)}<br>{percent(cell.probability)}" for cell in tokens.itertuples()],
         customdata=tokens[["token", "probability"]].map(
             lambda value: theme.plain(value) if isinstance(value, str) else value
         ),

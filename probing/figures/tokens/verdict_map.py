@@ -55,7 +55,7 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
         mode="text",
         showlegend=False,
         textfont={"size": 10},
-        text=[_words(one.label, one.p, last) for one in cells.itertuples()],
+        text=[_words(cell.label, cell.p, last) for cell in cells.itertuples()],
         hovertext=cells["hover"],
         hovertemplate="%{hovertext}<extra></extra>",
     )

@@ -45,7 +45,7 @@ class OneModel:
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in (self.maps, self.entropy, *self.shares.values()))
+        return sum(array.nbytes for array in (self.maps, self.entropy, *self.shares.values()))
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SentenceAttention:
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in (self.own, self.before, self.distance, self.variation) if one is not None)
+        return sum(part.nbytes for part in (self.own, self.before, self.distance, self.variation) if part is not None)
 
     def by_layer(self, token: int | None = 0, head: int | None = None) -> Iterator[tuple[str, str, np.ndarray]]:
         """Measure, model and (layers,) values of layers 1..L, of one token and head or (None) their mean."""
@@ -71,10 +71,10 @@ class SentenceAttention:
             of_token: np.ndarray = of_head.mean(1) if token is None else of_head[:, token]
             return of_token
 
-        for one in (self.before, self.own):
-            if one is not None:
-                for measure, values in {"entropy": one.entropy, **one.shares}.items():
-                    yield measure, one.name, chosen(values)
+        for model in (self.before, self.own):
+            if model is not None:
+                for measure, values in {"entropy": model.entropy, **model.shares}.items():
+                    yield measure, model.name, chosen(values)
         for measure, between in (("distance", self.distance), ("variation", self.variation)):
             if between is not None:
                 yield measure, self.own.name, chosen(between)
@@ -92,9 +92,11 @@ def ask_attention(
         raise PromptError("the sentence is empty; expected words")
     refuse_half_characters(text + pair, "the sentence", PromptError)
     tokenizer = model.encoder.tokenizer
-    given = [own_mask(with_masks(one), model.encoder) for one in ((text, pair) if pair.strip() else (text,))]
-    coded = tokenizer([given] if len(given) > 1 else given, verbose=False)
-    row, types = coded["input_ids"][0], coded.get("token_type_ids") if len(given) > 1 else None
+    sentences = [
+        own_mask(with_masks(sentence), model.encoder) for sentence in ((text, pair) if pair.strip() else (text,))
+    ]
+    coded = tokenizer([sentences] if len(sentences) > 1 else sentences, verbose=False)
+    row, types = coded["input_ids"][0], coded.get("token_type_ids") if len(sentences) > 1 else None
     readers = [model] if base is None else [model, base]
     for reader in readers:
         if len(row) > reader.encoder.max_pieces:
@@ -104,7 +106,7 @@ def ask_attention(
                 len(row),
                 reader.encoder.max_pieces,
             )
-    if base is not None and base.encoder.tokenizer(*given, verbose=False)["input_ids"] != row:
+    if base is not None and base.encoder.tokenizer(*sentences, verbose=False)["input_ids"] != row:
         raise ModelError(
             f"{model.encoder.name} and {base.encoder.name} split the sentence into different tokens, so they cannot be"
             " compared"
@@ -142,11 +144,11 @@ def _between(
     measure: Callable[..., np.ndarray], own: OneModel, before: OneModel, pause: Callable[[], None]
 ) -> np.ndarray:
     """(layers, heads, tokens) of a distance; layer by layer, to save memory."""
-    found = []
+    distances = []
     for ours, theirs in zip(own.maps, before.maps, strict=True):
         pause()
-        found.append(measure(ours.astype(np.float64), theirs.astype(np.float64)))
-    return np.stack(found)
+        distances.append(measure(ours.astype(np.float64), theirs.astype(np.float64)))
+    return np.stack(distances)
 
 
 def _repeated(
@@ -163,14 +165,18 @@ def _repeated(
         pieces = [row[place] for place in places]
         if not no_words[pieces].any():
             of_words.setdefault(tuple(pieces), []).append(tuple(places))
-    for found in of_words.values():
-        if len(found) > 1:
+    for occurrences in of_words.values():
+        if len(occurrences) > 1:
             text = "".join(
-                one.removeprefix("##") for one, _ in token_texts(tokenizer, [tokens[place] for place in found[0]])
+                piece.removeprefix("##")
+                for piece, _ in token_texts(tokenizer, [tokens[place] for place in occurrences[0]])
             )
-            units = [unit_rows(np.stack([of_model[:, list(one)].mean(1) for one in found])) for of_model in states]
-            alike = [mean_cosine(unit.sum(0), len(found)) for unit in units]
-            yield RepeatedWord(text, tuple(found), alike[0], alike[1] if len(alike) > 1 else None)
+            units = [
+                unit_rows(np.stack([of_model[:, list(occurrence)].mean(1) for occurrence in occurrences]))
+                for of_model in states
+            ]
+            alike = [mean_cosine(unit.sum(0), len(occurrences)) for unit in units]
+            yield RepeatedWord(text, tuple(occurrences), alike[0], alike[1] if len(alike) > 1 else None)
 
 
 def pair_scores(
@@ -187,7 +193,9 @@ def pair_scores(
             read.append((_pieces(pair.good, encoder), _pieces(pair.bad, encoder)))
         except PromptError as error:
             read.append(error)
-    pieces = list(dict.fromkeys(piece for one in read if isinstance(one, tuple) for gap in one for piece in gap))
+    pieces = list(
+        dict.fromkeys(piece for of_pair in read if isinstance(of_pair, tuple) for gap in of_pair for piece in gap)
+    )
     # Both words of a gap are read at one state.
     spots = {spot: n for n, spot in enumerate(dict.fromkeys(piece[:2] for piece in pieces))}
     states = states_at([row for row, _ in spots], [place for _, place in spots], encoder, passed=lambda _: pause())
@@ -201,11 +209,11 @@ def pair_scores(
     score = dict(zip(pieces, np.stack(layers, axis=1), strict=True))
     return [
         (
-            one
-            if isinstance(one, PromptError)
-            else np.stack([np.sum([score[piece] for piece in gap], axis=0) for gap in one], axis=1)
+            of_pair
+            if isinstance(of_pair, PromptError)
+            else np.stack([np.sum([score[piece] for piece in gap], axis=0) for gap in of_pair], axis=1)
         )
-        for one in read
+        for of_pair in read
     ]
 
 
@@ -219,11 +227,11 @@ def _pieces(gap: Gap, encoder: Encoder) -> list[_Piece]:
             len(row),
             encoder.max_pieces,
         )
-    wanted = [row[place] for place in places]
-    if not places or encoder.tokenizer.unk_token_id in wanted:
+    tokens = [row[place] for place in places]
+    if not places or encoder.tokenizer.unk_token_id in tokens:
         raise PromptError(
             f"{gap.word!r} is unknown to {encoder.name}, or one token with letters beside it; choose another word"
         )
     for place in places:
         row[place] = encoder.tokenizer.mask_token_id
-    return [(tuple(row), place, token) for place, token in zip(places, wanted, strict=True)]
+    return [(tuple(row), place, token) for place, token in zip(places, tokens, strict=True)]

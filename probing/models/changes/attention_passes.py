@@ -58,12 +58,12 @@ class Attending:
                 output_hidden_states=True,
                 **more,
             )
-        found = output.attentions or ()
-        if len(found) != self.encoder.depth:
+        attentions = output.attentions or ()
+        if len(attentions) != self.encoder.depth:
             raise ModelError(
-                f"{self.encoder.name} returned the attention of {len(found)} layers, expected {self.encoder.depth}"
+                f"{self.encoder.name} returned the attention of {len(attentions)} layers, expected {self.encoder.depth}"
             )
-        return as_distributions(torch.stack(found).cpu().numpy()), torch.stack(
+        return as_distributions(torch.stack(attentions).cpu().numpy()), torch.stack(
             output.hidden_states
         ).double().cpu().numpy()
 
@@ -105,7 +105,7 @@ def _kinds_by_id(encoder: Encoder) -> tuple[np.ndarray, np.ndarray]:
     tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
     special = set(tokenizer.all_special_ids)
     separator = np.array([number == tokenizer.sep_token_id for number in range(len(tokens))])
-    texts = [found.text.removeprefix("##") for found in token_texts(tokenizer, tokens)]
+    texts = [token.text.removeprefix("##") for token in token_texts(tokenizer, tokens)]
     marks = [
         bool(text) and text != SPACE and not any(sign.isalnum() or sign.isspace() for sign in text) for text in texts
     ]

@@ -59,27 +59,27 @@ def measure(
     coded = encoder.tokenizer(list(sentences), verbose=False)
     longest = min(encoder.max_pieces, base.max_pieces) if base else encoder.max_pieces
     lengths = np.array([len(row) for row in coded["input_ids"]])
-    kept = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= longest))
+    readable = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= longest))
     left_out = {
         "too long for the model": int((lengths > longest).sum()),
         "of one piece": int((lengths < _SHORTEST).sum()),
     }
-    if len(kept) < 2:
+    if len(readable) < 2:
         raise TextError(
-            f"{encoder.name} can read {len(kept)} of {len(sentences)} sentences, expected 2 or more of at most"
+            f"{encoder.name} can read {len(readable)} of {len(sentences)} sentences, expected 2 or more of at most"
             f" {longest} pieces"
         )
-    rows = [coded["input_ids"][number] for number in kept]
+    rows = [coded["input_ids"][number] for number in readable]
     own, before = Attending(encoder), Attending(base) if base else None
     if base:
         _check_same_pieces(encoder, base, sentences, coded["input_ids"])
-    taken = _Taken(own, rows, before is not None)
-    taken.words = WordStates(word_places(coded, own.no_words(), kept.tolist()), encoder.layers, encoder.hidden)
+    measured = _Measures(own, rows, before is not None)
+    measured.words = WordStates(word_places(coded, own.no_words(), readable.tolist()), encoder.layers, encoder.hidden)
     for batch, other in _pairs(own, before, rows):
-        taken.add(batch, other)
+        measured.add(batch, other)
         if passed:
             passed(len(batch.numbers))
-    return Measured(tuple(taken.values(seed)), len(rows), {reason: n for reason, n in left_out.items() if n})
+    return Measured(tuple(measured.values(seed)), len(rows), {reason: n for reason, n in left_out.items() if n})
 
 
 def _pairs(
@@ -99,7 +99,7 @@ def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str]
         )
 
 
-class _Taken:
+class _Measures:
     """Accumulates the measures of every batch."""
 
     words: WordStates
@@ -117,9 +117,9 @@ class _Taken:
     def add(self, batch: Passed, other: Passed | None) -> None:
         """Adds one batch of the model, and the same batch of its base."""
         kinds = self._own.kinds([self._rows[number] for number in batch.numbers])
-        found = of_model(batch.maps, kinds)
+        attention = of_model(batch.maps, kinds)
         if other is not None:
-            found |= between(batch.maps, other.maps)
+            attention |= between(batch.maps, other.maps)
             for which, states in enumerate((batch.states, other.states)):
                 self._pooled["first", which][:, batch.numbers] = states[:, :, 0]
                 self._pooled["mean", which][:, batch.numbers] = states.mean(2)
@@ -129,18 +129,18 @@ class _Taken:
             )
             self._same_token[:, batch.numbers] = (dot / np.sqrt(squares * other_squares)).mean(-1)
         self.words.add(batch.numbers, batch.states)
-        for name, values in found.items():
+        for name, values in attention.items():
             layers, _, heads = values.shape
-            kept = self._attention.setdefault(name, np.empty((layers, len(self._rows), heads)))
-            kept[:, batch.numbers] = values
+            by_sentence = self._attention.setdefault(name, np.empty((layers, len(self._rows), heads)))
+            by_sentence[:, batch.numbers] = values
 
     def values(self, seed: int) -> Iterator[Value]:
         """All values with their intervals."""
-        for name, kept in self._attention.items():
-            yield from _rows_of(name, kept.mean(2), 1, None, seed)
+        for name, by_sentence in self._attention.items():
+            yield from _rows_of(name, by_sentence.mean(2), 1, None, seed)
             if name in BY_HEAD:
-                for head in range(kept.shape[2]):
-                    yield from _rows_of(name, kept[:, :, head], 1, head, seed)
+                for head in range(by_sentence.shape[2]):
+                    yield from _rows_of(name, by_sentence[:, :, head], 1, head, seed)
         if self._compared:
             yield from _rows_of("same-token-cosine", self._same_token, 0, None, seed)
             yield from self._alike()
@@ -156,20 +156,20 @@ class _Taken:
             own, before = self._pooled[pooling, 0], self._pooled[pooling, 1]
             for name, alike, most in (("cka", _cka, None), ("rsa", _rsa, MAX_IN_MATRIX)):
                 for layer, (x, y) in enumerate(zip(own[:, :most], before[:, :most], strict=True)):
-                    found = jackknife(partial(alike, x, y), len(x))
-                    if found is not None:
-                        value, low, high = found
+                    estimate = jackknife(partial(alike, x, y), len(x))
+                    if estimate is not None:
+                        value, low, high = estimate
                         yield Value(
                             f"{name}-{pooling}", layer, None, value, max(low, -1.0), min(high, max(1.0, value)), len(x)
                         )
 
 
-def _cka(x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
-    return linear_cka(x[kept], y[kept])
+def _cka(x: np.ndarray, y: np.ndarray, rows: np.ndarray) -> float | None:
+    return linear_cka(x[rows], y[rows])
 
 
-def _rsa(x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
-    return rsa(x[kept], y[kept])
+def _rsa(x: np.ndarray, y: np.ndarray, rows: np.ndarray) -> float | None:
+    return rsa(x[rows], y[rows])
 
 
 def _rows_of(name: str, by_sentence: np.ndarray, first_layer: int, head: int | None, seed: int) -> Iterator[Value]:

@@ -144,23 +144,23 @@ def replaced_cross_entropy(
 
     n = 0 is the fine-tuned model to the last bit. NotReplaceable: the two do not fit, or share layers (ALBERT).
     """
-    found = []
+    sums = []
     for some in blocks.batches():
         rows = blocks.ids[some].tolist()
-        found.append([_sums(states, base.head, blocks, some) for _, states in replaced_batch(rows, tuned, base, where)])
+        sums.append([_sums(states, base.head, blocks, some) for _, states in replaced_batch(rows, tuned, base, where)])
         if passed:
             passed()
-    return np.concatenate([np.array(part) for part in found], axis=1)
+    return np.concatenate([np.array(part) for part in sums], axis=1)
 
 
 def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], object] | None = None) -> np.ndarray:
     """(blocks,) sums of the base: the fine-tuned model after all layers and embeddings are replaced."""
-    found = []
+    sums = []
     for some in blocks.batches():
-        found.append(_sums(all_hidden_states(blocks.ids[some].tolist(), base)[-1], base.head, blocks, some))
+        sums.append(_sums(all_hidden_states(blocks.ids[some].tolist(), base)[-1], base.head, blocks, some))
         if passed:
             passed()
-    return np.concatenate(found)
+    return np.concatenate(sums)
 
 
 def _sums(states: torch.Tensor, head: DecodingHead, blocks: MaskedBlocks, some: slice) -> np.ndarray:
@@ -169,9 +169,9 @@ def _sums(states: torch.Tensor, head: DecodingHead, blocks: MaskedBlocks, some: 
     with torch.inference_mode():
         for row, number in zip(states, range(some.start, some.stop), strict=True):
             at = torch.from_numpy(blocks.at[number])
-            wanted = torch.from_numpy(blocks.labels[number])[at].to(row.device)
+            labels = torch.from_numpy(blocks.labels[number])[at].to(row.device)
             logits = head(row[at.to(row.device)])
             sums.append(
-                float(torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none").double().sum())
+                float(torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none").double().sum())
             )
     return np.array(sums)

@@ -37,7 +37,7 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
     of_row = []
     for sentence in chosen:
         ids = coded["input_ids"][sentence]
-        found: dict[tuple[int, ...], tuple[int, ...]] = {}
+        first_places: dict[tuple[int, ...], tuple[int, ...]] = {}
         at: dict[int, list[int]] = {}
         for place, word in enumerate(coded.word_ids(sentence)):
             if word is not None:
@@ -45,9 +45,9 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
         for places in at.values():
             pieces = tuple(ids[place] for place in places)
             if not left_out[list(pieces)].any():
-                found.setdefault(pieces, tuple(places))
+                first_places.setdefault(pieces, tuple(places))
         words = []
-        for pieces, where in found.items():
+        for pieces, where in first_places.items():
             word = numbers.setdefault(pieces, len(numbers))
             contexts[word : word + 1] = [contexts[word] + 1 if word < len(contexts) else 1]
             words.append((word, where))
@@ -100,7 +100,7 @@ class WordStates:
         def of_layer(layer: int):
             # The jackknife leaves out groups, so each group counts as one row here.
             return jackknife(
-                lambda kept: float(mean_cosine(self._any[kept, layer].sum(0), counted[kept].sum())), GROUPS
+                lambda groups: float(mean_cosine(self._any[groups, layer].sum(0), counted[groups].sum())), GROUPS
             )
 
         return words, [of_layer(layer) for layer in range(self._any.shape[1])]

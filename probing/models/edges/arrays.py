@@ -61,7 +61,7 @@ class Ragged:
 
 def ragged(lists: Sequence[np.ndarray]) -> Ragged:
     """Concatenates lists of piece numbers."""
-    starts = np.cumsum([0, *(len(one) for one in lists)])
+    starts = np.cumsum([0, *(len(numbers) for numbers in lists)])
     return Ragged(starts, np.concatenate(lists).astype(np.int64) if lists else np.empty(0, np.int64))
 
 
@@ -125,12 +125,12 @@ def part_arrays(
         for within, target in enumerate(record.targets):
             place += 1
             spans = [target.span1] if target.span2 is None else [target.span1, target.span2]
-            found = [states.pieces(record, span) for span in spans]
-            if reasons := [one for one in found if isinstance(one, str)]:
+            pieces = [states.pieces(record, span) for span in spans]
+            if reasons := [reason for reason in pieces if isinstance(reason, str)]:
                 left_out[reasons[0]] += 1
                 continue
-            for into, one in zip(lists, found, strict=False):
-                into.append(one)
+            for into, numbers in zip(lists, pieces, strict=False):
+                into.append(numbers)
             rows.append((number, place))
             for of_variant, other in zip(chosen, (part, *variants), strict=True):
                 of_variant.append(other.records[number].targets[within].labels)
@@ -144,7 +144,7 @@ def part_arrays(
                 elif variant == 0 and counts(name):
                     unknown[row] += 1
     table = np.array(rows, np.int64).reshape(-1, 2)
-    spans_found = tuple(ragged(one) for one in lists if one)
+    spans_found = tuple(ragged(numbers) for numbers in lists if numbers)
     return PartArrays(spans_found, gold, unknown, table[:, 0], table[:, 1], dict(left_out))
 
 
@@ -163,8 +163,8 @@ def batch_of(arrays: PartArrays, states: States, targets: np.ndarray, device: to
     """Reads the states of some targets; each distinct piece is read once per span."""
     read, pieces, owners = [], [], []
     for span in arrays.spans:
-        wanted, owner = span.of(targets)
-        distinct, places = np.unique(wanted, return_inverse=True)
+        numbers, owner = span.of(targets)
+        distinct, places = np.unique(numbers, return_inverse=True)
         read.append(states.read(distinct).to(device).float())
         pieces.append(torch.from_numpy(places.astype(np.int64)).to(device))
         owners.append(torch.from_numpy(owner).to(device))

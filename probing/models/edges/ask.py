@@ -68,14 +68,16 @@ def ask_sentence(
             2: [Target(span1, span2, ())],
         }
     fitting = [
-        one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))
+        probe
+        for probe in probes
+        if any(fits(probe.task, _spans(target)) for target in targets.get(probe.shape.spans, ()))
     ]
     answers = _answers(encoder, fitting, words, targets, weights or encoder.weights_id)
     return [
-        SpanTrace(one.task, one.title, _spans(target), one.labels, answer.astype(np.float64), one.f1)
-        for one, of_targets in zip(fitting, answers, strict=True)
-        for target, answer in zip(targets[one.shape.spans], of_targets, strict=True)
-        if fits(one.task, _spans(target))
+        SpanTrace(probe.task, probe.title, _spans(target), probe.labels, answer.astype(np.float64), probe.f1)
+        for probe, of_targets in zip(fitting, answers, strict=True)
+        for target, answer in zip(targets[probe.shape.spans], of_targets, strict=True)
+        if fits(probe.task, _spans(target))
     ]
 
 
@@ -100,7 +102,7 @@ def _answers(
                 f"got the span {span[0]}-{span[1]} in a sentence of {len(words)} words; expected 0 <= start < end <="
                 f" {len(words)}"
             )
-    if strange := [one for one in probes if one.weights != weights]:
+    if strange := [probe for probe in probes if probe.weights != weights]:
         raise ModelError(
             f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again"
         )
@@ -109,12 +111,12 @@ def _answers(
     states, cut = sentence_states(words, encoder)
     sentence = _Sentence(states, cut)
     batches = {number: _batch(words, of_number, sentence) for number, of_number in targets.items()}
-    found = []
+    answers = []
     with torch.inference_mode():
-        for one in probes:
-            p = torch.sigmoid(logits_of(one.flat, one.shape, one.mask, batches[one.shape.spans])).numpy()
-            found.append([p[:, place] for place in range(p.shape[1])])
-    return found
+        for probe in probes:
+            p = torch.sigmoid(logits_of(probe.flat, probe.shape, probe.mask, batches[probe.shape.spans])).numpy()
+            answers.append([p[:, place] for place in range(p.shape[1])])
+    return answers
 
 
 def _batch(words: Sequence[str], targets: Sequence[Target], sentence: _Sentence) -> Batch:

@@ -19,7 +19,7 @@ from probing.core.registry import REPOSITORY
 from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
 from probing.models.edges.recipe import BITS
 from probing.models.runtime.checked_arrays import sum_of
-from probing.models.runtime.probe_files import FILE, found_files
+from probing.models.runtime.probe_files import FILE, find_probe_files
 
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "edges"
@@ -53,11 +53,11 @@ def probes_folder(cache: Path, weights: str, task: str) -> Path:
     return cache / "edges" / weights[:16] / task
 
 
-def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
+def find_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
     """Files of all probes of an encoder, by task in the paper's order; locally trained ones before shipped ones."""
-    found = found_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
+    files = find_probe_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
     places = {name: task.place for name, task in EDGE_TASKS.items()}
-    return dict(sorted(found.items(), key=lambda one: places.get(one[0], len(places))))
+    return dict(sorted(files.items(), key=lambda item: places.get(item[0], len(places))))
 
 
 def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:

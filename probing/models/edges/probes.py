@@ -48,15 +48,15 @@ class Shape:
 
     def parts(self) -> dict[str, tuple[int, ...]]:
         """Name of a parameter -> its shape in one probe."""
-        found: dict[str, tuple[int, ...]] = {"mix": (self.layers,), "gamma": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {"mix": (self.layers,), "gamma": (1,)}
         for span in range(1, self.spans + 1):
-            found |= {
+            shapes |= {
                 f"project{span}.weight": (self.hidden, self.width),
                 f"project{span}.bias": (1, self.width),
                 f"attend{span}.weight": (self.width, 1),
                 f"attend{span}.bias": (1, 1),
             }
-        return found | {
+        return shapes | {
             "hidden.weight": (self.spans * self.width, self.width),
             "hidden.bias": (1, self.width),
             "norm.weight": (1, self.width),
@@ -103,8 +103,8 @@ def unpacked(flat: torch.Tensor, shape: Shape) -> dict[str, torch.Tensor]:
 
 def mixing_weights(flat: torch.Tensor, shape: Shape, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(probes, layers) softmax weights, exactly 0 for layers that a probe does not read, and (probes,) scales."""
-    given = unpacked(flat, shape)
-    return torch.softmax(given["mix"] + mask, 1), given["gamma"][:, 0]
+    parameters = unpacked(flat, shape)
+    return torch.softmax(parameters["mix"] + mask, 1), parameters["gamma"][:, 0]
 
 
 def logits_of(
@@ -118,22 +118,24 @@ def logits_of(
 
 
 def logits_of_parts(
-    given: Mapping[str, torch.Tensor], mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None
+    parameters: Mapping[str, torch.Tensor], mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None
 ) -> torch.Tensor:
     """As ``logits_of``, but with parameters by name, from ``unpacked``."""
-    weights = torch.softmax(given["mix"] + mask, 1) * given["gamma"]
+    weights = torch.softmax(parameters["mix"] + mask, 1) * parameters["gamma"]
     pooled = []
     for span, (states, pieces, owners) in enumerate(zip(batch.states, batch.pieces, batch.owners, strict=True), 1):
         mixed = torch.matmul(weights, states).transpose(0, 1)
-        projected = torch.baddbmm(given[f"project{span}.bias"], mixed, given[f"project{span}.weight"])
+        projected = torch.baddbmm(parameters[f"project{span}.bias"], mixed, parameters[f"project{span}.weight"])
         # The attention's bias changes no softmax; it is kept because the authors' probe has it.
-        scores = torch.baddbmm(given[f"attend{span}.bias"], projected, given[f"attend{span}.weight"])[:, :, 0]
+        scores = torch.baddbmm(parameters[f"attend{span}.bias"], projected, parameters[f"attend{span}.weight"])[:, :, 0]
         pooled.append(_pooled(projected, scores, pieces, owners, len(batch.targets)))
-    hidden = torch.tanh(torch.baddbmm(given["hidden.bias"], torch.cat(pooled, 2), given["hidden.weight"]))
-    normed = torch.nn.functional.layer_norm(hidden, hidden.shape[-1:]) * given["norm.weight"] + given["norm.bias"]
+    hidden = torch.tanh(torch.baddbmm(parameters["hidden.bias"], torch.cat(pooled, 2), parameters["hidden.weight"]))
+    normed = (
+        torch.nn.functional.layer_norm(hidden, hidden.shape[-1:]) * parameters["norm.weight"] + parameters["norm.bias"]
+    )
     if dropped is not None:
         normed = normed * dropped
-    return torch.baddbmm(given["out.bias"], normed, given["out.weight"])
+    return torch.baddbmm(parameters["out.bias"], normed, parameters["out.weight"])
 
 
 def _pooled(

@@ -57,7 +57,7 @@ def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]
         [own_mask(f" {word}" if place else word, encoder) for place, word in enumerate(words)] for words in sentences
     ]
     coded = encoder.tokenizer(texts, is_split_into_words=True, truncation=False, verbose=False)
-    found = []
+    cuts = []
     for number, words in enumerate(sentences):
         ids, of_word = coded["input_ids"][number], coded.word_ids(number)
         spare = len(ids) - encoder.max_pieces
@@ -74,8 +74,8 @@ def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]
         if spare > 0:
             whole = [word for word in coded.word_ids(number)[encoder.max_pieces - 1 : -1] if word is not None]
             beyond = min(whole, default=len(words))
-        found.append(Cut(tuple(ids), tuple(first), tuple(last), beyond))
-    return found
+        cuts.append(Cut(tuple(ids), tuple(first), tuple(last), beyond))
+    return cuts
 
 
 class WordStates:
@@ -121,9 +121,9 @@ class WordStates:
 
     def pieces(self, record: Record, span: tuple[int, int]) -> np.ndarray | str:
         """Numbers of the kept pieces of a span, or why it has none."""
-        start, kept, cut = self._places[record.sha256]
-        wanted = cut.pieces(span)
-        return wanted if isinstance(wanted, str) else start + np.searchsorted(kept, wanted)
+        start, stored, cut = self._places[record.sha256]
+        pieces = cut.pieces(span)
+        return pieces if isinstance(pieces, str) else start + np.searchsorted(stored, pieces)
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
         """States of pieces, sorted by number: (pieces, layers, hidden), in the stored number format."""
@@ -135,16 +135,16 @@ class WordStates:
         return torch.from_numpy(np.concatenate(parts))
 
 
-def words_asked(records: Iterable[Record]) -> dict[str, tuple[Record, set[int]]]:
+def words_of_spans(records: Iterable[Record]) -> dict[str, tuple[Record, set[int]]]:
     """sha256 of a text -> a record with that text, and the words inside any span of any record with it."""
-    found: dict[str, tuple[Record, set[int]]] = {}
+    by_text: dict[str, tuple[Record, set[int]]] = {}
     for record in records:
-        asked = found.setdefault(record.sha256, (record, set()))[1]
+        words = by_text.setdefault(record.sha256, (record, set()))[1]
         for target in record.targets:
             for span in (target.span1, target.span2):
                 if span is not None:
-                    asked.update(range(*span))
-    return found
+                    words.update(range(*span))
+    return by_text
 
 
 def word_states(
@@ -158,31 +158,31 @@ def word_states(
 
     ``passed`` gets the numbers of finished and of all pieces. ModelError: a state is too large for ``dtype``.
     """
-    asked = words_asked(records)
-    order = sorted(asked)
-    cuts = dict(zip(order, cut_words([asked[name][0].words for name in order], encoder), strict=True))
-    kept = {name: _pieces_of_words(cuts[name], asked[name][1]) for name in order}
-    order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(kept[name])]
+    by_text = words_of_spans(records)
+    order = sorted(by_text)
+    cuts = dict(zip(order, cut_words([by_text[name][0].words for name in order], encoder), strict=True))
+    piece_numbers = {name: _pieces_of_words(cuts[name], by_text[name][1]) for name in order}
+    order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(piece_numbers[name])]
     decides = json.dumps(
         [
             VERSION,
             encoder.weights_id,
             encoder.configuration,
             dtype,
-            [[name, [int(piece) for piece in kept[name]]] for name in order],
+            [[name, [int(piece) for piece in piece_numbers[name]]] for name in order],
         ]
     )
     fingerprint = hashlib.sha256(decides.encode()).hexdigest()[:16]
     home = folder / f"{joint_weights_id(encoder.weights_id, encoder.configuration)[:16]}-{fingerprint}"
-    groups = _groups(order, kept)
+    groups = _groups(order, piece_numbers)
     shape = (encoder.layers, encoder.hidden)
-    files, done, total = [], 0, sum(len(found) for found in kept.values())
+    files, done, total = [], 0, sum(len(numbers) for numbers in piece_numbers.values())
     with exclusive_lock(home.with_name(f".{home.name}.lock"), limit=LONG_WORK):
         for number, group in enumerate(groups):
             path = home / f"states-{number:04d}.npy"
-            count = sum(len(kept[name]) for name in group)
+            count = sum(len(piece_numbers[name]) for name in group)
             if (there := read_mapped(path, (count, *shape), dtype)) is None:
-                write_mapped(_encode(group, cuts, kept, encoder, dtype), path)
+                write_mapped(_encode(group, cuts, piece_numbers, encoder, dtype), path)
                 there = np.load(path, mmap_mode="r")
             done += count
             if passed:
@@ -190,9 +190,9 @@ def word_states(
             files.append(there)
     places, start = {}, 0
     for name in order:
-        places[name] = (start, kept[name], cuts[name])
-        start += len(kept[name])
-    empty = {name: (0, kept[name], cuts[name]) for name in asked if name not in places}
+        places[name] = (start, piece_numbers[name], cuts[name])
+        start += len(piece_numbers[name])
+    empty = {name: (0, piece_numbers[name], cuts[name]) for name in by_text if name not in places}
     return WordStates(files or [np.empty((0, *shape), dtype)], places | empty)
 
 
@@ -203,23 +203,23 @@ def _pieces_of_words(cut: Cut, words: set[int]) -> np.ndarray:
     )
 
 
-def _groups(order: Sequence[str], kept: Mapping[str, np.ndarray]) -> list[list[str]]:
+def _groups(order: Sequence[str], piece_numbers: Mapping[str, np.ndarray]) -> list[list[str]]:
     groups: list[list[str]] = []
     room = 0
     for name in order:
-        if room < len(kept[name]) or not groups:
+        if room < len(piece_numbers[name]) or not groups:
             groups.append([])
             room = PIECES_A_FILE
         groups[-1].append(name)
-        room -= len(kept[name])
+        room -= len(piece_numbers[name])
     return groups
 
 
 def _encode(
-    group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np.ndarray], encoder: Encoder, dtype: str
+    group: Sequence[str], cuts: Mapping[str, Cut], piece_numbers: Mapping[str, np.ndarray], encoder: Encoder, dtype: str
 ) -> np.ndarray:
     """(pieces, layers, hidden) of one group of sentences, in their order."""
-    starts = np.cumsum([0, *(len(kept[name]) for name in group)])
+    starts = np.cumsum([0, *(len(piece_numbers[name]) for name in group)])
     pieces = np.empty((starts[-1], encoder.layers, encoder.hidden), dtype)
     rows = [cuts[name].ids for name in group]
     for batch in batches_by_length([len(row) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
@@ -227,7 +227,7 @@ def _encode(
         states = all_hidden_states(ids, encoder)
         with torch.inference_mode():
             for place, number in enumerate(batch):
-                at = torch.from_numpy(kept[group[number]]).to(encoder.device)
+                at = torch.from_numpy(piece_numbers[group[number]]).to(encoder.device)
                 here = torch.stack([state[place, at] for state in states], 1)
                 tokens = torch.tensor(ids[place], device=encoder.device)[None]
                 here[:, 0] = lexical_states(encoder.body, tokens)[0, at]

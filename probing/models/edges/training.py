@@ -88,7 +88,7 @@ def train_probes(
     mask, variants = mask_of(keys, last + 1).to(device), torch.tensor(label_variants(keys))
     order, epoch = order_of(records, 0), 0
     active = np.flatnonzero(~state.numbers["stopped"])
-    live = _taken(state, active, device)
+    live = _select_active(state, active, device)
     while len(active) and state.step < limit:
         now, within = divmod(state.step, a_pass)
         if now != epoch:
@@ -98,17 +98,19 @@ def train_probes(
         state.step += 1
         here = [keys[int(number)] for number in active]
         dropped = dropout_of(here, recipe.dropout, len(targets), recipe.width, state.step)
-        given = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
-        logits = logits_of_parts(given, mask[active], batch, None if dropped is None else dropped.to(device))
+        parameters = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
+        logits = logits_of_parts(parameters, mask[active], batch, None if dropped is None else dropped.to(device))
         losses = score.losses(logits, batch.gold[variants[active].to(device)])
         # Attention inside a span has no gradient if every span is one piece.
-        gradients = torch.autograd.grad(losses.sum(), list(given.values()), materialize_grads=True)
-        torch.cat([one.flatten(1) for one in gradients], 1, out=live.gradient)
+        gradients = torch.autograd.grad(losses.sum(), list(parameters.values()), materialize_grads=True)
+        torch.cat([gradient.flatten(1) for gradient in gradients], 1, out=live.gradient)
         _adam(live, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
         if state.step % every == 0:
-            _look(state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe)
+            _record_check(
+                state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe
+            )
             active = np.flatnonzero(~state.numbers["stopped"])
-            live = _taken(state, active, device)
+            live = _select_active(state, active, device)
             _keep(checkpoint, state)
             if passed:
                 passed(state.step, limit)
@@ -147,7 +149,7 @@ class _Live:
     gradient: torch.Tensor
 
 
-def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
+def _select_active(state: _State, active: np.ndarray, device: torch.device) -> _Live:
     flat, first, second, highest = (
         getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")
     )
@@ -181,7 +183,7 @@ def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
             live.flat[place].add_(change.div_(root))
 
 
-def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
+def _record_check(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
     """Records an evaluation: a better checkpoint is kept, else learning rate and patience decrease."""
     for name in ("flat", "first", "second", "highest"):
         getattr(state, name)[active] = getattr(live, name).detach().cpu()

@@ -21,12 +21,12 @@ def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
     """
     entry = find_entry(model)
     lender = find_entry(base) if base else base_entry(entry)
-    found = _located(entry.location, entry.hub_id, entry.revision)
-    if not found.has_tokenizer and lender:
-        found = _located(lender.location, lender.hub_id, lender.revision)
-    tokenizer = _tokenizer(found, found.folder.stat().st_mtime_ns)
+    located = _located(entry.location, entry.hub_id, entry.revision)
+    if not located.has_tokenizer and lender:
+        located = _located(lender.location, lender.hub_id, lender.revision)
+    tokenizer = _tokenizer(located, located.folder.stat().st_mtime_ns)
     filled = filled_by(tokenizer, [fact.prompt for fact in facts.facts], [[fact.object] for fact in facts.facts])
-    several = {id(fact) for fact, one in zip(facts.facts, filled, strict=True) if len(one.own_pieces(0)) > 1}
+    several = {id(fact) for fact, prompt in zip(facts.facts, filled, strict=True) if len(prompt.own_pieces(0)) > 1}
 
     def reason(fact: Fact) -> str | None:
         return SEVERAL_TOKENS if id(fact) in several else None
@@ -40,5 +40,5 @@ def _located(location: str, hub_id: str, revision: str) -> Located:
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(found: Located, changed: int) -> PreTrainedTokenizerBase:
-    return load_tokenizer(found)
+def _tokenizer(located: Located, changed: int) -> PreTrainedTokenizerBase:
+    return load_tokenizer(located)

@@ -38,9 +38,9 @@ def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gap
     """What each word is in its prompt."""
     rows, tokenizer = masked_rows(prompts, encoder), encoder.tokenizer
     inserted = [[other] * prompt.count(MASK) for prompt, (_, other) in zip(prompts, rows, strict=True)]
-    for given, word, gap in zip(inserted, words, gaps, strict=True):
-        given[gap] = word
-    found: list[_Answer] = []
+    for fillers, word, gap in zip(inserted, words, gaps, strict=True):
+        fillers[gap] = word
+    answers: list[_Answer] = []
     # Tokens that stand for no word, and those that the base whose head is used does not have.
     lost = {*tokenizer.all_special_ids, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
     for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
@@ -55,28 +55,26 @@ def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gap
             answer = UNKNOWN
         else:
             answer = token if filled.masked(tokenizer.mask_token_id) == row else OTHER_PROMPT
-        found.append((answer, row, filled))
-    return found
+        answers.append((answer, row, filled))
+    return answers
 
 
 def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
     """The token id of each fact's object, or the reason why the model cannot be asked the fact."""
-    found: list[int | str] = [NOT_ONE_MASK] * len(facts)
-    asked = [n for n, fact in enumerate(facts) if fact.prompt.count(MASK) == 1]
-    some = [facts[n] for n in asked]
+    ids: list[int | str] = [NOT_ONE_MASK] * len(facts)
+    numbers = [n for n, fact in enumerate(facts) if fact.prompt.count(MASK) == 1]
+    some = [facts[n] for n in numbers]
     read = _answers([fact.prompt for fact in some], [fact.object for fact in some], encoder, [0] * len(some))
-    for n, fact, (answer, row, filled) in zip(asked, some, read, strict=True):
+    for n, fact, (answer, row, filled) in zip(numbers, some, read, strict=True):
         if row.count(encoder.tokenizer.mask_token_id) != 1:
             continue
         if isinstance(answer, str):
-            found[n] = answer
+            ids[n] = answer
         elif len(row) > encoder.max_pieces:
-            found[n] = TOO_LONG
+            ids[n] = TOO_LONG
         else:
-            found[n] = (
-                SUBJECT_UNKNOWN if _subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
-            )
-    return found
+            ids[n] = SUBJECT_UNKNOWN if _subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
+    return ids
 
 
 def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: int | None) -> bool:
@@ -86,7 +84,7 @@ def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: in
     """
     if unknown not in row and fact.about.isascii():
         return False
-    spans = [found.span() for found in re.finditer(re.escape(fact.about), filled.text, re.IGNORECASE)] or [
+    spans = [match.span() for match in re.finditer(re.escape(fact.about), filled.text, re.IGNORECASE)] or [
         (0, len(filled.text))
     ]
     tokens = [filled.ids[n] for span in spans for n in filled.pieces(*span)]
@@ -99,5 +97,5 @@ def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:
     reasons = {
         id(fact): answer if isinstance(answer, str) else None for fact, answer in zip(facts.facts, answers, strict=True)
     }
-    kept = restrict(facts, lambda fact: reasons[id(fact)])
-    return kept, [answer for answer in answers if isinstance(answer, int)]
+    answerable = restrict(facts, lambda fact: reasons[id(fact)])
+    return answerable, [answer for answer in answers if isinstance(answer, int)]

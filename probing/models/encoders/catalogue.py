@@ -56,7 +56,7 @@ def open_encoder(
     try:
         return open_entry(entry, device, dtype, written)
     except ModelError as error:
-        known = [one.name for one in read_registry().models]
+        known = [registered.name for registered in read_registry().models]
         if model in known or "/" in model or not isinstance(error.__cause__, HUB_ERRORS):
             raise
         raise ModelError(
@@ -67,7 +67,7 @@ def open_encoder(
 def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float32, options: str = "") -> Encoder:
     """Loads the model of an entry; ``options`` are those of a command that opens it again."""
     origin = base_entry(entry)
-    if lacking := next((one.name for one in (entry, origin) if one and one.lacks_data), None):
+    if lacking := next((model.name for model in (entry, origin) if model and model.lacks_data), None):
         raise ModelError(where_data_are(lacking))
     found = load_encoder(
         entry.location,
@@ -112,29 +112,29 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
     if origin is None:
         return None
     try:
-        found = replace(open_base(entry, str(encoder.device)), name=origin.name)
+        base = replace(open_base(entry, str(encoder.device)), name=origin.name)
     except ProbingError as error:
         raise ModelError(
             f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder"
             f" ({spelled('base')})"
         ) from error
-    if entry.base_weights and found.weights_id != entry.base_weights:
+    if entry.base_weights and base.weights_id != entry.base_weights:
         raise ModelError(
-            f"the base {origin.name} has weights {found.weights_id[:12]}, {encoder.name} was fine-tuned from"
+            f"the base {origin.name} has weights {base.weights_id[:12]}, {encoder.name} was fine-tuned from"
             f" {entry.base_weights[:12]}; name the folder of the original base ({spelled('base')})"
         )
-    check_comparable(encoder, found)
-    if found.name == encoder.name:
+    check_comparable(encoder, base)
+    if base.name == encoder.name:
         raise ModelError(
             f"{encoder.name} and its base have the same name; give the model another with {spelled('name')}"
         )
-    return found
+    return base
 
 
 def check_comparable(encoder: Encoder, base: Encoder) -> None:
     """Raises a ``ModelError`` unless two models have the same layers, heads and width."""
     (layers, heads, width), (others, other_heads, other_width) = (
-        (one.depth, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
+        (model.depth, int(model.body.config.num_attention_heads), model.hidden) for model in (encoder, base)
     )
     if (layers, heads, width) != (others, other_heads, other_width):
         raise ModelError(
@@ -154,7 +154,7 @@ def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:
 def require_base(entry: ModelEntry) -> None:
     """ModelError unless the base of an entry exists; its weights are not loaded."""
     origin = base_entry(entry)
-    if origin is None or origin.name in {one.name for one in read_registry().models}:
+    if origin is None or origin.name in {registered.name for registered in read_registry().models}:
         return
     try:
         check_configuration(origin.location, origin.revision or None)

@@ -179,8 +179,8 @@ def _effective(wrapped: nn.Module, width: int) -> nn.Parameter:
     """The (vocabulary, width) matrix with its adapter (LoRA), which the ``weight`` of a wrapped one lacks."""
     # A copy, because an adapter's dropout must be off.
     matrix, eye = copy.deepcopy(wrapped).eval(), torch.eye(width).to(next(wrapped.parameters()))
-    found = matrix(eye) - matrix(eye[:1] * 0)
-    return nn.Parameter(found.T.contiguous(), requires_grad=False)
+    weight = matrix(eye) - matrix(eye[:1] * 0)
+    return nn.Parameter(weight.T.contiguous(), requires_grad=False)
 
 
 def _linear(weight: nn.Parameter, bias: nn.Parameter) -> nn.Linear:
@@ -208,9 +208,9 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
 
 def with_places(head: DecodingHead, without: Collection[int], rows: int) -> DecodingHead:
     """A head of ``rows`` tokens, of which those of the ids ``without`` are never an answer."""
-    old, kept = head.vocabulary, sorted(set(range(rows)) - set(without))
+    old, ids = head.vocabulary, sorted(set(range(rows)) - set(without))
     weight, bias = old.weight.new_zeros(rows, old.in_features), old.bias.new_full((rows,), NO_PLACE)
-    weight[kept], bias[kept] = old.weight.detach()[kept], old.bias.detach()[kept]
+    weight[ids], bias[ids] = old.weight.detach()[ids], old.bias.detach()[ids]
     new = _linear(nn.Parameter(weight, requires_grad=False), nn.Parameter(bias, requires_grad=False))
     return DecodingHead(head.dense, head.activation, head.norm, new).eval()
 

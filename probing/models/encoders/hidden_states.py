@@ -68,7 +68,7 @@ def padded_inputs(
     inputs = {"input_ids": ids, "attention_mask": attention_mask}
     if types is not None:
         inputs["token_type_ids"] = torch.tensor([[*row, *[0] * (width - len(row))] for row in types])
-    return {name: given.to(encoder.device) for name, given in inputs.items()}
+    return {name: tensor.to(encoder.device) for name, tensor in inputs.items()}
 
 
 def states_at(
@@ -83,13 +83,13 @@ def states_at(
     ``passed`` is called after each batch with its number of rows.
     """
     double = next(encoder.body.parameters()).dtype == torch.float64
-    kept = torch.float64 if double else torch.float32
+    dtype = torch.float64 if double else torch.float32
     result = np.empty((encoder.layers, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
     for batch in batches_by_length([len(row) for row in rows], tokens, ENOUGH_TOKENS):
         states = all_hidden_states([rows[i] for i in batch], encoder)
         index = torch.tensor([positions[i] for i in batch], device=encoder.device)
         which = torch.arange(len(batch), device=encoder.device)
-        result[:, batch] = torch.stack([state[which, index] for state in states]).to(kept).cpu().numpy()
+        result[:, batch] = torch.stack([state[which, index] for state in states]).to(dtype).cpu().numpy()
         if passed:
             passed(len(batch))
     return result
@@ -97,12 +97,12 @@ def states_at(
 
 def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]:
     """Position of the one mask of each row; ModelError if a row does not have exactly one."""
-    mask, found = encoder.tokenizer.mask_token_id, []
+    mask, positions = encoder.tokenizer.mask_token_id, []
     for row in rows:
         if row.count(mask) != 1:
             raise ModelError(f"a prompt became {row.count(mask)} mask tokens in {encoder.name}'s tokenizer, expected 1")
-        found.append(row.index(mask))
-    return found
+        positions.append(row.index(mask))
+    return positions
 
 
 def read_states(path: Path | None) -> np.ndarray | None:
@@ -126,9 +126,9 @@ def cached_states(
     ``rows`` are the prompts' token ids, if known. ``later`` schedules the writing; None writes at once. ``passed`` as
     in ``states_at``; never called if the states are read.
     """
-    kept = read_states(path)
-    if kept is not None:
-        return kept
+    stored = read_states(path)
+    if stored is not None:
+        return stored
     rows = tokenize(prompts, encoder) if rows is None else rows
     states = states_at(rows, mask_positions(rows, encoder), encoder, TOKENS_A_BATCH, passed)
     if path is not None:

@@ -22,7 +22,7 @@ from probing.models.encoders.model_checks import (
     check_finite,
     check_tokenizer,
     lent_head,
-    logged,
+    log_notes,
     longest_input,
     shape_of,
     with_offsets,
@@ -55,8 +55,8 @@ def encoder_of(
         )
     chosen = pick_device(device)
     kind, config = model.config.model_type, model.config
-    if said := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
-        raise ModelError(f"{source} {said}")
+    if reason := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
+        raise ModelError(f"{source} {reason}")
     _check_weights(source, model)
     with broken_files_named(source):
         names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
@@ -102,7 +102,7 @@ def encoder_of(
             options="--model FOLDER",
             opens_base=base if lent is not None else None,
             base_source=lent.at_commit if lent is not None else "",
-            notes=logged(*notes),
+            notes=log_notes(*notes),
         )
 
 

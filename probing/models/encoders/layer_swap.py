@@ -47,7 +47,7 @@ class NotReplaceable(ModelError):
     """Layers of one model cannot replace those of the other."""
 
 
-class _Given(nn.Module):
+class _FixedStates(nn.Module):
     """Replaces the embeddings; returns fixed states for any input."""
 
     def __init__(self, states: torch.Tensor):
@@ -77,8 +77,8 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
     """NotReplaceable unless every layer of ``base`` can replace the same layer of ``fine_tuned``."""
     shapes = []
     for encoder in (fine_tuned, base):
-        found = layers_of(encoder.body)
-        shapes.append((encoder.body.config.model_type, [tuple(p.shape) for p in found.parameters()]))
+        layers = layers_of(encoder.body)
+        shapes.append((encoder.body.config.model_type, [tuple(p.shape) for p in layers.parameters()]))
     if shapes[0] != shapes[1]:
         ours, theirs = (f"{e.body.config.model_type}, {e.depth} layers of {e.hidden}" for e in (fine_tuned, base))
         raise NotReplaceable(
@@ -140,16 +140,16 @@ def replaced_batch(
     if where != "single":
         _replaced(0, fine_tuned.depth, where)
     own, theirs = list(layers_of(fine_tuned.body)), list(layers_of(base.body))
-    kept, last = all_hidden_states(rows, fine_tuned), fine_tuned.depth
-    yield 0, kept[last]
-    state = kept[0]
+    states, last = all_hidden_states(rows, fine_tuned), fine_tuned.depth
+    yield 0, states[last]
+    state = states[0]
     for n in range(1, last + 1):
         if check:
             check()
         if where == "last":
-            yield n, _run(fine_tuned, theirs[last - n :], last - n, kept[last - n], rows)
+            yield n, _run(fine_tuned, theirs[last - n :], last - n, states[last - n], rows)
         elif where == "single":
-            yield n, _run(fine_tuned, [theirs[n - 1], *own[n:]], n - 1, kept[n - 1], rows)
+            yield n, _run(fine_tuned, [theirs[n - 1], *own[n:]], n - 1, states[n - 1], rows)
         else:
             state = _run(fine_tuned, [theirs[n - 1]], n - 1, state, rows)
             yield n, _run(fine_tuned, own[n:], n, state, rows) if n < last else state
@@ -174,7 +174,7 @@ def _run(
 ) -> torch.Tensor:
     """(rows, tokens, hidden) after some layers alone; ``below`` layers lie under them, whose output is ``states``."""
     kind = encoder.body.config.model_type
-    modules = {"embeddings": _Given(states), LAYERS[kind]: nn.ModuleList(layers)}
+    modules = {"embeddings": _FixedStates(states), LAYERS[kind]: nn.ModuleList(layers)}
     if "embeddings_project" in encoder.body._modules:
         modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
     if kind in _LAST_NORM and below + len(layers) < encoder.depth:

@@ -24,7 +24,7 @@ from probing.models.encoders.model_checks import (
     check_finite,
     check_tokenizer,
     lent_head,
-    logged,
+    log_notes,
     longest_input,
     shape_of,
     with_offsets,
@@ -123,17 +123,17 @@ class BaseSource:
     revision: str | None = None
 
 
-def pick_device(wanted: str = "auto") -> torch.device:
+def pick_device(name: str = "auto") -> torch.device:
     """CUDA, else MPS, else CPU; or the named device, ModelError if it does not exist."""
-    if wanted == "auto":
+    if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
-        device = torch.device(wanted)
+        device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"device {wanted!r} cannot be used ({str(error).splitlines()[0]}); try auto or cpu") from error
+        raise ModelError(f"device {name!r} cannot be used ({str(error).splitlines()[0]}); try auto or cpu") from error
     return device
 
 
@@ -162,15 +162,15 @@ def load_encoder(
     chosen = pick_device(device)
     name = name or name_of_model(source)
     with broken_files_named(source):
-        found = locate(source, revision)
-        files, base_found, opens_base, used_base, base_weights_id = ModelFiles(found.folder), None, None, name, ""
-        if base is not None and (is_difference(found.folder) or not found.has_tokenizer):
+        located = locate(source, revision)
+        files, base_found, opens_base, used_base, base_weights_id = ModelFiles(located.folder), None, None, name, ""
+        if base is not None and (is_difference(located.folder) or not located.has_tokenizer):
             base_found = _locate_base(source, base)
-        if is_difference(found.folder):
-            model, lacks_head = _load_difference(found, base_found, dtype)
+        if is_difference(located.folder):
+            model, lacks_head = _load_difference(located, base_found, dtype)
             base_weights_id = base_found.weights_id if base_found else ""
         else:
-            model, missing = _load(found, dtype)
+            model, missing = _load(located, dtype)
             lacks_head = bool(files.why_no_head)
             if missing and not lacks_head:
                 raise HeadError(
@@ -194,7 +194,7 @@ def load_encoder(
                 revision=base_found.revision if base_found.hub_id else None,
             )
             opens_base = partial(_open_base, same_base, source, device, dtype)
-        tokenizer_source = found if found.has_tokenizer else base_found or found
+        tokenizer_source = located if located.has_tokenizer else base_found or located
         tokenizer = load_tokenizer(tokenizer_source)
         notes = [check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size), files.own_code_note]
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
@@ -218,31 +218,31 @@ def load_encoder(
             body=body,
             head=head,
             tokenizer=tokenizer,
-            weights_id=joint_weights_id(found.weights_id, base_weights_id) if base_weights_id else found.weights_id,
+            weights_id=joint_weights_id(located.weights_id, base_weights_id) if base_weights_id else located.weights_id,
             # A base's configuration counts if its head is used and its configuration differs.
             configuration=computation_digest((model.config, head_source.config), tokenizer),
-            revision=found.revision,
+            revision=located.revision,
             base=used_base,
             depth=int(model.config.num_hidden_layers),
             hidden=int(model.config.hidden_size),
             max_pieces=longest,
             device=chosen,
-            options=options or _options(found, base),
+            options=options or _options(located, base),
             opens_base=opens_base,
-            hub_id=found.hub_id,
+            hub_id=located.hub_id,
             base_source=base_found.at_commit if base_found else "",
-            notes=logged(*notes),
+            notes=log_notes(*notes),
         )
 
 
-def _options(found: Located, base: BaseSource | None) -> str:
+def _options(located: Located, base: BaseSource | None) -> str:
     """The options of a command that opens a model again."""
-    given = {
-        "--model": found.title,
-        "--revision": found.revision if found.hub_id else None,
+    options = {
+        "--model": located.title,
+        "--revision": located.revision if located.hub_id else None,
         "--base": base and str(base.source),
     }
-    return " ".join(f"{option} {shlex.quote(value)}" for option, value in given.items() if value)
+    return " ".join(f"{option} {shlex.quote(value)}" for option, value in options.items() if value)
 
 
 @contextmanager
@@ -280,46 +280,48 @@ def _locate_base(source: str | Path, base: BaseSource) -> Located:
         return locate(base.source, base.revision)
 
 
-def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
+def _load_difference(located: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
     """A body that is stored as a difference, and whether it lacks an own head (one that was trained with it)."""
     if base is None:
-        raise ModelError(f"{found.title} holds a difference from its base model; name that base ({spelled('base')})")
-    with _as_base_of(found.title, base.title):
+        raise ModelError(f"{located.title} holds a difference from its base model; name that base ({spelled('base')})")
+    with _as_base_of(located.title, base.title):
         model = _load_base(base, dtype)
     body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
-    changed = apply_difference(model, found.folder, base.weights_id)
+    changed = apply_difference(model, located.folder, base.weights_id)
     return model, not any(name in changed and id(p) not in body for name, p in model.named_parameters())
 
 
 def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
     """The model whose head is used on another body."""
-    found, missing = _load(base, dtype)
+    model, missing = _load(base, dtype)
     lacking = f"lacks {', '.join(sorted(missing)[:3])}; it must have a complete masked-LM head" if missing else ""
     if why := ModelFiles(base.folder).why_no_head or lacking:
         raise HeadError(f"the base {base.title} {why}")
-    return found
+    return model
 
 
-def _load(found: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
+def _load(located: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
     """A masked language model, and the names of the weights of its head that its checkpoint lacks."""
-    config = AutoConfig.from_pretrained(found.folder, trust_remote_code=False)
+    config = AutoConfig.from_pretrained(located.folder, trust_remote_code=False)
     # Sizes that do not fit are named below; transformers' own error names none.
     options = {"config": config, "dtype": dtype, "output_loading_info": True, "ignore_mismatched_sizes": True}
     with quiet_loading():
         # From a folder: of a hub id, transformers would ask a public service to convert the owner's weights.
-        model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
+        model, info = AutoModelForMaskedLM.from_pretrained(located.folder, **options)
         if has_other_layout(config, info["unexpected_keys"]):
             config.legacy = False
-            model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
+            model, info = AutoModelForMaskedLM.from_pretrained(located.folder, **options)
     # A vocabulary of another size is the usual cause.
-    if other := min(info["mismatched_keys"], default=None, key=lambda one: ("embeddings" not in one[0], one[0])):
-        raise ModelError(f"{found.title} {_said_of_sizes(*other)}")
-    check_body(found.title, model, info["missing_keys"], info["unexpected_keys"], ModelFiles(found.folder).own_code)
+    if other := min(
+        info["mismatched_keys"], default=None, key=lambda mismatch: ("embeddings" not in mismatch[0], mismatch[0])
+    ):
+        raise ModelError(f"{located.title} {_size_mismatch(*other)}")
+    check_body(located.title, model, info["missing_keys"], info["unexpected_keys"], ModelFiles(located.folder).own_code)
     of_head = {name for name in info["missing_keys"] if not name.startswith(f"{model.base_model_prefix}.")}
     return model.eval(), of_head - give_bias(model, of_head)
 
 
-def _said_of_sizes(name: str, stored: Collection[int], configured: Collection[int]) -> str:
+def _size_mismatch(name: str, stored: Collection[int], configured: Collection[int]) -> str:
     if 0 in stored:
         way = "gather them with zero_to_fp32.py, load them into the model, and save it with save_pretrained"
         return f"has weights without values ({name}), as DeepSpeed ZeRO-3 saves them if they are not gathered; {way}"
@@ -328,12 +330,13 @@ def _said_of_sizes(name: str, stored: Collection[int], configured: Collection[in
     return f"has the weight {name} {sizes}; usual causes are {causes}: save the model again with save_pretrained"
 
 
-def load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
+def load_tokenizer(located: Located) -> PreTrainedTokenizerBase:
     """The tokenizer of a model, without its weights; ModelError if it has none that can be read."""
-    if not found.has_tokenizer:
+    if not located.has_tokenizer:
         raise ModelError(
-            f"{found.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)"
+            f"{located.title} has no tokenizer files; save the model's own tokenizer with it"
+            " (tokenizer.save_pretrained)"
         )
-    with broken_files_named(found.title, "with its tokenizer"):
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(found.folder, trust_remote_code=False)
+    with broken_files_named(located.title, "with its tokenizer"):
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(located.folder, trust_remote_code=False)
     return with_offsets(tokenizer)

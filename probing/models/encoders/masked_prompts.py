@@ -39,22 +39,22 @@ class Filled:
     def own_pieces(self, gap: int) -> list[int]:
         """Numbers of the tokens of a gap's word; none if one of them has letters beside it, too."""
         first, last = self.words[gap]
-        found = self.pieces(first, last)
-        merged = found and (
-            self.spans[found[0]][0] < len(self.text[:first].rstrip()) or self.spans[found[-1]][1] > last
+        pieces = self.pieces(first, last)
+        merged = pieces and (
+            self.spans[pieces[0]][0] < len(self.text[:first].rstrip()) or self.spans[pieces[-1]][1] > last
         )
-        return [] if merged else found
+        return [] if merged else pieces
 
     def masked(self, mask: int) -> list[int] | None:
         """The token ids with one mask in place of each word; None if a word has no tokens of its own."""
-        row, kept = [], 0
+        row, start = [], 0
         for gap in range(len(self.words)):
-            found = self.own_pieces(gap)
-            if not found:
+            pieces = self.own_pieces(gap)
+            if not pieces:
                 return None
-            row += [*self.ids[kept : found[0]], mask]
-            kept = found[-1] + 1
-        return row + self.ids[kept:]
+            row += [*self.ids[start : pieces[0]], mask]
+            start = pieces[-1] + 1
+        return row + self.ids[start:]
 
 
 def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: Encoder) -> list[Filled]:
@@ -71,12 +71,12 @@ def filled_by(
     texts, places = [], []
     for prompt, inserted in zip(prompts, words, strict=True):
         text, *others = prompt.split(MASK)
-        found = []
+        spans = []
         for word, after in zip(inserted, others, strict=True):
-            found.append((len(text), len(text) + len(word)))
+            spans.append((len(text), len(text) + len(word)))
             text += word + after
         texts.append(text)
-        places.append(found)
+        places.append(spans)
     read = tokenizer(
         texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
     )
@@ -92,15 +92,17 @@ def own_mask(text: str, encoder: Encoder) -> str:
 def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:
     """Token ids of each prompt, and the word of its gaps: the mask, if every word merges with its neighbours."""
     mask = encoder.tokenizer.mask_token
-    found: list[tuple[list[int], str]] = [([], mask)] * len(prompts)
+    readings: list[tuple[list[int], str]] = [([], mask)] * len(prompts)
     left = list(range(len(prompts)))
     for word in (*_STAND_INS, mask):
         filled = fill_gaps([prompts[n] for n in left], [[word] * prompts[n].count(MASK) for n in left], encoder)
-        rows = [one.masked(encoder.tokenizer.mask_token_id) or (one.ids if word == mask else []) for one in filled]
+        rows = [
+            prompt.masked(encoder.tokenizer.mask_token_id) or (prompt.ids if word == mask else []) for prompt in filled
+        ]
         for n, row in zip(left, rows, strict=True):
-            found[n] = (row, word)
+            readings[n] = (row, word)
         left = [n for n, row in zip(left, rows, strict=True) if not row]
-    return found
+    return readings
 
 
 def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:

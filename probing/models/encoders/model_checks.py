@@ -58,12 +58,12 @@ def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelEr
         type(error).__name__
     ]
     # A line that ends in a colon introduces the next one.
-    said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
+    message = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
     # A message that is only a key or a number needs the name of the class.
     reason = (
-        said
+        message
         if isinstance(error, OSError | ValueError | RuntimeError | ImportError)
-        else f"{type(error).__name__}: {said}"
+        else f"{type(error).__name__}: {message}"
     )
     expected = "a name of the registry, a folder with config.json and weights, or a hub id"
     return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
@@ -119,8 +119,8 @@ def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: Deco
     """The head of ``base`` for the body of ``source``, and a note; HeadError if the base does not belong to it."""
     if why := unlike(own, lent, base):
         raise HeadError(f"{source} {why} ({spelled('base')})")
-    without, said = added_tokens(str(source), own, base, lent)
-    return with_places(head, without, len(own.tokens or ())) if said else head, said
+    without, note = added_tokens(str(source), own, base, lent)
+    return with_places(head, without, len(own.tokens or ())) if note else head, note
 
 
 def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
@@ -173,12 +173,12 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
     return said_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
 
 
-def logged(*notes: str) -> tuple[str, ...]:
+def log_notes(*notes: str) -> tuple[str, ...]:
     """The notes on a model that are not empty; each is logged."""
-    found = tuple(filter(None, notes))
-    for note in found:
+    nonempty = tuple(filter(None, notes))
+    for note in nonempty:
         _log.warning("%s", note)
-    return found
+    return nonempty
 
 
 def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

@@ -18,8 +18,8 @@ def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> li
         return [TokenText(token, not token.startswith(model.continuing_subword_prefix)) for token in tokens]
     if decoder is None:
         return [TokenText(token, True) for token in tokens]
-    found = []
+    texts = []
     for token in tokens:
-        said = decoder.decode([_BEFORE, token]).removeprefix(_BEFORE)
-        found.append(TokenText(said.strip() or SPACE, said.startswith(" ")))
-    return found
+        text = decoder.decode([_BEFORE, token]).removeprefix(_BEFORE)
+        texts.append(TokenText(text.strip() or SPACE, text.startswith(" ")))
+    return texts

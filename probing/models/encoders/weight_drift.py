@@ -15,8 +15,8 @@ def layer_of(parameter: str) -> int | None:
 
     ALBERT's shared weights count as layer 1. DeBERTa's embeddings of relative positions are in no layer: all read them.
     """
-    if found := _LAYER.search(parameter):
-        return int(found[1]) + 1
+    if match := _LAYER.search(parameter):
+        return int(match[1]) + 1
     return 0 if "embeddings" in parameter and "rel_embeddings" not in parameter else None
 
 

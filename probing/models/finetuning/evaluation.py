@@ -174,11 +174,11 @@ def score_spans(
     got: dict[str, list[float]] = defaultdict(list)
     for n, question in enumerate(questions):
         score, answer = best.get(n, (-float("inf"), ""))
-        given = "" if impossible and nothing[n] > score else answer
+        prediction = "" if impossible and nothing[n] > score else answer
         chance = random_span(question.context, lengths, rng)
         answers = [text for text, _ in question.answers]
-        got["F1"].append(answer_f1(given, answers))
-        got["exact match"].append(answer_exact(given, answers))
+        got["F1"].append(answer_f1(prediction, answers))
+        got["exact match"].append(answer_exact(prediction, answers))
         got["chance F1"].append(answer_f1(chance, answers))
         got["chance exact match"].append(answer_exact(chance, answers))
         got["never"].append(float(not answers))
@@ -195,27 +195,27 @@ def score_ranking(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, lists: Sequence[RankedList], limit: int
 ) -> list[Score]:
     """nDCG@10 and reciprocal rank of the re-ranked lists; a random order's expectation, and BM25's values."""
-    pairs = [(found.query, passage.text, False) for found in lists for passage in found.passages]
+    pairs = [(candidates.query, passage.text, False) for candidates in lists for passage in candidates.passages]
     rows = pair_rows(pairs, tokenizer, limit)
     relevance = np.zeros(len(rows))
     for batch, output in _outputs(model, rows, tokenizer):
         relevance[batch] = output.logits.float().softmax(-1)[:, 1].cpu().numpy()  # type: ignore[attr-defined]
     got: dict[str, list[float]] = defaultdict(list)
     start = 0
-    for found in lists:
-        grades = [passage.grade or 0 for passage in found.passages]
+    for candidates in lists:
+        grades = [passage.grade or 0 for passage in candidates.passages]
         order = np.argsort(-relevance[start : start + len(grades)], kind="stable")
         start += len(grades)
-        chance_gain, chance_place = random_order(grades, found.judged, found.relevant_from)
-        reranked, listed = [grades[n] for n in order], ndcg(grades, found.judged)
+        chance_gain, chance_place = random_order(grades, candidates.judged, candidates.relevant_from)
+        reranked, listed = [grades[n] for n in order], ndcg(grades, candidates.judged)
         if listed is None or chance_gain is None:
             continue
-        got["nDCG@10"].append(ndcg(reranked, found.judged) or 0.0)
+        got["nDCG@10"].append(ndcg(reranked, candidates.judged) or 0.0)
         got["random nDCG@10"].append(chance_gain)
         got["BM25 nDCG@10"].append(listed)
-        got["MRR@10"].append(reciprocal_rank(reranked, found.relevant_from))
+        got["MRR@10"].append(reciprocal_rank(reranked, candidates.relevant_from))
         got["random MRR@10"].append(chance_place)
-        got["BM25 MRR@10"].append(reciprocal_rank(grades, found.relevant_from))
+        got["BM25 MRR@10"].append(reciprocal_rank(grades, candidates.relevant_from))
     mean = {name: float(np.mean(values)) for name, values in got.items()}
     n = len(got["nDCG@10"])
     return [

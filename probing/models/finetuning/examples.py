@@ -53,9 +53,9 @@ def question_rows(
     The label is the first and last token of the first recorded answer, or the first token of the row if the window does
     not contain the answer. A question is cut to 64 tokens, as in BERT's own code, or to half of a shorter row.
     """
-    asked = [_cut(q.question, tokenizer, min(LONGEST_QUESTION, limit // 2)) for q in questions]
+    shortened = [_cut(q.question, tokenizer, min(LONGEST_QUESTION, limit // 2)) for q in questions]
     encoded = tokenizer(
-        asked,
+        shortened,
         [q.context for q in questions],
         truncation="only_second",
         max_length=limit,
@@ -96,11 +96,12 @@ def class_rows(
     texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], limit: int
 ) -> list[Row]:
     """One row per sentence or pair, with its class; if a pair is too long, the longer sentence is cut first."""
-    first, second = [one.text for one in texts], [one.pair for one in texts]
+    first, second = [example.text for example in texts], [example.pair for example in texts]
     encoded = tokenizer(first, second if any(second) else None, truncation="longest_first", max_length=limit)
     number = {label: place for place, label in enumerate(classes)}
     return [
-        Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (number[one.label],), n) for n, one in enumerate(texts)
+        Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (number[example.label],), n)
+        for n, example in enumerate(texts)
     ]
 
 
@@ -123,15 +124,15 @@ def shuffled_labels(rows: Sequence[Row], kind: str, seed: int) -> list[Row]:
     if kind != "span":
         raise ModelError("running text has no labels to shuffle; its control is the objective 'control'")
     lengths = [row.labels[1] - row.labels[0] for row in rows if row.labels != (0, 0)]
-    found = []
+    shuffled = []
     for row in rows:
         if row.labels != (0, 0):
             inside = [place for place, (first, last) in enumerate(row.offsets) if last > first]
             length = min(int(rng.choice(lengths)), len(inside) - 1)
             start = int(rng.integers(len(inside) - length))
             row = replace(row, labels=(inside[start], inside[start + length]))
-        found.append(row)
-    return found
+        shuffled.append(row)
+    return shuffled
 
 
 def text_rows(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, *, joined: bool) -> list[Row]:

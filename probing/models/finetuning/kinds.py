@@ -151,12 +151,12 @@ def _masked(base: Base, data: Path, parts: Parts, *, joined: bool) -> Training:
 def _classes(base: Base, data: Path, parts: Parts, *, correlation: bool) -> Training:
     train, test = without_scored(*parts), parts[1]
     check_parts(data, train, test)
-    classes = sorted({one.label for one in (*train, *test)})
+    classes = sorted({example.label for example in (*train, *test)})
     if len(classes) < 2:
         raise FactsError(f"{data} has the label {classes[0]!r} alone; expected sentences of two labels or more")
     model = SentenceClassifier(base.with_head(AutoModelForMaskedLM), len(classes), base.pooling, base.dropout or 0.0)
     rows = examples.class_rows(train, base.tokenizer, classes, base.limit)
-    majority = classes.index(majority_class([one.label for one in train]))
+    majority = classes.index(majority_class([example.label for example in train]))
 
     def score(scored: Sequence[Any]) -> list[evaluation.Score]:
         held = examples.class_rows(scored, base.tokenizer, classes, base.limit)
@@ -184,8 +184,8 @@ _GROUPS: Mapping[Kind, Callable[[Any], str]] = {
     "ranking": lambda pair: pair[0],
     "blocks": lambda text: text,
     "texts": lambda text: text,
-    "classes": lambda one: one.text,
-    "acceptability": lambda one: one.text,
+    "classes": lambda example: example.text,
+    "acceptability": lambda example: example.text,
 }
 
 

@@ -26,11 +26,11 @@ _REPLAYED = "replayed_"
 
 def freeze_lowest(body: PreTrainedModel, layers: int) -> None:
     """Freezes the embeddings and the lowest layers; NotReplaceable if layers share their weights."""
-    found = layers_of(body)
-    if layers > len(found):
-        raise ModelError(f"got {layers} layers to freeze; the base has {len(found)}")
-    upper = {id(weight) for layer in found[layers:] for weight in layer.parameters()}
-    first = {id(weight) for layer in found for weight in layer.parameters()}
+    body_layers = layers_of(body)
+    if layers > len(body_layers):
+        raise ModelError(f"got {layers} layers to freeze; the base has {len(body_layers)}")
+    upper = {id(weight) for layer in body_layers[layers:] for weight in layer.parameters()}
+    first = {id(weight) for layer in body_layers for weight in layer.parameters()}
     for name, weight in body.named_parameters():
         # What is on top of the layers, such as a final norm, is trained.
         if id(weight) not in upper and (id(weight) in first or "embed" in name):
@@ -61,9 +61,9 @@ class Replay:
     def batch(self, step: int, tokens: int, recipe: "FinetuneRecipe") -> dict[str, torch.Tensor]:
         """The rows of a step whose task has so many padded tokens; fixed by the seed and the step alone."""
         random = np.random.default_rng([recipe.seed, step, 1])
-        wanted = recipe.replay / (1 - recipe.replay) * tokens / max(len(row.ids) for row in self.rows)
+        expected = recipe.replay / (1 - recipe.replay) * tokens / max(len(row.ids) for row in self.rows)
         # Rounded at random, so that over the steps the share is right even if a step takes less than a row.
-        number = int(wanted) + int(random.random() < wanted % 1)
+        number = int(expected) + int(random.random() < expected % 1)
         if not number:
             return {}
         chosen = random.choice(len(self.rows), size=min(number, len(self.rows)), replace=False).tolist()

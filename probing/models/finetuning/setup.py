@@ -79,21 +79,23 @@ def take_stored_weights(ready: Prepared, folder: Path) -> None:
     head, whole = folder / TASK_HEAD, folder / "model.safetensors"
     state = ready.training.model.state_dict()
     if whole.is_file():
-        found = load_file(whole)
+        weights = load_file(whole)
     elif not (folder / DIFFERENCE).is_file():
         raise ModelError(f"{folder} has no weights; expected {whole.name} or {DIFFERENCE}")
     else:
         stored = copy.deepcopy(ready.before)
         apply_difference(stored, folder, ready.base_weights)
-        found = dict(stored.state_dict())
+        weights = dict(stored.state_dict())
     if head.is_file():
-        found |= load_file(head)
-    if lacking := sorted(ready.task_head().keys() - found.keys()):
+        weights |= load_file(head)
+    if lacking := sorted(ready.task_head().keys() - weights.keys()):
         raise ModelError(
             f"{folder} has no weights of {', '.join(lacking)}; expected them in {TASK_HEAD}; models made before 0.8"
             " have none"
         )
-    ready.training.model.load_state_dict({name: value for name, value in found.items() if name in state}, strict=False)
+    ready.training.model.load_state_dict(
+        {name: value for name, value in weights.items() if name in state}, strict=False
+    )
     ready.training.model.eval()
 
 
@@ -106,10 +108,10 @@ def prepare(
     model made here. ModelError, HeadError: the base cannot be used; FactsError: the data cannot.
     """
     limit = settings["max_pieces"]
-    found = locate(entry.location, entry.revision or None)
+    located = locate(entry.location, entry.revision or None)
     # The classes of transformers silently make up a head or a tokenizer that the base lacks; this reports it.
     encoder = load_encoder(
-        entry.location, name=entry.name, revision=found.revision if found.hub_id else None, device="cpu"
+        entry.location, name=entry.name, revision=located.revision if located.hub_id else None, device="cpu"
     )
     tokenizer = encoder.tokenizer
     longest, layout = encoder.max_pieces, layout_of(encoder.body.config)
@@ -117,8 +119,10 @@ def prepare(
         raise ModelError(f"{entry.name} takes at most {longest} word pieces, got {limit}; give --pieces {longest}")
     del encoder
     torch.manual_seed(seed)
-    before = AutoModelForMaskedLM.from_pretrained(found.folder, dtype=torch.float32, **layout).eval()
-    base = Base(found.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
+    before = AutoModelForMaskedLM.from_pretrained(located.folder, dtype=torch.float32, **layout).eval()
+    base = Base(
+        located.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15)
+    )
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
     left_out: Counter[str] = Counter()
     parts = task.read(data, lama, left_out)
@@ -130,7 +134,7 @@ def prepare(
     if settings.get("shuffled_labels"):
         training = replace(training, rows=shuffled_labels(training.rows, training.labels, seed))
     return Prepared(
-        training, before, tokenizer, rows_sha256(training.rows), found.weights_id, found.at_commit, longest, dev
+        training, before, tokenizer, rows_sha256(training.rows), located.weights_id, located.at_commit, longest, dev
     )
 
 

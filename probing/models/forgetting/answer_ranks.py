@@ -39,7 +39,9 @@ class Prompts:
         return Prompts([self.rows[n] for n in chosen], [self.positions[n] for n in chosen])
 
 
-def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:
+def rank_answers(
+    base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]
+) -> Answered:
     """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
     said, said_logp, (base_rank,), (base_logp,) = first_answers(base, prompts, [gold])
     _, first_logp, (rank, rank_of_said), (logp, logp_of_said) = first_answers(tuned, prompts, [gold, said.tolist()])
@@ -62,18 +64,18 @@ def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fa
 def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]] = ()):
     """First token (of equals the lowest id) and log-probability at the last layer; ranks and the same of targets."""
     size = len(prompts.rows)
-    said, first_logp = np.zeros(size, np.int64), np.zeros(size)
+    first_token, first_logp = np.zeros(size, np.int64), np.zeros(size)
     rank, logp = np.zeros((len(targets), size), np.int64), np.zeros((len(targets), size))
     for batch, states in _batches(encoder, prompts):
         logits = encoder.head(states[encoder.depth]).float()
         norm, best = logits.logsumexp(1), logits.argmax(1)
-        wanted = [torch.tensor([row[n] for n in batch], device=logits.device) for row in targets]
-        said[batch] = best.cpu().numpy()
-        for values, ids in ((first_logp, best), *zip(logp, wanted, strict=True)):
+        target_ids = [torch.tensor([row[n] for n in batch], device=logits.device) for row in targets]
+        first_token[batch] = best.cpu().numpy()
+        for values, ids in ((first_logp, best), *zip(logp, target_ids, strict=True)):
             values[batch] = (logits.gather(1, ids[:, None])[:, 0] - norm).cpu().numpy()
-        for place, ids in enumerate(wanted):
+        for place, ids in enumerate(target_ids):
             rank[place, batch] = ranks_of(logits, ids).cpu().numpy()
-    return said, first_logp, rank, logp
+    return first_token, first_logp, rank, logp
 
 
 def ranks(

@@ -45,29 +45,31 @@ class Questions:
     left_out: Mapping[str, int]  #: reason -> number of facts; those that a sample lacks do not count
 
     @classmethod
-    def of(cls, found: FactSet, encoder: Encoder, size: int | None = None) -> "Questions":
+    def of(cls, fact_set: FactSet, encoder: Encoder, size: int | None = None) -> "Questions":
         """The facts that a model can be asked, or ``size`` of them; FactsError if there are none.
 
         A sample has the smallest ids, which are hashes, so a larger one has all facts of a smaller one.
         """
-        kept, answers = askable(found, encoder)
-        if not kept.facts:
-            raise FactsError(f"{encoder.name} can be asked none of the {found.n_read:,} facts of {found.probe_set}")
-        ids = [fact.fact_id for fact in kept.facts]
+        askable_facts, answers = askable(fact_set, encoder)
+        if not askable_facts.facts:
+            raise FactsError(
+                f"{encoder.name} can be asked none of the {fact_set.n_read:,} facts of {fact_set.probe_set}"
+            )
+        ids = [fact.fact_id for fact in askable_facts.facts]
         chosen = sorted(range(len(ids)), key=ids.__getitem__)[:size]
-        order = sorted(chosen, key=lambda n: (kept.facts[n].relation, n))
-        facts = [kept.facts[n] for n in order]
+        order = sorted(chosen, key=lambda n: (askable_facts.facts[n].relation, n))
+        facts = [askable_facts.facts[n] for n in order]
         rows = tokenize([fact.prompt for fact in facts], encoder)
         gold = [answers[n] for n in order]
         return cls(
-            kept.probe_set,
-            kept.template_set,
+            askable_facts.probe_set,
+            askable_facts.template_set,
             facts,
             gold,
             rows,
             mask_positions(rows, encoder),
             guests_of(facts),
-            kept.left_out,
+            askable_facts.left_out,
         )
 
     @property
@@ -96,15 +98,15 @@ def ranks_by_layer(
         # Ranks among a relation's answers are not needed; one list for all facts makes them cheap.
         among = [gold[:1]] * len(gold)
         for place, layer in enumerate(layers):
-            found = read_out(head, states[layer], gold, answers, among, 1, encoder.device, buffer)
-            own[place, some.start : some.stop] = found.gold_rank
-            swapped[place, asking] = found.swapped_rank
+            readout = read_out(head, states[layer], gold, answers, among, 1, encoder.device, buffer)
+            own[place, some.start : some.stop] = readout.gold_rank
+            swapped[place, asking] = readout.swapped_rank
     return Ranks(own, swapped)
 
 
-def affordable(encoder: Encoder, found: FactSet, layers: Sequence[int], seconds: float) -> int:
+def affordable(encoder: Encoder, fact_set: FactSet, layers: Sequence[int], seconds: float) -> int:
     """How many facts a model answers in so many seconds, measured on a few of them."""
-    trial = Questions.of(found, encoder, _TRIAL)
+    trial = Questions.of(fact_set, encoder, _TRIAL)
     ranks_by_layer(encoder, trial, layers)
     start = time.perf_counter()
     ranks_by_layer(encoder, trial, layers)

@@ -132,14 +132,14 @@ class AskingCallback(TrainerCallback):
         body, head = _parts(model)
         last = weights_id_in_memory(body, head or self._encoder.head)
         metric = args.metric_for_best_model
-        output, asked = Path(args.output_dir), self.asked
-        taken = time.perf_counter() - self._began
-        others = max(taken - self._seconds, 1e-9)
+        output, states = Path(args.output_dir), self.asked
+        seconds = time.perf_counter() - self._began
+        others = max(seconds - self._seconds, 1e-9)
         print(
-            f"asked {len(self._questions.facts):,} facts {len(asked.steps):,} times in {self._seconds:.1f} s, "
+            f"asked {len(self._questions.facts):,} facts {len(states.steps):,} times in {self._seconds:.1f} s, "
             f"{100 * self._seconds / others:.1f} % of the {others:.1f} s that the training took without it"
         )
-        self.finished(Watched(self._encoder, last, self._questions, asked, list(state.log_history), metric, output))
+        self.finished(Watched(self._encoder, last, self._questions, states, list(state.log_history), metric, output))
         (output / _FILE).unlink(missing_ok=True)
 
     @contextmanager
@@ -148,7 +148,7 @@ class AskingCallback(TrainerCallback):
         start = time.perf_counter()
         modes = [(module, module.training) for module in model.modules()]
         plain, arrays = random.getstate(), np.random.get_state()
-        devices = [device.index for device in {one.device for one in model.parameters()} if device.type == "cuda"]
+        devices = [device.index for device in {weight.device for weight in model.parameters()} if device.type == "cuda"]
         try:
             with torch.random.fork_rng(devices):
                 model.eval()
@@ -193,41 +193,41 @@ class AskingCallback(TrainerCallback):
         with self._unnoticed(model):
             encoder.head.eval().to(body.device)
             self._found[state.global_step] = ranks_by_layer(encoder, self._questions, self._layers)
-        asked = self.asked
+        states = self.asked
         facts = np.frombuffer(bytes.fromhex(self._questions.sha256), np.uint8)
         arrays: dict[str, np.ndarray] = {
-            "steps": np.asarray(asked.steps, np.int64),
-            "layers": np.asarray(asked.layers, np.int64),
+            "steps": np.asarray(states.steps, np.int64),
+            "layers": np.asarray(states.layers, np.int64),
             "facts": facts,
         }
-        write_sealed(arrays | {"own": asked.ranks, "swapped": asked.swapped}, Path(args.output_dir) / _FILE)
+        write_sealed(arrays | {"own": states.ranks, "swapped": states.swapped}, Path(args.output_dir) / _FILE)
         trainer = self._trainer()
         if log and trainer is not None:
             # Logging switches off the log of the loss that is due at this step.
             due = control.should_log
-            trainer.log(logged(asked, self._asking.k))
+            trainer.log(log_entries(states, self._asking.k))
             control.should_log = trainer.control.should_log = due
 
 
-def logged(asked: AskedStates, k: int) -> dict[str, float]:
+def log_entries(states: AskedStates, k: int) -> dict[str, float]:
     """What is logged of the newest state: counts of facts and the share known beyond the swapped subject, at the last
     layer and by layer.
 
     >>> ranks = np.array([[[1, 1, 9]], [[1, 7, 1]]], np.uint32)
-    >>> logged(AskedStates((0, 5), (8,), ranks, np.full_like(ranks, 2), ["P1"] * 3), k=1)["forgetting_lost"]
+    >>> log_entries(AskedStates((0, 5), (8,), ranks, np.full_like(ranks, 2), ["P1"] * 3), k=1)["forgetting_lost"]
     1
     """
-    whole = AskedStates(asked.steps, asked.layers, asked.ranks, asked.swapped, [""] * len(asked.relations))
-    found: dict[str, float] = {}
-    for layer, numbers in zip(asked.layers, counts(whole, k)[-1, :, 0].tolist(), strict=True):
+    whole = AskedStates(states.steps, states.layers, states.ranks, states.swapped, [""] * len(states.relations))
+    entries: dict[str, float] = {}
+    for layer, numbers in zip(states.layers, counts(whole, k)[-1, :, 0].tolist(), strict=True):
         row = dict(zip(COUNTS, numbers, strict=True))
         values: dict[str, float] = {name: row[name] for name in _LOGGED}
         if row["paired"]:
             values["own_minus_swapped"] = (row["own"] - row["swapped"]) / row["paired"]
-        found |= {f"forgetting_{name}_layer_{layer}": value for name, value in values.items()}
-        if layer == asked.layers[-1]:
-            found |= {f"forgetting_{name}": value for name, value in values.items()}
-    return found
+        entries |= {f"forgetting_{name}_layer_{layer}": value for name, value in values.items()}
+        if layer == states.layers[-1]:
+            entries |= {f"forgetting_{name}": value for name, value in values.items()}
+    return entries
 
 
 def _parts(model: nn.Module) -> tuple[Any, Any]:
@@ -265,9 +265,9 @@ def _trainer_of(callback: TrainerCallback) -> Callable[[], Trainer | None]:
     A Trainer does not hand over itself, and only its ``log`` reports to what ``report_to`` names. Types are compared,
     because asking a stranger's object for its class may run its code.
     """
-    for one in gc.get_objects():
-        handler = getattr(one, "callback_handler", None) if issubclass(type(one), Trainer) else None
+    for candidate in gc.get_objects():
+        handler = getattr(candidate, "callback_handler", None) if issubclass(type(candidate), Trainer) else None
         if handler is not None and any(callback is other for other in handler.callbacks):
-            return weakref.ref(one)
+            return weakref.ref(candidate)
     _log.warning("the Trainer was not found, so what is forgotten is stored at the end, but not logged")
     return lambda: None

@@ -38,9 +38,9 @@ def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positio
         squares, products = squares + own.T @ own, products + own.T @ states[1]
     if not torch.isfinite(products).all():
         raise HeadError(f"the last layer of {tuned.name} is not finite on the text that a head is fitted to")
-    found = least_squares(Sums(squares, products), recipe.ridge)
+    affine = least_squares(Sums(squares, products), recipe.ridge)
     head = fresh_copy(base.head, LEAST_SQUARES)
-    head.fold(found.weight, found.bias)
+    head.fold(affine.weight, affine.bias)
     return head.eval().requires_grad_(False)
 
 

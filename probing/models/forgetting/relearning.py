@@ -70,5 +70,5 @@ def _order(size: int, recipe: RelearnRecipe, seed: int) -> Iterator[list[int]]:
     while True:
         while len(queue) < min(recipe.batch, size):
             queue += random.permutation(size).tolist()
-        taken, queue = queue[: recipe.batch], queue[recipe.batch :]
-        yield taken
+        batch, queue = queue[: recipe.batch], queue[recipe.batch :]
+        yield batch

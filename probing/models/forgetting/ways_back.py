@@ -29,9 +29,9 @@ from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable, layers_of
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
-from probing.models.forgetting.answer_ranks import Prompts, answered, ranks, ranks_with_layers_back
+from probing.models.forgetting.answer_ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
-from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.checked_arrays import stored_arrays
 
 #: Asks prompts for tokens: (levels, prompts) ranks.
 Ask = Callable[[Prompts, Sequence[int]], NDArray[np.int64]]
@@ -73,32 +73,32 @@ class RecoveryWork:
         return why_not_put_back(self.tuned, self.base)
 
 
-def asked_of(work: RecoveryWork) -> Answered:
+def recovery_answers(work: RecoveryWork) -> Answered:
     """What both models answer; FactsError if too few facts were lost."""
 
     def made() -> dict[str, np.ndarray]:
-        found = answered(work.base, work.tuned, work.prompts, work.facts, work.gold)
-        return {name: np.asarray(value) for name, value in vars(found).items() if isinstance(value, np.ndarray)}
+        answers = rank_answers(work.base, work.tuned, work.prompts, work.facts, work.gold)
+        return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
 
-    columns = kept_arrays(work.folder / "answered.safetensors", made)
-    found = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
-    if (lost := len(found.lost(work.recipe.k))) < LEAST_LOST:
-        known = int((found.base_rank <= work.recipe.k).sum())
+    columns = stored_arrays(work.folder / "answered.safetensors", made)
+    answers = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
+    if (lost := len(answers.lost(work.recipe.k))) < LEAST_LOST:
+        known = int((answers.base_rank <= work.recipe.k).sum())
         raise FactsError(
             f"{work.tuned.name} lost {lost:,} of the {known:,} facts that {work.base.name} knows; expected at least"
             f" {LEAST_LOST}: with fewer, nothing can be said on how they come back"
         )
-    return found
+    return answers
 
 
 def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
     """(layers, lost) whether the base's head reads a lost fact in the base at the layers below the last, downwards."""
     only = {LOST: groups.of[LOST]}
-    found = kept_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
-    return np.asarray(found[LOST] <= work.recipe.k)
+    by_group = stored_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
+    return np.asarray(by_group[LOST] <= work.recipe.k)
 
 
-def tried(work: RecoveryWork, asked: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
+def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
     """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
     # A body with random layers is asked for all lost facts, and for these only.
     lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k
@@ -108,9 +108,9 @@ def tried(work: RecoveryWork, asked: Answered, groups: Groups, done: Callable[[]
     def asked_once(
         way: str, protocol: str, levels: tuple[int, ...], of: Mapping[str, Group], ask: Callable[[], Ask]
     ) -> Tried:
-        ranked = kept_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
+        ranked = stored_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
         done()
-        return Tried(way, protocol, levels, {name: (one <= k)[None] for name, one in ranked.items()})
+        return Tried(way, protocol, levels, {name: (ranks <= k)[None] for name, ranks in ranked.items()})
 
     yield asked_once(OTHER_LAYER, AS_IT_IS, inner, groups.of, lambda: _inside(work.tuned))
     yield asked_once(OTHER_LAYER, RANDOM_BODY, inner, lost, lambda: _inside(random))
@@ -128,8 +128,8 @@ def tried(work: RecoveryWork, asked: Answered, groups: Groups, done: Callable[[]
         # The random body only shows what the training alone brings, so one seed is enough.
         seeds = work.recipe.seeds[:1] if protocol == RANDOM_BODY else work.recipe.seeds
         start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
-        found = [_relearned(work, asked, groups, of, protocol, seed, start, done) for seed in seeds]
-        back_again = {name: np.stack([one[name] <= k for one in found]) for name in of}
+        by_seed = [_relearned(work, answers, groups, of, protocol, seed, start, done) for seed in seeds]
+        back_again = {name: np.stack([ranks[name] <= k for ranks in by_seed]) for name in of}
         yield Tried(RELEARNED, protocol, work.recipe.relearning.steps, back_again)
 
 
@@ -167,13 +167,13 @@ def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
 
 def _outside(encoder: Encoder) -> dict[str, torch.Tensor]:
     """The weights of a body that are in none of its layers."""
-    inside = {id(one) for one in layers_of(encoder.body).parameters()}
-    return {name: one for name, one in encoder.body.named_parameters() if id(one) not in inside}
+    inside = {id(weight) for weight in layers_of(encoder.body).parameters()}
+    return {name: weight for name, weight in encoder.body.named_parameters() if id(weight) not in inside}
 
 
 def _equal(first: Mapping[str, torch.Tensor], second: Mapping[str, torch.Tensor]) -> bool:
     return first.keys() == second.keys() and all(
-        torch.equal(one.cpu(), second[name].cpu()) for name, one in first.items()
+        torch.equal(tensor.cpu(), second[name].cpu()) for name, tensor in first.items()
     )
 
 
@@ -184,7 +184,7 @@ def _inside(model: Encoder) -> Ask:
 
 def _relearned(
     work: RecoveryWork,
-    asked: Answered,
+    answers: Answered,
     groups: Groups,
     of: Mapping[str, Group],
     protocol: str,
@@ -194,24 +194,26 @@ def _relearned(
 ) -> dict[str, NDArray[np.int64]]:
     """Group -> (steps, answers) ranks, each after lessons from the other parts."""
     recipe = work.recipe
-    found = {name: np.zeros((len(recipe.relearning.steps), len(group.facts)), np.int64) for name, group in of.items()}
+    by_group = {
+        name: np.zeros((len(recipe.relearning.steps), len(group.facts)), np.int64) for name, group in of.items()
+    }
     for part in range(PARTS[protocol]):
-        places = {name: part_of(asked, group, protocol, seed) == part for name, group in of.items()}
+        places = {name: part_of(answers, group, protocol, seed) == part for name, group in of.items()}
         chosen = {name: group.some(places[name]) for name, group in of.items()}
 
         def made(part: int = part, chosen: Mapping[str, Group] = chosen) -> dict[str, np.ndarray]:
-            taught = lessons(asked, groups, protocol, part, recipe.most_relearned, seed)
+            taught = lessons(answers, groups, protocol, part, recipe.most_relearned, seed)
             learning = relearned(
                 start, work.prompts.some(taught.facts), taught.targets.tolist(), recipe.relearning, seed
             )
             asked_again = [_by_group(work, chosen, partial(ranks, model)) for _, model in learning]
             return {name: np.concatenate([at[name] for at in asked_again]) for name in chosen}
 
-        ranked = kept_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
+        ranked = stored_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
         for name, values in ranked.items():
-            found[name][:, places[name]] = values
+            by_group[name][:, places[name]] = values
         done()
-    return found
+    return by_group
 
 
 def _path(work: RecoveryWork, *words: str) -> Path:

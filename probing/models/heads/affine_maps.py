@@ -76,20 +76,20 @@ class Target:
                 f" {PRETRAINED}"
             )
         place = place_of(source, recipe, recipe.positions, 0, cache)
-        every = MaskedStates(source, own, range(source.layers), recipe.kept_dtype, place)
+        every = MaskedStates(source, own, range(source.layers), recipe.window_dtype, place)
         return cls(
             encoder,
-            every if not every.missing() else MaskedStates(source, own, [source.depth], recipe.kept_dtype, place),
+            every if not every.missing() else MaskedStates(source, own, [source.depth], recipe.window_dtype, place),
         )
 
-    def bytes_beside(self, parts: Sequence[tuple[MaskedText, Path]], budget: int) -> int:
+    def extra_bytes(self, parts: Sequence[tuple[MaskedText, Path]], budget: int) -> int:
         """Bytes of the target's states in addition to those of the encoder's layers; 0 if one pass gives both."""
         positions = sum(len(text.labels) for text, _ in parts)
         every = states_bytes(self.encoder.layers, positions, self.encoder.hidden, self.states.dtype)
         one_pass = self.states.encoder is self.encoder and every <= budget
         return 0 if one_pass else self.states.bytes // len(self.states.layers)
 
-    def found_in(self, training: MaskedStates) -> "Target":
+    def read_from(self, training: MaskedStates) -> "Target":
         """The target, from the states of ``training`` if they have all layers of an encoder that is its own target."""
         both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.depth
         return Target(self.encoder, training) if both else self

@@ -75,10 +75,10 @@ def layer_logits(
             row += head.vocabulary.bias
         return logits
     logits = inner[0].new_empty(len(heads), len(matrix))
-    for row, one, head in zip(logits, inner, heads, strict=True):
+    for row, features, head in zip(logits, inner, heads, strict=True):
         if check:
             check()
-        torch.addmv(head.vocabulary.bias, head.vocabulary.weight, one[0], out=row)
+        torch.addmv(head.vocabulary.bias, head.vocabulary.weight, features[0], out=row)
     return logits
 
 
@@ -145,10 +145,10 @@ def read_out(
     return Readout(*(column.astype(kind) for column, kind in zip(joined, kinds, strict=True)))
 
 
-def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Number of scores of each row that reach that row's ``wanted``, (rows, 1)."""
+def _at_least(scores: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
+    """Number of scores of each row that reach that row's threshold, (rows, 1)."""
     # In 32 bits, because torch sums booleans more slowly in 64, and no vocabulary has that many tokens.
-    return (scores >= wanted).sum(1, dtype=torch.int32)
+    return (scores >= thresholds).sum(1, dtype=torch.int32)
 
 
 def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -163,14 +163,14 @@ def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> to
     for number in range(turn.max(initial=-1) + 1):
         some = np.flatnonzero(turn == number)
         index = torch.from_numpy(rows[some]).to(logits.device)
-        wanted = logits[index, torch.from_numpy(ids[some]).to(logits.device)][:, None]
+        own_scores = logits[index, torch.from_numpy(ids[some]).to(logits.device)][:, None]
         # Selecting rows copies them, which takes longer than ranking some for nothing.
         if 2 * len(some) > len(logits):
             every = logits[:, :1].clone()
-            every[index] = wanted
+            every[index] = own_scores
             counts = _at_least(logits, every)[index]
         else:
-            counts = _at_least(logits[index], wanted)
+            counts = _at_least(logits[index], own_scores)
         ranks[torch.from_numpy(some)] = counts.cpu()
     return ranks[torch.from_numpy(where)]
 

@@ -70,11 +70,11 @@ def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: t
     path = head_path(folder, identity.layer)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
-    said = {name: value for name, value in vars(identity).items() if name not in LATER or value}
+    stored = {name: value for name, value in vars(identity).items() if name not in LATER or value}
     with atomic_file(path) as temporary:
         # One entry, because safetensors writes several in an order that changes from file to file, and equal heads must
         # be equal bytes.
-        save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
+        save_file(tensors, temporary, metadata={IDENTITY: json.dumps(stored, sort_keys=True)})
     return path
 
 
@@ -133,13 +133,13 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     """One layer's head; HeadError if it belongs to another encoder, layer or kind, or lacks a part."""
     path = head_path(folder, layer)
     identity = read_identity(path)
-    wanted = {"weights": encoder.weights_id, "configuration": encoder.configuration, "layer": layer, "kind": kind}
-    for key, value in wanted.items():
+    expected = {"weights": encoder.weights_id, "configuration": encoder.configuration, "layer": layer, "kind": kind}
+    for key, value in expected.items():
         got = getattr(identity, key)
         if got != value:
-            shown = f"{str(got)[:12]} (model {identity.model})" if key in ("weights", "configuration") else got
+            text = f"{str(got)[:12]} (model {identity.model})" if key in ("weights", "configuration") else got
             raise HeadError(
-                f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this"
+                f"{path} belongs to {key} {text}, expected {str(value)[:12]} of {encoder.name}; train heads for this"
                 f" model: {train_command(encoder, kind)}"
             )
     head = fresh_copy(encoder.head, kind)
@@ -210,17 +210,17 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
         curve = json.loads(identity.validation)
         best = min(curve, key=lambda point: point[1])
         starts = json.loads(identity.starts or "{}")
-        found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
-        found |= {name: float(starts[way]) for way, name in (("lens", LOGIT_LENS), ("map", "map")) if way in starts}
-        rows.append(found | ({"positions": int(starts["positions"])} if "positions" in starts else {}))
+        row = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
+        row |= {name: float(starts[way]) for way, name in (("lens", LOGIT_LENS), ("map", "map")) if way in starts}
+        rows.append(row | ({"positions": int(starts["positions"])} if "positions" in starts else {}))
     return rows
 
 
 def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
     """Folder of trained heads: by weights, and by configuration if those there have another one."""
     usual, apart = heads_of(encoder, cache)
-    found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
-    foreign = any(read_identity(path).configuration != encoder.configuration for path in found)
+    paths = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
+    foreign = any(read_identity(path).configuration != encoder.configuration for path in paths)
     return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
 
 
@@ -261,7 +261,7 @@ def chosen_heads(
     return (LOGIT_LENS, None) if kind is None and folder is None and not seed else (kind or TIED, folder)
 
 
-def said_of_the_default(encoder: Encoder) -> str:
+def no_heads_note(encoder: Encoder) -> str:
     """The line for a user who names no heads of a model that has no trained ones."""
     return (
         f"no {TIED} heads are trained for {encoder.name}, so its pre-trained head reads every layer, the logit lens "

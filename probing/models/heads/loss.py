@@ -70,9 +70,9 @@ class SoftmaxLoss:
         """Gradient by the features of the mean KL divergence of their distributions from the target's."""
         nobody = torch.zeros(len(features), dtype=torch.long, device=features.device)
         _, powers, total = self._exponentials(target, nobody)
-        wanted = powers / total
+        probabilities = powers / total
         _, powers, total = self._exponentials(features, nobody)
-        powers.div_(total).sub_(wanted).div_(len(features))
+        powers.div_(total).sub_(probabilities).div_(len(features))
         return self._by_features(self._low_scores[: len(features)].copy_(powers) if self._low else powers).to(
             features.dtype
         )

@@ -121,7 +121,7 @@ class MaskedStates:
     def layer(self, layer: int) -> LayerStates:
         """One layer's states; windows that are missing or damaged are computed again."""
         row = self.layers.index(layer)
-        found = []
+        windows = []
         for number in range(len(self.windows)):
             window = self._mapped(number, row)
             if window is None:
@@ -133,8 +133,8 @@ class MaskedStates:
                 self._compute(number)
                 window = self._mapped(number, row)
             assert window is not None
-            found.append(window)
-        return LayerStates(found, self.text.labels)
+            windows.append(window)
+        return LayerStates(windows, self.text.labels)
 
     def _positions(self, number: int) -> range:
         rows = self.windows[number]
@@ -159,9 +159,9 @@ class MaskedStates:
         path, count = self._path(number), len(self._positions(number)) * self.encoder.hidden
         # Unlike np.memmap this keeps no file open, and a large text has more windows than a process may have open
         # files.
-        kept = torch.from_file(str(path), size=path.stat().st_size // self.dtype.itemsize, dtype=self.dtype).numpy()
-        window = kept[row * count : (row + 1) * count].reshape(-1, self.encoder.hidden)
-        sums = kept[len(self.layers) * count :].view(np.uint32)
+        stored = torch.from_file(str(path), size=path.stat().st_size // self.dtype.itemsize, dtype=self.dtype).numpy()
+        window = stored[row * count : (row + 1) * count].reshape(-1, self.encoder.hidden)
+        sums = stored[len(self.layers) * count :].view(np.uint32)
         return window if zlib.crc32(window.data) == sums[row] else None
 
     def _compute(self, number: int) -> None:
@@ -198,34 +198,38 @@ def check_room(folder: Path, needed: int) -> None:
 
 
 def plan(
-    encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int, beside: int = 0
+    encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int, target_bytes: int = 0
 ) -> list[list[int]]:
     """Groups of layers whose states fit the budget together, one pass of the encoder per group.
 
-    The groups are the same for any wanted layers, so layers trained one by one share passes. ``beside``: bytes that the
-    states of the last layer need, which layers are mapped to. HeadError: not even one layer fits.
+    The groups are the same for any wanted layers, so layers trained one by one share passes. ``target_bytes``: those of
+    the states of the last layer, which layers are mapped to. HeadError: not even one layer fits.
     """
     every = encoder.layers
-    one = states_bytes(1, positions, encoder.hidden, dtype)
-    left = max(0, budget - beside)
-    if every * one <= left:
+    layer_bytes = states_bytes(1, positions, encoder.hidden, dtype)
+    left = max(0, budget - target_bytes)
+    if every * layer_bytes <= left:
         # All layers, even if fewer are wanted, because other heads, seeds and processes read the same files.
         return [list(range(every))]
     whole = (
-        f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * one)} in"
+        f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * layer_bytes)} in"
         f" {_name(dtype)}"
     )
     smaller = (
-        "" if dtype == torch.float16 else f"float16 takes {_gigabytes(every * one // 2)} (--states-dtype float16), "
+        ""
+        if dtype == torch.float16
+        else f"float16 takes {_gigabytes(every * layer_bytes // 2)} (--states-dtype float16), "
     )
-    fitting = left // (one // positions)
+    fitting = left // (layer_bytes // positions)
     offer = f"{smaller}{fitting // every:,} positions of all layers fit at once"
-    said = f"the budget is {_gigabytes(budget)} (--states-budget)"
-    said += f", of which the last layer, the target of the maps, takes {_gigabytes(beside)}" if beside else ""
-    if one > left:
-        least = f"one layer takes {_gigabytes(one)}, {fitting:,} positions of one layer fit (--positions)"
-        raise HeadError(f"{whole}, {said}; {least}; {offer}")
-    passes = -(-every // (left // one))
+    budget_note = f"the budget is {_gigabytes(budget)} (--states-budget)"
+    budget_note += (
+        f", of which the last layer, the target of the maps, takes {_gigabytes(target_bytes)}" if target_bytes else ""
+    )
+    if layer_bytes > left:
+        least = f"one layer takes {_gigabytes(layer_bytes)}, {fitting:,} positions of one layer fit (--positions)"
+        raise HeadError(f"{whole}, {budget_note}; {least}; {offer}")
+    passes = -(-every // (left // layer_bytes))
     groups = [[int(layer) for layer in part] for part in np.array_split(np.arange(every), passes)]
     log.info(
         "%s, over the budget of %s: %d passes of the encoder for all layers; %s", whole, _gigabytes(left), passes, offer

@@ -79,10 +79,10 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
         if positions and len(labels) >= positions:
             break
     if not labels or len(labels) < positions:
-        wanted = f"{positions:,}" if positions else "at least one"
+        expected = f"{positions:,}" if positions else "at least one"
         part, more = ("validation", "--valid") if seed else ("training", "--text) or ask for fewer (--positions")
         raise HeadError(
-            f"the {part} text gives {len(labels):,} masked positions, expected {wanted}; give more text ({more})"
+            f"the {part} text gives {len(labels):,} masked positions, expected {expected}; give more text ({more})"
         )
     return MaskedText(
         np.concatenate(rows),

@@ -121,8 +121,8 @@ class HeadRecipe(Frozen):
         }
         left_out |= set(OF_STEPS) if self.kind == LEAST_SQUARES else set()
         left_out |= set() if self.mapped else {"start_positions"}
-        kept = self.model_dump(by_alias=True, exclude=left_out)
-        return json.dumps(kept, sort_keys=True, separators=(",", ":"))
+        settings = self.model_dump(by_alias=True, exclude=left_out)
+        return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
     def check(self) -> None:
         """Raises a ``HeadError`` if no head can be trained with a setting."""
@@ -162,7 +162,7 @@ class HeadRecipe(Frozen):
         return 0 < self.patience <= waited
 
     @property
-    def kept_dtype(self) -> torch.dtype:
+    def window_dtype(self) -> torch.dtype:
         """The number format of states on disk."""
         return torch.float16 if self.states_dtype == "float16" else torch.float32
 

@@ -39,23 +39,23 @@ class HeadStep:
         """(positions, hidden) -> (positions, embedding), the input of the vocabulary matrix."""
         return self.head.transform(states)
 
-    def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
+    def gradient(self, features: torch.Tensor, targets: np.ndarray) -> torch.Tensor:
         """Gradient of the loss by the features; those by vocabulary matrix and bias are written to ``.grad``."""
-        return self.vocabulary.loss_and_gradients(features, torch.from_numpy(wanted).to(self.device))[1]
+        return self.vocabulary.loss_and_gradients(features, torch.from_numpy(targets).to(self.device))[1]
 
-    def begin_at(self, found: AffineMap) -> None:
+    def begin_at(self, affine: AffineMap) -> None:
         """Puts a map before the head."""
-        self.head.fold(found.weight, found.bias)
+        self.head.fold(affine.weight, affine.bias)
 
     def trained(self) -> DecodingHead:
         """The head in its stored form."""
         return self.head
 
-    def take(self, step: int, states: np.ndarray, wanted: np.ndarray) -> None:
+    def take(self, step: int, states: np.ndarray, targets: np.ndarray) -> None:
         """Takes one step, counted from 0, on (positions, hidden) states and their (positions,) labels."""
         features = self.features(torch.from_numpy(states).to(self.device))
         self.optimiser.zero_grad()
-        features.backward(self.gradient(features.detach(), wanted))
+        features.backward(self.gradient(features.detach(), targets))
         torch.nn.utils.clip_grad_norm_(self.own.values(), 1.0)
         for group in self.optimiser.param_groups:
             group["lr"] = self.recipe.rate(step, self.steps)

@@ -67,7 +67,7 @@ def train_head(
     map or a tuned lens leads to; None: the layer's own. HeadError: the folder has a head of another recipe.
     """
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
-    if finished(path, recipe, encoder, dtype):
+    if is_finished(path, recipe, encoder, dtype):
         return path
     began = time.monotonic()
     tuned = recipe.kind == TUNED_LENS
@@ -77,16 +77,14 @@ def train_head(
     states, validating = train.layer(layer), valid.layer(layer)
     progress = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
     began -= progress.seconds
-    shown = tqdm(
-        total=total, initial=progress.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False
-    )
+    bar = tqdm(total=total, initial=progress.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
     written = time.monotonic()
     for number, positions in steps_from(recipe, train.text, layer, progress.step) if total else ():
         if recipe.has_stopped([loss for _, loss in progress.curve]):
             break
         step.take(number, states.at(positions), target.at(positions) if tuned and target else states.labels[positions])
         progress.step = number + 1
-        shown.update()
+        bar.update()
         if progress.step % each and progress.step < total:
             if time.monotonic() - written > CHECKPOINT_SECONDS:
                 progress.seconds = time.monotonic() - began
@@ -100,7 +98,7 @@ def train_head(
         progress.seconds = time.monotonic() - began
         _save(partial, recipe, encoder, step, progress)
         written = time.monotonic()
-    shown.close()
+    bar.close()
     step.put(progress.best)
     rounded = json.dumps([[number, round(loss, 5)] for number, loss in progress.curve])
     starts = json.dumps({way: round(loss, 5) for way, loss in progress.starts.items()}) if progress.starts else ""
@@ -137,12 +135,12 @@ def checkpoint_path(folder: Path, layer: int) -> Path:
     return folder / f"layer-{layer:02d}.partial.sealed"
 
 
-def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
+def is_finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
     """Whether the head of this recipe exists in this number format; HeadError if another is in its place."""
     if not path.is_file():
         return False
-    found = read_identity(path)
-    if (found.recipe, found.weights) == (recipe.canonical(), encoder.weights_id) and found.configuration in (
+    identity = read_identity(path)
+    if (identity.recipe, identity.weights) == (recipe.canonical(), encoder.weights_id) and identity.configuration in (
         "",
         encoder.configuration,
     ):
@@ -192,8 +190,8 @@ def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) 
         log.warning("%s; the head is trained from the start", error)
         return None
     note = json.loads(arrays.pop("note").tobytes())
-    wanted = {"recipe": recipe.canonical(), "weights": encoder.weights_id, "configuration": encoder.configuration}
-    if any(note.get(key) != value for key, value in wanted.items()):
+    expected = {"recipe": recipe.canonical(), "weights": encoder.weights_id, "configuration": encoder.configuration}
+    if any(note.get(key) != value for key, value in expected.items()):
         return None
     parts: dict[str, dict[str, torch.Tensor]] = defaultdict(dict)
     for key, array in arrays.items():
@@ -225,27 +223,29 @@ def train_heads(
     recipe.check()
     every = list(range(encoder.layers)) if recipe.seed == 0 else [encoder.depth]
     layers = list(range(encoder.layers)) if layers is None else list(layers)
-    wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
-    for layer in set(layers) - set(wanted):
+    unfinished = [layer for layer in layers if not is_finished(head_path(folder, layer), recipe, encoder, dtype)]
+    for layer in set(layers) - set(unfinished):
         # The checkpoint of a training that was killed after the head was written; it is as large as four heads.
         checkpoint_path(folder, layer).unlink(missing_ok=True)
     parts = []
     for sentences, positions, seed in (
-        ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ()
+        ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if unfinished else ()
     ):
         text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
         parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
-    target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if wanted and recipe.follows else None
-    beside = target.bytes_beside(parts, states.budget) if target else 0
-    shown = tqdm(
+    target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if unfinished and recipe.follows else None
+    target_bytes = target.extra_bytes(parts, states.budget) if target else 0
+    bar = tqdm(
         total=len(layers),
-        initial=len(layers) - len(wanted),
+        initial=len(layers) - len(unfinished),
         unit="layer",
         desc=f"{recipe.kind} heads of {encoder.name}",
     )
-    for group in groups_of_layers(encoder, wanted, parts, recipe, states.budget, beside) if wanted else ():
-        training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
-        target = target and target.found_in(training)
+    for group in (
+        groups_of_layers(encoder, unfinished, parts, recipe, states.budget, target_bytes) if unfinished else ()
+    ):
+        training, validating = (MaskedStates(encoder, text, group, recipe.window_dtype, place) for text, place in parts)
+        target = target and target.read_from(training)
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
         # Another kind or seed may still train from the same states.
         with ExitStack() as stack:
@@ -253,7 +253,7 @@ def train_heads(
             for part in used.values():
                 part.compute()
             for layer in group:
-                if layer in wanted:
+                if layer in unfinished:
                     train_head(
                         encoder,
                         layer,
@@ -264,13 +264,13 @@ def train_heads(
                         dtype,
                         target.for_layer(layer) if target else None,
                     )
-                    shown.update()
+                    bar.update()
             for part in used.values() if len(group) <= encoder.depth else ():
                 # All groups need the target's states, and the target's own heads need those of all its layers.
                 reading = group if part in (training, validating) else every
                 if len(part.layers) <= len(group) and all(head_path(folder, layer).is_file() for layer in reading):
                     removes[part.folder]()
-    shown.close()
+    bar.close()
     return [head_path(folder, layer) for layer in layers]
 
 
@@ -280,10 +280,10 @@ def groups_of_layers(
     parts: Sequence[tuple[MaskedText, Path]],
     recipe: HeadRecipe,
     budget: int,
-    beside: int = 0,
+    target_bytes: int = 0,
 ) -> list[list[int]]:
-    """The layers of each pass: all at once if they fit the budget minus ``beside``, or are on disk already."""
+    """The layers of each pass: all at once if they fit the budget minus ``target_bytes``, or are on disk already."""
     every = list(range(encoder.layers))
-    if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
+    if not any(MaskedStates(encoder, text, every, recipe.window_dtype, place).missing() for text, place in parts):
         return [every]
-    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget, beside)
+    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.window_dtype, budget, target_bytes)

@@ -27,14 +27,14 @@ class TunedLensStep(HeadStep):
     def features(self, states: torch.Tensor) -> torch.Tensor:
         return self.head.transform(self.map(states))
 
-    def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
+    def gradient(self, features: torch.Tensor, targets: np.ndarray) -> torch.Tensor:
         """Gradient of the mean KL divergence from the head's distribution on the target's states."""
-        return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(wanted).to(self.device)))
+        return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(targets).to(self.device)))
 
     @torch.no_grad()
-    def begin_at(self, found: AffineMap) -> None:
-        self.map.weight.copy_(found.weight.float())
-        self.map.bias.copy_(found.bias.float())
+    def begin_at(self, affine: AffineMap) -> None:
+        self.map.weight.copy_(affine.weight.float())
+        self.map.bias.copy_(affine.bias.float())
 
     def trained(self) -> DecodingHead:
         head = fresh_copy(self.head, self.recipe.kind)

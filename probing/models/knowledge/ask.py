@@ -80,9 +80,9 @@ class LiveModel:
         refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
         text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
-        found = one_token_ids([text], [word.strip()], self.encoder, [mask_index])[0]
-        if not isinstance(found, str):
-            return word, found, ""
+        token_id = one_token_ids([text], [word.strip()], self.encoder, [mask_index])[0]
+        if not isinstance(token_id, str):
+            return word, token_id, ""
         before, after = text.split(MASK)[mask_index : mask_index + 2]
         token: int | None = tokenizer.backend_tokenizer.token_to_id(word.strip())
         if token is not None and _is_marked(tokenizer, word.strip()):
@@ -154,7 +154,7 @@ class LiveModel:
             last[tokenizer.all_special_ids] = -torch.inf
             best = int(last[: len(tokenizer)].argmax())
             row = [*row[:position], best, *row[position + 1 :]]
-            text = text.replace(MASK, shown(tokenizer, best), 1)
+            text = text.replace(MASK, readable_token(tokenizer, best), 1)
         return text, tuple(answers)
 
     def every_token(self, text: str, top: int = 20, check: Callable[[], None] | None = None) -> EveryToken:
@@ -262,7 +262,7 @@ class LiveModel:
 
     def _text(self, token_id: int) -> str:
         if token_id not in self._shown:
-            self._shown[token_id] = shown(self.encoder.tokenizer, token_id)
+            self._shown[token_id] = readable_token(self.encoder.tokenizer, token_id)
         return self._shown[token_id]
 
     def _common_mask(self, prompt: str) -> str:
@@ -341,7 +341,7 @@ def _notes(tokenizer: PreTrainedTokenizerBase, text: str, pieces: Sequence[str])
     return tuple(notes)
 
 
-def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
+def readable_token(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
     """Readable text of a token, by ``token_texts``; half a character has no text, so its token is shown."""
     token: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
     if token is None:

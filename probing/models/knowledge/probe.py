@@ -55,7 +55,7 @@ class ProbeWork:
     progress: bool = True
 
     @property
-    def wanted(self) -> list[int]:
+    def probed_layers(self) -> list[int]:
         """The probed layers."""
         return list(range(self.encoder.layers) if self.layers is None else self.layers)
 
@@ -72,17 +72,17 @@ def probe_shards(
     A shard's bytes depend on the run's configuration alone, not on other shards or processes. ``finished`` is called
     with number and path of each complete shard, in order, in the thread that writes.
     """
-    encoder, heads, facts, answers, config, wanted = (
+    encoder, heads, facts, answers, config, layers = (
         work.encoder,
         work.heads,
         work.facts,
         work.answers,
         work.config,
-        work.wanted,
+        work.probed_layers,
     )
-    if not facts or len(heads) != len(wanted):
+    if not facts or len(heads) != len(layers):
         got = f"{len(facts)} facts and {len(heads)} heads"
-        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(wanted)} heads")
+        raise ModelError(f"{encoder.name}: got {got}, expected at least one fact and {len(layers)} heads")
     there = shard_numbers(len(facts), config.shard)
     chosen = list(there if numbers is None else numbers)
     if strange := [number for number in chosen if number not in there]:
@@ -94,7 +94,7 @@ def probe_shards(
     buffer = LogitsBuffer()
 
     def block(number: int) -> tuple[range, list[list[int]]] | None:
-        if _finished(work.shard(number), wanted) is not None:
+        if _read_finished(work.shard(number), layers) is not None:
             return None
         some = range(number * config.shard, min((number + 1) * config.shard, len(facts)))
         return some, tokenize([facts[n].prompt for n in some], encoder)
@@ -110,20 +110,20 @@ def probe_shards(
     what = f"probe {config.model} {config.head} {config.probe_set}"
     bar = tqdm(total=sum(sizes), unit="fact", desc=what, disable=not work.progress)
     with bar, BackgroundWriter() as writing:
-        for number, size, found in zip(chosen, sizes, read_ahead(chosen, block), strict=True):
+        for number, size, planned in zip(chosen, sizes, read_ahead(chosen, block), strict=True):
             part, done = None, _Done(bar, size)
-            if found is not None:
-                some, rows = found
+            if planned is not None:
+                some, rows = planned
                 prompts = [facts[n].prompt for n in some]
-                kept = _states_path(work.states_cache, encoder, config, rows)
-                states = cached_states(prompts, encoder, kept, rows, writing.later, done.passed)
+                states_path = _states_path(work.states_cache, encoder, config, rows)
+                states = cached_states(prompts, encoder, states_path, rows, writing.later, done.passed)
                 gold, swapped = (
                     [answers[n] for n in some],
                     [[answers[number] for number in swapped_of[n]] for n in some],
                 )
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
                 readings = []
-                for layer, head in zip(wanted, heads, strict=True):
+                for layer, head in zip(layers, heads, strict=True):
                     readings.append(
                         read_out(head, states[layer], gold, swapped, right, config.top_k, encoder.device, buffer)
                     )
@@ -143,7 +143,7 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
     parts = []
     for number in shard_numbers(len(work.facts), work.config.shard):
         path = work.shard(number)
-        part = _finished(path, work.wanted)
+        part = _read_finished(path, work.probed_layers)
         if part is None:
             raise ModelError(
                 f"shard {path} is missing or damaged; expected every shard of run {work.config.run_id}; probe it again"
@@ -183,24 +183,24 @@ class _Done:
 
 def _swapped(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
     """For each fact the numbers of those that have it as swapped subject, in order; none in a compact run."""
-    found: list[list[int]] = [[] for _ in facts]
+    guests: list[list[int]] = [[] for _ in facts]
     if config.compact:
-        return found
+        return guests
     for number, other in enumerate(swapped_subjects(facts)):
         if other is not None:
-            found[other].append(number)
-    return found
+            guests[other].append(number)
+    return guests
 
 
 def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict[tuple[str, str], list[int]]:
     """The distinct answers of each relation of each probe set, in order."""
-    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    answer_sets: dict[tuple[str, str], set[int]] = defaultdict(set)
     for fact, answer in zip(facts, answers, strict=True):
-        found[fact.probe_set, fact.relation].add(answer)
-    return {key: sorted(ids) for key, ids in found.items()}
+        answer_sets[fact.probe_set, fact.relation].add(answer)
+    return {key: sorted(ids) for key, ids in answer_sets.items()}
 
 
-def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
+def _read_finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
     """A shard's columns; None if it is missing, damaged or has other layers."""
     if not path.is_file():
         return None

@@ -45,19 +45,19 @@ def read_sealed(path: Path) -> dict[str, np.ndarray]:
         raise OSError(f"{path} is incomplete or damaged: {error}") from error
     if expected is None:
         raise OSError(f"{path} has no checksum; an older version of the program wrote it")
-    if (found := sum_of(arrays)) != expected:
-        raise OSError(f"{path} is damaged: its checksum is {found}, expected {expected}")
+    if (actual := sum_of(arrays)) != expected:
+        raise OSError(f"{path} is damaged: its checksum is {actual}, expected {expected}")
     return arrays
 
 
-def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def stored_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The arrays at ``path``; ``make`` makes them if they are missing or damaged."""
     try:
         return read_sealed(path)
     except OSError:
         if path.exists():
             log.warning("%s is damaged and is made again", path)
-    arrays = {name: np.ascontiguousarray(one) for name, one in make().items()}
+    arrays = {name: np.ascontiguousarray(array) for name, array in make().items()}
     write_sealed(arrays, path)
     return arrays
 

@@ -13,15 +13,15 @@ def mask_pieces(
     dice: np.ndarray,
     draw: Callable[[np.ndarray], np.ndarray],
     mask: int,
-    kept: Literal["first", "last"] = "last",
+    unchanged: Literal["first", "last"] = "last",
 ) -> np.ndarray:
     """The (chosen,) token ids of the input; ``dice`` are (chosen,) uniform numbers in [0, 1).
 
     ``draw`` returns a token for every piece that becomes another one, which its (chosen,) bool argument marks.
-    ``kept``: which tenth above 0.8 stays; both are in use, so that each use keeps its bytes.
+    ``unchanged``: which tenth above 0.8 stays; both are in use, so that each use keeps its bytes.
     """
     above = dice >= _MASKED
-    other = above & ((dice < _TENTH) if kept == "last" else (dice >= _TENTH))
+    other = above & ((dice < _TENTH) if unchanged == "last" else (dice >= _TENTH))
     read = np.where(above, pieces, mask)
     read[other] = draw(other)
     return read

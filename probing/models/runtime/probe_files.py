@@ -8,17 +8,17 @@ from safetensors import SafetensorError, safe_open
 FILE = "probes.safetensors"
 
 
-def found_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
+def find_probe_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
     """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
 
     Files for other weights, by their ``field``, are left out, unreadable files are not.
     """
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in (local, shipped):
         for path in sorted(folder.glob(f"*/{FILE}")):
-            if path.parent.name not in found and _weights_id_of(path, field) in (weights_id, ""):
-                found[path.parent.name] = path
-    return dict(sorted(found.items()))
+            if path.parent.name not in paths and _weights_id_of(path, field) in (weights_id, ""):
+                paths[path.parent.name] = path
+    return dict(sorted(paths.items()))
 
 
 def _weights_id_of(path: Path, field: str) -> str:

@@ -25,10 +25,10 @@ def keep_freed_memory() -> bool:
     By default glibc returns each large array to the system at once, and the system clears the pages of the next one:
     more than half of the time of a training step of many probes.
     """
-    wanted = {_MMAP_THRESHOLD: _KEPT, _TRIM_THRESHOLD: _KEPT, _TOP_PAD: _GROWTH}
+    settings = {_MMAP_THRESHOLD: _KEPT, _TRIM_THRESHOLD: _KEPT, _TOP_PAD: _GROWTH}
     with contextlib.suppress(AttributeError, OSError, TypeError):  # Another C library, or another system.
         set_option = ctypes.CDLL(None).mallopt
-        return all(bool(set_option(name, size)) for name, size in wanted.items())
+        return all(bool(set_option(name, size)) for name, size in settings.items())
     return False
 
 
@@ -39,5 +39,5 @@ def thread_count() -> int:
 
 def number_format(name: str) -> torch.dtype:
     """Torch's dtype for a number format of a configuration, such as ``float64``."""
-    found: torch.dtype = getattr(torch, name)
-    return found
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype

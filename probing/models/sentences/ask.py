@@ -98,7 +98,7 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
     refuse_half_characters(text + pair, "the sentence", PromptError)
-    text, pair = (own_mask(with_masks(one), encoder) for one in (text, pair))
+    text, pair = (own_mask(with_masks(sentence), encoder) for sentence in (text, pair))
     (row,) = sentence_rows([Example(text, "", pair)], encoder)
     if row is None:
         raise PromptError(
@@ -112,9 +112,9 @@ def ask_sentence(encoder: Encoder, probes: Sequence[TaskProbes], text: str, pair
 
     ModelError: probes were trained on another encoder. PromptError as ``sentence_vectors``.
     """
-    if strange := [one for one in probes if one.weights_id != encoder.weights_id]:
+    if strange := [probe for probe in probes if probe.weights_id != encoder.weights_id]:
         raise ModelError(
             f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again"
         )
     vectors = sentence_vectors(encoder, text, pair)
-    return [verdicts(one, vectors) for one in probes if one.pairs == bool(pair)]
+    return [verdicts(probe, vectors) for probe in probes if probe.pairs == bool(pair)]

@@ -13,7 +13,7 @@ from probing.core.errors import HeadError
 from probing.core.files.atomic import atomic_file
 from probing.core.registry import REPOSITORY
 from probing.models.runtime.checked_arrays import sum_of
-from probing.models.runtime.probe_files import FILE, found_files
+from probing.models.runtime.probe_files import FILE, find_probe_files
 from probing.models.sentences.probes import Probes
 from probing.models.sentences.solver import outputs_of
 
@@ -58,9 +58,9 @@ def probes_folder(cache: Path, weights_id: str, task: str) -> Path:
     return cache / "sentences" / weights_id[:16] / task
 
 
-def found_probes(model: str, weights_id: str, cache: Path) -> dict[str, Path]:
-    """Files of all probes of an encoder, by task, as ``found_files``."""
-    return found_files(probes_folder(cache, weights_id, "any").parent, SHIPPED / model, weights_id, "identity")
+def find_probes(model: str, weights_id: str, cache: Path) -> dict[str, Path]:
+    """Files of all probes of an encoder, by task, as ``find_probe_files``."""
+    return find_probe_files(probes_folder(cache, weights_id, "any").parent, SHIPPED / model, weights_id, "identity")
 
 
 def write_probes(probes: TaskProbes, folder: Path) -> Path:
@@ -105,7 +105,7 @@ def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
             raise ValueError(f"its weights have the shape {weights.shape}, expected {(*form, 'hidden')}")
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
             raise ValueError("it holds values that are not finite")
-        found = TaskProbes(
+        probes = TaskProbes(
             about["task"],
             about["title"],
             bool(about["pairs"]),
@@ -125,12 +125,12 @@ def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
         raise HeadError(
             f"cannot read the sentence probes in {path}: {error}; delete the file and train them again"
         ) from error
-    if weights_id and found.weights_id != weights_id:
+    if weights_id and probes.weights_id != weights_id:
         raise HeadError(
-            f"the probes in {path} were trained on weights {found.weights_id[:12]} ({found.model}), expected"
+            f"the probes in {path} were trained on weights {probes.weights_id[:12]} ({probes.model}), expected"
             f" {weights_id[:12]}; train them again"
         )
-    return found
+    return probes
 
 
 def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

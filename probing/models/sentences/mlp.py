@@ -50,10 +50,10 @@ def fit_mlp(
     held = _Vectors(dev, mean, scale)
     problems, hidden = len(flat.vectors), train.shape[3]
     draw = torch.Generator().manual_seed(seed)
-    weights = [one.expand(problems, -1, -1).clone() for one in _start(hidden, outputs_of(classes), draw)]
-    kept, moments = (
-        [one.clone() for one in weights],
-        [(torch.zeros_like(one), torch.zeros_like(one)) for one in weights],
+    weights = [weight.expand(problems, -1, -1).clone() for weight in _start(hidden, outputs_of(classes), draw)]
+    best_weights, moments = (
+        [weight.clone() for weight in weights],
+        [(torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights],
     )
     gold, dev_gold = torch.from_numpy(labels.astype(np.int64)), torch.from_numpy(dev_labels.astype(np.int64))
     best, since = torch.full((problems,), torch.inf), torch.zeros(problems, dtype=torch.long)
@@ -68,7 +68,7 @@ def fit_mlp(
         loss, correct = _judged(held, running, weights, dev_gold)
         better = loss < best[running]
         now = running[better]
-        for store, new in zip(kept, weights, strict=True):
+        for store, new in zip(best_weights, weights, strict=True):
             store[now] = new[better]
         best[now], right[now], looks[now] = loss[better], correct[better], look
         since[running] += 1
@@ -77,20 +77,20 @@ def fit_mlp(
         if not go_on.any():
             break
         if not go_on.all():
-            running, weights = running[go_on], [one[go_on] for one in weights]
+            running, weights = running[go_on], [weight[go_on] for weight in weights]
             moments = [(first[go_on], second[go_on]) for first, second in moments]
     form = train.shape[:2]
-    return Mlp(tuple(kept), mean, scale, right.numpy().reshape(form), looks.numpy().reshape(form))
+    return Mlp(tuple(best_weights), mean, scale, right.numpy().reshape(form), looks.numpy().reshape(form))
 
 
 def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
     """Predictions of the probes: (poolings, layers, sentences) uint8 label numbers."""
-    asked = _Vectors(vectors, mlp.mean, mlp.scale)
-    everything = torch.arange(len(asked.vectors))
+    standardised = _Vectors(vectors, mlp.mean, mlp.scale)
+    everything = torch.arange(len(standardised.vectors))
     guessed = np.empty((len(everything), vectors.shape[2]), np.uint8)
     with torch.inference_mode():
         for part in torch.arange(vectors.shape[2]).split(_ASKED):
-            guessed[:, part] = labels_of(_logits(asked.of(everything, part), mlp.weights).numpy())
+            guessed[:, part] = labels_of(_logits(standardised.of(everything, part), mlp.weights).numpy())
     return guessed.reshape(vectors.shape[:3])
 
 
@@ -100,7 +100,7 @@ class _Vectors:
     def __init__(self, vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray):
         problems = vectors.shape[0] * vectors.shape[1]
         self.vectors = torch.from_numpy(vectors.reshape(problems, *vectors.shape[2:]))
-        self.mean, self.scale = (torch.from_numpy(one.reshape(problems, 1, -1)) for one in (mean, scale))
+        self.mean, self.scale = (torch.from_numpy(array.reshape(problems, 1, -1)) for array in (mean, scale))
 
     def of(self, problems: torch.Tensor, sentences: torch.Tensor) -> torch.Tensor:
         """(problems, sentences, hidden)."""
@@ -152,11 +152,11 @@ def _step(
     number: int,
 ) -> None:
     """One step of Adam with decoupled weight decay, in place; probes do not depend on each other."""
-    leaves = [one.detach().requires_grad_() for one in weights]
+    leaves = [weight.detach().requires_grad_() for weight in weights]
     gradients = torch.autograd.grad(_losses(_logits(vectors, leaves), gold).sum(), leaves)
     with torch.no_grad():
-        for one, gradient, (first, second) in zip(weights, gradients, moments, strict=True):
+        for weight, gradient, (first, second) in zip(weights, gradients, moments, strict=True):
             first.lerp_(gradient, 1 - _BETAS[0])
             second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
             size = (second / (1 - _BETAS[1] ** number)).sqrt_().add_(_TINY)
-            one.mul_(1 - RATE * DECAY).addcdiv_(first, size, value=-RATE / (1 - _BETAS[0] ** number))
+            weight.mul_(1 - RATE * DECAY).addcdiv_(first, size, value=-RATE / (1 - _BETAS[0] ** number))

@@ -46,7 +46,7 @@ def fit_probes(
     cs = SENTEVAL_CS if raw else CS
     (poolings, layers, _, hidden), outputs = train.shape, outputs_of(classes)
     mean, scale = own_scale(train)
-    found = Probes(
+    probes = Probes(
         np.empty((poolings, layers, outputs, hidden), np.float32),
         np.empty((poolings, layers, outputs), np.float32),
         mean,
@@ -63,13 +63,13 @@ def fit_probes(
         here = standardised(dev[place], mean[place], scale[place])
         right = [int((_labels(here, w, b) == dev_labels).sum()) for w, b in zip(path.weights, path.bias, strict=True)]
         best = int(np.argmax(right))
-        found.weights[place], found.bias[place] = path.weights[best], path.bias[best]
-        found.c[place], found.dev_right[place] = cs[best], right[best]
+        probes.weights[place], probes.bias[place] = path.weights[best], path.bias[best]
+        probes.c[place], probes.dev_right[place] = cs[best], right[best]
     if raw:
-        shift = np.einsum("plod,pld->plo", found.weights.astype(np.float64), mean.astype(np.float64))
-        found.bias[:] = found.bias - shift
+        shift = np.einsum("plod,pld->plo", probes.weights.astype(np.float64), mean.astype(np.float64))
+        probes.bias[:] = probes.bias - shift
         mean[:] = 0
-    return found
+    return probes
 
 
 def answers(probes: Probes, vectors: np.ndarray) -> np.ndarray:

@@ -78,22 +78,26 @@ def solve(
     point = torch.zeros(hidden + 1, outputs, dtype=torch.float64)
     with torch.inference_mode():
         for number, c in enumerate(cs):
-            found = _minimum(problem, c, point, 0, pause)
-            if not found.solved and not problem.double:
+            minimum = _minimum(problem, c, point, 0, pause)
+            if not minimum.solved and not problem.double:
                 problem = problem.exact()
-                found = _minimum(problem, c, found.point, found.evaluations, pause)
-            if not found.solved:
+                minimum = _minimum(problem, c, minimum.point, minimum.evaluations, pause)
+            if not minimum.solved:
                 log.warning(
                     "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most"
                     " %.0e",
                     c,
-                    found.evaluations,
-                    found.gradient,
+                    minimum.evaluations,
+                    minimum.gradient,
                     GRADIENT,
                 )
-            point = found.point
+            point = minimum.point
             weights[number], bias[number] = point[:-1].T.float().numpy(), point[-1].float().numpy()
-            gradient[number], evaluations[number], solved[number] = found.gradient, found.evaluations, found.solved
+            gradient[number], evaluations[number], solved[number] = (
+                minimum.gradient,
+                minimum.evaluations,
+                minimum.solved,
+            )
     return Solution(weights, bias, gradient, evaluations, solved)
 
 
@@ -177,7 +181,7 @@ class _Value:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Minimum:
     point: torch.Tensor
     gradient: float
     evaluations: int
@@ -234,7 +238,7 @@ class _Memory:
 
 def _minimum(
     problem: _Problem, c: float, point: torch.Tensor, evaluations: int, pause: Callable[[], None] | None
-) -> _Found:
+) -> _Minimum:
     """L-BFGS from a point until both criteria hold, progress stops, or ``MAX_STEPS`` are done."""
     memory = _Memory(problem, c)
     here = problem.value(point, c)
@@ -246,7 +250,7 @@ def _minimum(
         memory.measure(here.curvature)
         left, ahead = float(here.gradient.abs().max()) / (c * problem.number), memory.ahead(here.gradient)
         if left <= GRADIENT and ahead <= STEP:
-            return _Found(point, left, evaluations, True)
+            return _Minimum(point, left, evaluations, True)
         since = 0 if ahead < best else since + 1
         best = min(best, ahead)
         if since > STALLED and not problem.double:
@@ -268,4 +272,4 @@ def _minimum(
         memory.add(next_point - point, there.gradient - here.gradient)
         point, here = next_point, there
     left = float(here.gradient.abs().max()) / (c * problem.number)
-    return _Found(point, left, evaluations, False)
+    return _Minimum(point, left, evaluations, False)

@@ -27,10 +27,10 @@ def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | N
     """Token ids of each sentence or pair, never truncated; None if it has more pieces than the model takes."""
     if not examples:
         return []
-    found: list[Row | None] = [None] * len(examples)
+    rows: list[Row | None] = [None] * len(examples)
     # A pair with an empty second text would have one separator more than the text alone.
     for paired in (False, True):
-        chosen = [place for place, one in enumerate(examples) if bool(one.pair) is paired]
+        chosen = [place for place, example in enumerate(examples) if bool(example.pair) is paired]
         if not chosen:
             continue
         seconds = [examples[place].pair for place in chosen] if paired else None
@@ -41,8 +41,8 @@ def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | N
         )
         for number, (place, ids) in enumerate(zip(chosen, read["input_ids"], strict=True)):
             if len(ids) <= encoder.max_pieces:
-                found[place] = Row(tuple(ids), tuple(types[number]) if types else ())
-    return found
+                rows[place] = Row(tuple(ids), tuple(types[number]) if types else ())
+    return rows
 
 
 def pooled_states(

@@ -73,10 +73,10 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
     parameters = parameters_of(model)
     try:
         with safe_open(path, framework="pt") as stream, torch.no_grad():
-            wanted = (stream.metadata() or {}).get(_BASE, "")
-            if wanted != base_weights:
+            expected = (stream.metadata() or {}).get(_BASE, "")
+            if expected != base_weights:
                 raise ModelError(
-                    f"{path} is a difference from weights {wanted[:12]}, the base given has {base_weights[:12]}; name"
+                    f"{path} is a difference from weights {expected[:12]}, the base given has {base_weights[:12]}; name"
                     " its own base"
                 )
             names = [name for name in stream.keys() if not name.endswith(_SCALE)]  # noqa: SIM118

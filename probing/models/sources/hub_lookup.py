@@ -17,6 +17,6 @@ class LookedUp:
 
 def look_up(hub_id: str, revision: str | None, local_only: bool) -> LookedUp:
     """Looks a model up; only its configuration is downloaded. ModelError: no such model, or no hub."""
-    found = open_snapshot(hub_id, revision or None, local_only)
-    here = found.is_complete()
-    return LookedUp(found.folder, here, 0 if here else found.weight_bytes())
+    snapshot = open_snapshot(hub_id, revision or None, local_only)
+    here = snapshot.is_complete()
+    return LookedUp(snapshot.folder, here, 0 if here else snapshot.weight_bytes())

@@ -59,15 +59,15 @@ def locate(source: str | Path, revision: str | None) -> Located:
 
     ModelError: no such folder or hub id, a failed download, a damaged file, or a case of ``core.checkpoint.cases``.
     """
-    found = Located(str(source), Path(source))
-    if not found.folder.is_dir():
-        if found.folder.is_absolute():
+    located = Located(str(source), Path(source))
+    if not located.folder.is_dir():
+        if located.folder.is_absolute():
             raise ModelError(f"no folder {source}; expected a model folder")
         snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
         check_files(source, ModelFiles(snapshot.folder, complete=False))
-        found = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
-    check_files(source, ModelFiles(found.folder))
-    return found
+        located = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
+    check_files(source, ModelFiles(located.folder))
+    return located
 
 
 def check_configuration(source: str | Path, revision: str | None = None) -> None:

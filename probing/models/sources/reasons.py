@@ -46,7 +46,7 @@ def patiently(call: Callable[[], T]) -> T:
             return call()
         except HUB_ERRORS as error:
             status = _status(error)
-            wait = max(FIRST_WAIT * 2 ** (number - 1), _asked_wait(error))
+            wait = max(FIRST_WAIT * 2 ** (number - 1), _requested_wait(error))
             if status not in _PASSING or wait > LONGEST_WAIT:
                 raise
             log.warning("the hub answers with HTTP %d; try %d of %d follows in %.0f s", status, number + 1, TRIES, wait)
@@ -59,8 +59,8 @@ def in_words(error: BaseException, name: str, kind: str = "model", revision: str
     for cause in _chain(error):
         if words := no_room(cause) or cannot_write(cause):
             return words
-        if found := _of_the_library(cause, name, kind, revision):
-            return found
+        if reason := _of_the_library(cause, name, kind, revision):
+            return reason
     return f"{name} cannot be read from the hub: {_first_line(error)}"
 
 
@@ -103,7 +103,7 @@ def _of_status(error: HfHubHTTPError, name: str) -> str | None:
             " auth login`"
         )
     if status == 429:
-        wait = _asked_wait(error)
+        wait = _requested_wait(error)
         return (
             f"the hub limits the number of requests; repeat the command {f'in {wait:.0f} s' if wait else 'later'}, or"
             " log in for more"
@@ -124,7 +124,7 @@ def _status(error: BaseException) -> int | None:
     return next((cause.response.status_code for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), None)
 
 
-def _asked_wait(error: BaseException) -> float:
+def _requested_wait(error: BaseException) -> float:
     """Seconds that the hub wants us to wait before the next request; 0 if it does not say."""
     for cause in _chain(error):
         if isinstance(cause, HfHubHTTPError):

@@ -66,7 +66,7 @@ class Snapshot:
             ignore_patterns=list(_NESTED),
         )
         if not self.local_only:
-            self._asked(partial(small, tqdm_class=_NoBar))
+            self._request(partial(small, tqdm_class=_NoBar))
         names, sums = self._listed()
         chosen = chosen_weights(names, self._shards)
         if not chosen:
@@ -124,7 +124,7 @@ class Snapshot:
         call = partial(
             hf_hub_download, self.hub_id, name, revision=self.commit, local_files_only=self.local_only, **more
         )
-        return Path(self._asked(call))
+        return Path(self._request(call))
 
     def _sum_of_blob(self, name: str) -> str:
         """The sha256 that the hub's cache calls a large file by; empty if the cache holds no links."""
@@ -147,9 +147,9 @@ class Snapshot:
             damaged.unlink(missing_ok=True)
         raise ModelError(f"{what} and was deleted; download it again with: python -m probing fetch {self.hub_id}")
 
-    def _asked(self, call: Callable[[], T]) -> T:
+    def _request(self, call: Callable[[], T]) -> T:
         """The result of a download, whose errors are ``ModelError``s."""
-        return _asked(call, self.hub_id, self.commit)
+        return _request(call, self.hub_id, self.commit)
 
 
 def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = False) -> Snapshot:
@@ -158,12 +158,12 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
     If the hub cannot be reached, the commit that the hub's cache on this machine has for the revision is taken.
     """
     api = HfApi(library_name="bertnesia-explorer")
-    resolved = _asked(
+    resolved = _request(
         partial(api.resolve_revision, hub_id, revision=revision, local_files_only=local_only), hub_id, revision
     )
     commit = resolved.resolved
     try:
-        config = _asked(
+        config = _request(
             partial(
                 hf_hub_download, hub_id, "config.json", revision=commit, local_files_only=local_only, tqdm_class=_NoBar
             ),
@@ -187,7 +187,7 @@ def is_on_this_machine(hub_id: str, revision: str | None = None) -> bool:
         return False
 
 
-def _asked(call: Callable[[], T], hub_id: str, revision: str | None) -> T:
+def _request(call: Callable[[], T], hub_id: str, revision: str | None) -> T:
     try:
         return patiently(call)
     except HUB_ERRORS as error:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.tasks.objectives import CONTROL
-from probing.figures.forgetting.time_course import kept_map, over_training, rank_map
+from probing.figures.forgetting.time_course import over_training, rank_map, retention_map
 from probing.figures.shown_runs import set_name
 from probing.reports.forgetting import series
 from probing.store import run_queries
@@ -137,7 +137,7 @@ def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
             for row, again in zip(of_set.itertuples(), of_set["label"].duplicated(keep=False), strict=True)
         }
     blocks.figure(
-        drawing(kept_map, table, by=by, names=names, dark=blocks.dark()),
+        drawing(retention_map, table, by=by, names=names, dark=blocks.dark()),
         table=table,
         stamp=stamp,
         name=f"kept-by-{by}",

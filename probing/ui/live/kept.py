@@ -59,10 +59,10 @@ def readers(choice: Choice, *, of_base: bool) -> Readers:
     of = base if base is not None and base.here else choice
 
     def found(_turn: "Turn", live: "LiveModel") -> Readers:
-        from probing.models.edges.files import found_probes
+        from probing.models.edges.files import find_probes
 
         encoder = live.encoder
-        return Readers(choice, of, encoder.weights_id, found_probes(encoder.name, encoder.weights_id, cache_folder()))
+        return Readers(choice, of, encoder.weights_id, find_probes(encoder.name, encoder.weights_id, cache_folder()))
 
     return live_models.in_turn(of, found)
 
@@ -140,10 +140,10 @@ def _attending(live: "LiveModel") -> "Attending":
 
 def probes_of(choice: Choice) -> Stamps:
     """The files of a model's sentence probes, each with the time of its last change."""
-    from probing.models.sentences.files import found_probes
+    from probing.models.sentences.files import find_probes
 
     encoder = live_models.load(choice, LOGIT_LENS).encoder
-    files = found_probes(encoder.name, encoder.weights_id, cache_folder())
+    files = find_probes(encoder.name, encoder.weights_id, cache_folder())
     return tuple((str(path), path.stat().st_mtime_ns) for path in files.values())
 
 

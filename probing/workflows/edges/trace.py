@@ -11,7 +11,7 @@ from probing.core.errors import HeadError, OptionError
 from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.models.edges.ask import ask_sentence
-from probing.models.edges.files import found_probes, read_probes
+from probing.models.edges.files import find_probes, read_probes
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.load import Encoder
 from probing.workflows.requests.edges import TraceRequest
@@ -53,7 +53,7 @@ def trace_spans(
 
     ``location`` names the model in the command that trains missing probes; empty for one in memory.
     """
-    files = found_probes(encoder.name, encoder.weights_id, cache_folder())
+    files = find_probes(encoder.name, encoder.weights_id, cache_folder())
     if not files:
         how = "train some" if location else "save it in a folder (save_pretrained), load it from there, and train some"
         raise HeadError(f"no probes are trained on {encoder.name}; {how}: {train_command(location or 'FOLDER')}")

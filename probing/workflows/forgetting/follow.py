@@ -23,7 +23,7 @@ from probing.core.tasks.recipe import protection_of
 from probing.models.encoders.catalogue import open_encoder, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.forgetting.by_layer import Questions, ranks_by_layer
-from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.checked_arrays import stored_arrays
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
@@ -167,4 +167,4 @@ def _asked(encoder: Encoder, questions: Questions, threads: int) -> Mapping[str,
         found = ranks_by_layer(encoder, questions, range(encoder.layers))
         return {"own": found.own, "swapped": found.swapped}
 
-    return kept_arrays(path, made)
+    return stored_arrays(path, made)

@@ -34,10 +34,10 @@ from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.forgetting.ways_back import (
     RecoveryRecipe,
     RecoveryWork,
-    asked_of,
     count_of_parts,
     known_inside,
-    tried,
+    recovery_answers,
+    try_ways,
 )
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
@@ -194,10 +194,10 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         return fitted_head(model, asked.base, asked.text, config.positions)
 
     work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe)
-    answered = asked_of(work)
+    answered = recovery_answers(work)
     groups = groups_of(answered, recipe.k, recipe.most_pairs)
     with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
-        ways = list(tried(work, answered, groups, bar.update))
+        ways = list(try_ways(work, answered, groups, bar.update))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
     return {

@@ -11,8 +11,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.heads.files import head_path
 from probing.models.heads.masked_states import StatesCache
 from probing.models.heads.recipe import HeadRecipe
-from probing.models.heads.training import finished as is_finished
-from probing.models.heads.training import train_heads
+from probing.models.heads.training import is_finished, train_heads
 from probing.models.runtime.torch_settings import number_format
 from probing.workflows.stored_runs import ModelWork
 

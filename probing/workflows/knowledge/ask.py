@@ -4,7 +4,7 @@ from probing.core.head_kinds import LOGIT_LENS
 from probing.core.paths import cache_folder
 from probing.core.questions import Answer
 from probing.models.encoders.catalogue import open_encoder
-from probing.models.heads.files import chosen_heads, said_of_the_default
+from probing.models.heads.files import chosen_heads, no_heads_note
 from probing.models.knowledge.ask import LiveModel, load_live
 from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import AskRequest
@@ -20,5 +20,5 @@ def _opened(request: AskRequest, say: Say) -> LiveModel:
     encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
     kind, folder = chosen_heads(request.model, encoder, request.head, cache_folder())
     if request.head is None and kind == LOGIT_LENS:
-        say(said_of_the_default(encoder))
+        say(no_heads_note(encoder))
     return load_live(encoder, kind, folder)

@@ -22,7 +22,7 @@ from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import Encoder, refuse_differing
-from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, said_of_the_default
+from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, no_heads_note
 from probing.models.knowledge.probe import ProbeWork, gather_shards, probe_shards, shard_numbers
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
@@ -80,7 +80,7 @@ class Probing(ProbeWork, ModelWork):
 
     def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
         super().__setstate__(state)
-        head, layers = self.config.head, self.wanted
+        head, layers = self.config.head, self.probed_layers
         found = heads_fingerprint(self.heads_folder, self.encoder, head, layers[0])
         refuse_differing("heads", found, self.config.recipe)
         vars(self)["heads"] = load_heads(self.heads_folder, self.encoder, head, layers)
@@ -216,7 +216,7 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     layers = list(range(encoder.layers)) if seed == 0 else [encoder.depth]
     head, folder = chosen_heads(request.model or None, encoder, request.head, cache_folder(), seed, layers)
     if request.head is None and head == LOGIT_LENS:
-        say(said_of_the_default(encoder))
+        say(no_heads_note(encoder))
     if folder is None and seed:
         raise no_heads(encoder, head, seed)
     heads = load_heads(folder, encoder, head, layers)
@@ -268,7 +268,7 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
 
 def _store(asked: _Asked, kept: FactSet, work: Probing, say: Say) -> None:
     """Writes a run and its tables, if they are missing."""
-    config, facts, target, layers = work.config, work.facts, asked.request.target, work.wanted
+    config, facts, target, layers = work.config, work.facts, asked.request.target, work.probed_layers
     predictions = predictions_path(target, config.run_id)
     # Cheap, and thus written if missing or damaged, even if the predictions exist already.
     tokenizer = write_asked_facts(facts, config, work.encoder, target, say)

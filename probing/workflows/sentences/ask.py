@@ -11,7 +11,7 @@ from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.catalogue import open_models
 from probing.models.encoders.load import Encoder
 from probing.models.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence
-from probing.models.sentences.files import found_probes, read_probes
+from probing.models.sentences.files import find_probes, read_probes
 from probing.workflows.output import Say
 from probing.workflows.requests.sentences import SentenceAskRequest
 
@@ -52,7 +52,7 @@ def ask_encoders(encoder: Encoder, base: Encoder | None, text: str, pair: str = 
 
 
 def _verdicts(encoder: Encoder, text: str, pair: str, say: Say) -> list[Verdicts]:
-    files = found_probes(encoder.name, encoder.weights_id, cache_folder())
+    files = find_probes(encoder.name, encoder.weights_id, cache_folder())
     if not files:
         say(
             f"no sentence probes are trained on {encoder.name}; train them with: python -m probing sentences train"

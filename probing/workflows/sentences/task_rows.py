@@ -12,7 +12,7 @@ from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
 from probing.core.sentences.surface import surface_features
 from probing.core.sentences.tasks import SentenceTask
-from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.checked_arrays import stored_arrays
 from probing.models.sentences.surface import surface_right
 from probing.store.parquet import write_differing
 
@@ -24,7 +24,7 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
     """
     decides = canonical_json([__version__, data.task, data.protocol, data.sha256])
     # It depends on no model, and takes seconds.
-    surface = kept_arrays(
+    surface = stored_arrays(
         cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])}
     )
     tables = {

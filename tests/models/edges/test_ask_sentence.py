@@ -8,7 +8,7 @@ import pytest
 from probing.core.errors import EdgeDataError, ModelError
 from probing.models.edges import files
 from probing.models.edges.ask import ask_sentence
-from probing.models.edges.files import FILE, found_probes, probes_folder, read_probes, write_probes
+from probing.models.edges.files import FILE, find_probes, probes_folder, read_probes, write_probes
 from tests.models.edges.planted_probes import PLANTED, plant_probes, planted_probes
 from tests.models.tiny_models import LAYERS, save
 
@@ -92,21 +92,21 @@ def test_probes_are_found_by_weights_in_the_cache_first_and_among_those_that_shi
 ):
     cache, shipped = tmp_path / "cache", tmp_path / "shipped"
     monkeypatch.setattr(files, "SHIPPED", shipped)
-    assert found_probes("tiny", encoder.weights_id, cache) == {}
+    assert find_probes("tiny", encoder.weights_id, cache) == {}
     own = write_probes(planted_probes(encoder, "srl"), probes_folder(cache, encoder.weights_id, "srl"))
     both = write_probes(planted_probes(encoder, "srl"), shipped / "tiny" / "srl")
     ships = write_probes(planted_probes(encoder, "pos"), shipped / "tiny" / "pos")
     write_probes(planted_probes(encoder, "entities", weights="f" * 64), shipped / "tiny" / "entities")
     write_probes(planted_probes(encoder, "entities"), shipped / "another" / "entities")
-    assert both.is_file() and found_probes("tiny", encoder.weights_id, cache) == {"pos": ships, "srl": own}
+    assert both.is_file() and find_probes("tiny", encoder.weights_id, cache) == {"pos": ships, "srl": own}
     shutil.copytree(own.parent, own.parent.with_name("a-task-of-mine"))
-    assert list(found_probes("tiny", encoder.weights_id, cache)) == ["pos", "srl", "a-task-of-mine"]
+    assert list(find_probes("tiny", encoder.weights_id, cache)) == ["pos", "srl", "a-task-of-mine"]
 
 
 def test_a_damaged_file_of_probes_is_found_and_reading_it_says_so(encoder, tmp_path):
     folder = probes_folder(tmp_path, encoder.weights_id, "pos")
     folder.mkdir(parents=True)
     (folder / FILE).write_bytes(b"no probes")
-    (path,) = found_probes("tiny", encoder.weights_id, tmp_path).values()
+    (path,) = find_probes("tiny", encoder.weights_id, tmp_path).values()
     with pytest.raises(Exception, match="train them again"):
         read_probes(path)

@@ -36,10 +36,10 @@ from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.forgetting.ways_back import (
     RecoveryRecipe,
     RecoveryWork,
-    asked_of,
     count_of_parts,
     known_inside,
-    tried,
+    recovery_answers,
+    try_ways,
     why_not_put_back,
 )
 from tests.models.forgetting.planted import (
@@ -85,9 +85,9 @@ def work_of(base, tuned, folder, recipe=RECIPE):
 def recovered(base, tuned, folder, recipe=RECIPE):
     """Everything that a recovery finds, the work that found it, what was asked, and its parts."""
     work = work_of(base, tuned, folder, recipe)
-    asked = asked_of(work)
+    asked = recovery_answers(work)
     groups, made = groups_of(asked, recipe.k, recipe.most_pairs), []
-    ways = list(tried(work, asked, groups, lambda: made.append(1)))
+    ways = list(try_ways(work, asked, groups, lambda: made.append(1)))
     exposure = ["stated"] * KNOWN + ["unseen"] * (len(work.facts) - KNOWN)
     found = summary(asked, groups, ways, known_inside(work, groups), recipe.k, exposure)
     assert len(found.outcomes) == len(asked.lost()) and set(found.outcomes) <= set(LOST_OUTCOMES)
@@ -97,9 +97,11 @@ def recovered(base, tuned, folder, recipe=RECIPE):
 
 def untrained(work):
     """The ways without training."""
-    asked = asked_of(work)
+    asked = recovery_answers(work)
     return list(
-        itertools.takewhile(lambda one: one.way != RELEARNED, tried(work, asked, groups_of(asked, 1, 50), lambda: None))
+        itertools.takewhile(
+            lambda one: one.way != RELEARNED, try_ways(work, asked, groups_of(asked, 1, 50), lambda: None)
+        )
     )
 
 
@@ -211,9 +213,9 @@ def test_what_a_layer_reads_that_does_not_in_the_base_has_moved_there(base, tmp_
     for place in range(4):
         list_of[place] = copy.deepcopy(layers_of(base.body)[place])
     work = work_of(later, early, tmp_path)
-    asked = asked_of(work)
+    asked = recovery_answers(work)
     groups = groups_of(asked, 1, 50)
-    in_base, inside = known_inside(work, groups), next(tried(work, asked, groups, lambda: None))
+    in_base, inside = known_inside(work, groups), next(try_ways(work, asked, groups, lambda: None))
     assert inside.levels == (4, 3, 2, 1, 0) and inside.at(4, LOST).mean() > 0.9
     lost = groups.of[LOST]
     read = ranks(later, work.prompts.some(lost.facts), lost.targets.tolist(), dict.fromkeys((4, 0), later.head)) == 1

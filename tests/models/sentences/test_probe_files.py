@@ -11,7 +11,7 @@ from probing.core.errors import HeadError, ModelError, PromptError
 from probing.models.encoders.load import load_encoder
 from probing.models.sentences import files
 from probing.models.sentences.ask import ask_sentence, sentence_vectors, verdicts
-from probing.models.sentences.files import FILE, found_probes, read_probes, write_probes
+from probing.models.sentences.files import FILE, find_probes, read_probes, write_probes
 from probing.models.sentences.probes import answers
 from tests.models.sentences.planted import drawn, fitted, plant, task_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
@@ -96,9 +96,9 @@ def test_probes_are_found_where_they_were_trained_then_where_they_ship(probes, t
     shipped = {}
     for task, owner in (("past-present", identity), ("cola", identity), ("rte", "e" * 64)):
         shipped[task] = write_probes(task_probes(probes, owner, task), tmp_path / "shipped" / "tiny" / task)
-    assert found_probes("tiny", identity, tmp_path) == {"cola": shipped["cola"], "past-present": here}
+    assert find_probes("tiny", identity, tmp_path) == {"cola": shipped["cola"], "past-present": here}
     shipped["cola"].write_bytes(b"torn")
-    assert found_probes("tiny", identity, tmp_path)["cola"] == shipped["cola"]
+    assert find_probes("tiny", identity, tmp_path)["cola"] == shipped["cola"]
 
 
 def test_a_header_says_what_it_was_made_of(probes, tmp_path):

@@ -112,7 +112,7 @@ def test_what_float32_cannot_solve_float64_does(monkeypatch):
     def stalls(problem, *given):
         seen.append(problem.double)
         found = real(problem, *given)
-        return found if problem.double else solver._Found(found.point, found.gradient, found.evaluations, False)
+        return found if problem.double else solver._Minimum(found.point, found.gradient, found.evaluations, False)
 
     monkeypatch.setattr(solver, "_minimum", stalls)
     found = solve(vectors, labels, 2, CS)

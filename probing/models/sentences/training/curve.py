@@ -63,17 +63,17 @@ def quick_curve(
     """
     check_size(data)
     rows = {part: sentence_rows(data.parts[part], encoder) for part in PARTS}
-    kept = {
-        part: [(row, one) for row, one in zip(rows[part], data.parts[part], strict=True) if row is not None]
+    readable = {
+        part: [(row, example) for row, example in zip(rows[part], data.parts[part], strict=True) if row is not None]
         for part in PARTS
     }
-    known = [{one.label for _, one in kept[part]} for part in PARTS]
+    known = [{example.label for _, example in readable[part]} for part in PARTS]
     if not all(known) or known[0] != set(data.labels):
         raise SentenceDataError(
             f"{data.task}: too few sentences fit {encoder.name}, which takes {encoder.max_pieces} word pieces; give"
             " shorter sentences"
         )
-    total, done = sum(map(len, kept.values())), 0
+    total, done = sum(map(len, readable.values())), 0
 
     def report(share: float) -> None:
         if pause:
@@ -87,9 +87,9 @@ def quick_curve(
         report(_READING * done / total)
 
     number_of = {label: number for number, label in enumerate(data.labels)}
-    gold = {part: np.array([number_of[one.label] for _, one in kept[part]], np.uint8) for part in PARTS}
+    gold = {part: np.array([number_of[example.label] for _, example in readable[part]], np.uint8) for part in PARTS}
     vectors = {
-        part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed, _TOKENS)
+        part: pooled_states([row for row, _ in readable[part] if row is not None], encoder, passed, _TOKENS)
         for part in PARTS
     }
     probes, hits = [], []
@@ -100,20 +100,20 @@ def quick_curve(
             hits.append((answers(probes[-1], test) == gold["test"]).sum(2))
         report(_READING + (1 - _READING) * layer / (encoder.layers))
     right = np.concatenate(hits, 1)
-    examples = {part: [one for _, one in kept[part]] for part in PARTS}
+    examples = {part: [example for _, example in readable[part]] for part in PARTS}
     words = [surface_features(examples["train"], examples[part]) for part in PARTS]
     surface = surface_right(
         (words[0], words[1], words[2]), (gold["train"], gold["dev"], gold["test"]), len(data.labels), pause
     )
     if progress:
         progress(1.0)
-    limits = np.array([wilson(one, len(gold["test"])) for one in right.flat]).reshape(*right.shape, 2)
+    limits = np.array([wilson(count, len(gold["test"])) for count in right.flat]).reshape(*right.shape, 2)
     return Curve(
         right=right,
         low=limits[..., 0],
         high=limits[..., 1],
-        c=np.concatenate([one.c for one in probes], 1),
-        dev_right=np.concatenate([one.dev_right for one in probes], 1),
+        c=np.concatenate([of_layer.c for of_layer in probes], 1),
+        dev_right=np.concatenate([of_layer.dev_right for of_layer in probes], 1),
         n_train=len(gold["train"]),
         n_dev=len(gold["dev"]),
         n_test=len(gold["test"]),

@@ -11,7 +11,7 @@ import numpy as np
 from probing import __version__
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import MLP, POOLINGS
-from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.checked_arrays import stored_arrays
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.codes import code_lengths
 from probing.models.sentences.mlp import fit_mlp, mlp_answers
@@ -66,41 +66,43 @@ class ModelAnswers:
 
     def own(self, portion: int = 1) -> tuple[Probes, Answer]:
         """The model's own linear probes, fitted on one in ``portion`` of the training sentences."""
-        kept = self._kept(f"own-{portion}", lambda: self._fitted(portion))
-        given = {name.removeprefix("probes."): array for name, array in kept.items() if name.startswith("probes.")}
-        probes = Probes(**given, classes=self.split.classes)
-        return probes, Answer(probes.c, probes.dev_right, kept["test"], len(self.split.portion(portion)))
+        arrays = self._stored(f"own-{portion}", lambda: self._fitted(portion))
+        parameters = {
+            name.removeprefix("probes."): array for name, array in arrays.items() if name.startswith("probes.")
+        }
+        probes = Probes(**parameters, classes=self.split.classes)
+        return probes, Answer(probes.c, probes.dev_right, arrays["test"], len(self.split.portion(portion)))
 
     def mlp(self) -> Answer:
         """MLP probes with one hidden layer."""
-        kept = self._kept(MLP, self._mlp)
-        return Answer(None, kept["dev_right"], kept["test"], len(self.split.gold["train"]))
+        arrays = self._stored(MLP, self._mlp)
+        return Answer(None, arrays["dev_right"], arrays["test"], len(self.split.gold["train"]))
 
     def codes(self) -> np.ndarray:
         """(poolings, layers) bits of the online code of the training labels."""
-        return self._kept("codes", self._codes)["bits"]
+        return self._stored("codes", self._codes)["bits"]
 
     def of_base(self, base: "ModelAnswers") -> Answer:
         """Predictions of the base's own probes on this model's states."""
         probes, _ = base.own()
-        probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
+        probes = part_of(probes, [POOLINGS.index(pooling) for pooling in self.poolings])
         chunks = [*self.states.chunks(len(self.poolings))]
-        found = {
+        predictions = {
             part: [answers(layers_of(probes, layers), self.read(part, layers)) for layers in chunks]
             for part in ("dev", "test")
         }
-        dev, test = (np.concatenate(of_part, 1) for of_part in found.values())
+        dev, test = (np.concatenate(of_part, 1) for of_part in predictions.values())
         return Answer(probes.c, (dev == self.split.gold["dev"]).sum(2), test, len(self.split.gold["train"]))
 
     def read(self, part: str, layers: slice) -> np.ndarray:
         """States of a part's sentences, (poolings, layers, sentences, hidden)."""
-        return self.states.read(self.split.places[part], layers, [POOLINGS.index(one) for one in self.poolings])
+        return self.states.read(self.split.places[part], layers, [POOLINGS.index(pooling) for pooling in self.poolings])
 
     def _fitted(self, portion: int) -> dict[str, np.ndarray]:
-        chosen, found, test = self.split.portion(portion), [], []
+        chosen, fitted, test = self.split.portion(portion), [], []
         for layers in self.states.chunks(len(self.poolings)):
             train = self.states.read(
-                self.split.places["train"][chosen], layers, [POOLINGS.index(one) for one in self.poolings]
+                self.split.places["train"][chosen], layers, [POOLINGS.index(pooling) for pooling in self.poolings]
             )
             gold = self.split.gold
             probes = fit_probes(
@@ -113,9 +115,9 @@ class ModelAnswers:
             )
             del train
             test.append(answers(probes, self.read("test", layers)))
-            found.append(probes)
-        names = [one.name for one in fields(Probes) if one.name != "classes"]
-        arrays = {f"probes.{name}": np.concatenate([getattr(one, name) for one in found], 1) for name in names}
+            fitted.append(probes)
+        names = [field.name for field in fields(Probes) if field.name != "classes"]
+        arrays = {f"probes.{name}": np.concatenate([getattr(chunk, name) for chunk in fitted], 1) for name in names}
         return arrays | {"test": np.concatenate(test, 1)}
 
     def _mlp(self) -> dict[str, np.ndarray]:
@@ -133,10 +135,10 @@ class ModelAnswers:
         bits = [code_lengths(self.read("train", layers), gold, self.split.classes) for layers in chunks]
         return {"bits": np.concatenate(bits, 1)}
 
-    def _kept(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    def _stored(self, name: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         which = "" if self.poolings == POOLINGS else "-" + "-".join(self.poolings)
         path = self.folder / f"{name}{which}-{self.split.fingerprint}.safetensors"
-        return kept_arrays(path, make)
+        return stored_arrays(path, make)
 
 
 def part_of(probes: Probes, poolings: Sequence[int]) -> Probes:
@@ -150,5 +152,5 @@ def layers_of(probes: Probes, layers: slice) -> Probes:
 
 
 def _changed(probes: Probes, change: Callable[[np.ndarray], np.ndarray]) -> Probes:
-    arrays = {one.name: change(getattr(probes, one.name)) for one in fields(Probes) if one.name != "classes"}
+    arrays = {field.name: change(getattr(probes, field.name)) for field in fields(Probes) if field.name != "classes"}
     return Probes(**arrays, classes=probes.classes)

@@ -79,25 +79,25 @@ def sentence_states(
     """
     rows = sentence_rows(examples, encoder)
     taken = np.array([row is not None for row in rows], bool)
-    kept = [row for row in rows if row is not None]
+    readable = [row for row in rows if row is not None]
     shape = (len(POOLINGS), encoder.layers, 1, encoder.hidden)
     blocks: list[np.ndarray] = []
     centre = np.zeros(shape, np.float32)
     with exclusive_lock(folder / ".lock", limit=LONG_WORK):
-        for number, start in enumerate(range(0, len(kept), SENTENCES_A_FILE)):
-            chosen = kept[start : start + SENTENCES_A_FILE]
+        for number, start in enumerate(range(0, len(readable), SENTENCES_A_FILE)):
+            chosen = readable[start : start + SENTENCES_A_FILE]
             path = folder / f"states-{number:04d}.npy"
             there = read_mapped(path, (*shape[:2], len(chosen), shape[3]), "float16")
             middle = read_mapped(folder / "centre.npy", shape, "float32") if number == 0 else centre
             if there is None or middle is None:
-                states = pooled_states(chosen, encoder, _from(start, len(kept), passed))
+                states = pooled_states(chosen, encoder, _from(start, len(readable), passed))
                 middle = states.mean(2, keepdims=True, dtype=np.float64).astype(np.float32) if number == 0 else centre
                 if number == 0:
                     write_mapped(middle, folder / "centre.npy")
                 there = _written(states - middle, path, encoder.name)
             centre = np.asarray(middle)
             if passed:
-                passed(start + len(chosen), len(kept))
+                passed(start + len(chosen), len(readable))
             blocks.append(there)
     return SentenceStates(taken, blocks, centre)
 
