@@ -166,18 +166,18 @@ def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | N
 
     The statement is None if the files were being opened. Without a reason it is a ``StoreError``.
     """
-    said = str(error)
-    named = [file for file in files if str(file.path) in said]
-    asked = [file for file in files if sql is None or re.search(rf"\b{file.table}\b", sql)]
-    found = {}
-    for file in () if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in said else named or asked:
+    text = str(error)
+    named = [file for file in files if str(file.path) in text]
+    queried = [file for file in files if sql is None or re.search(rf"\b{file.table}\b", sql)]
+    damaged = {}
+    for file in () if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in text else named or queried:
         try:
             read_table(file.path, file.table)
         except StoreError as problem:
-            found[file.path] = str(problem)
-    if not found and not named:
-        raise StoreError(f"cannot query the results: {said}; `python -m probing check` looks at every file") from error
-    return found
+            damaged[file.path] = str(problem)
+    if not damaged and not named:
+        raise StoreError(f"cannot query the results: {text}; `python -m probing check` looks at every file") from error
+    return damaged
 
 
 def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database], pd.DataFrame]:

@@ -97,10 +97,10 @@ class Kind:
         unsigned = {run["run_id"]: problem for run in runs if (problem := fingerprint_problem(**run))}
         with in_memory(tables, names) as connection:
             asked_runs(connection, f"SELECT * FROM {self.runs}")
-            found = ask(connection, self.rules, self.scans)
+            broken = ask(connection, self.rules, self.scans)
         again = f"delete its files and run `{self.command}` again"
         return list(unsigned.values()) + [
-            f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned
+            f"run {run_id}: {words}; {again}" for run_id, words in broken.items() if run_id not in unsigned
         ]
 
     def said(self, row: Mapping[str, Any]) -> str:
@@ -108,9 +108,9 @@ class Kind:
         left_out = json.loads(row["left_out"] or "{}")
         flat = [
             (reason, n, f" ({part})")
-            for part, found in left_out.items()
-            if isinstance(found, dict)
-            for reason, n in found.items()
+            for part, counts in left_out.items()
+            if isinstance(counts, dict)
+            for reason, n in counts.items()
         ]
         flat += [(reason, n, "") for reason, n in left_out.items() if not isinstance(n, dict)]
         left = ", ".join(f"{n:,} {reason}{part}" for reason, n, part in flat)

@@ -30,8 +30,8 @@ def delete(
     from probing.store.space.inventory import Kept
     from probing.store.space.inventory import delete as workflow
 
-    def sure(one: Kept) -> bool:
-        return yes or typer.confirm(f"delete the {one.what} {one.name} ({one.said}, {in_bytes(one.size)})?")
+    def sure(entry: Kept) -> bool:
+        return yes or typer.confirm(f"delete the {entry.what} {entry.name} ({entry.said}, {in_bytes(entry.size)})?")
 
     done = workflow(what.value, name, sure)
     typer.echo(

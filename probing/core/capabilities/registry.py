@@ -14,7 +14,7 @@ HEADS = "heads"
 
 #: Name -> capability, in the order of lists.
 CAPABILITIES: dict[str, Capability] = {
-    one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)
+    capability.name: capability for capability in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)
 }
 
 
@@ -32,12 +32,12 @@ def load(reference: str) -> Any:
 class Declared(Mapping[str, T]):
     """A mapping that is computed from the capabilities when it is first read."""
 
-    def __init__(self, found: Callable[[], Mapping[str, T]]):
-        self._found = found
+    def __init__(self, make: Callable[[], Mapping[str, T]]):
+        self._make = make
         self._mapping: Mapping[str, T] = {}
 
     def _now(self) -> Mapping[str, T]:
-        self._mapping = self._mapping or self._found()
+        self._mapping = self._mapping or self._make()
         return self._mapping
 
     def __getitem__(self, name: str) -> T:

@@ -87,9 +87,9 @@ def ceiling(part: Part, counts: Callable[[str], bool]) -> float:
         return float("nan")
     best, before = 0.0, -1.0
     while best > before:
-        given = [(size, number, times) for (size, number), times in shares.items() if 2 * number >= best * size]
-        right = sum(number * times for _, number, times in given)
-        answers = sum(size * times for size, _, times in given)
+        predicted = [(size, number, times) for (size, number), times in shares.items() if 2 * number >= best * size]
+        right = sum(number * times for _, number, times in predicted)
+        answers = sum(size * times for size, _, times in predicted)
         best, before = 2 * right / (answers + gold), best
     return best
 

@@ -87,8 +87,8 @@ class OwnRun:
     @property
     def progress(self) -> float:
         """Share of the command that is done, by its progress bar; 0 if there is none."""
-        found = _BAR.findall(self.log().rsplit("\n$ ", 1)[-1])
-        return min(100, int(found[-1])) / 100 if found else 0.0
+        percents = _BAR.findall(self.log().rsplit("\n$ ", 1)[-1])
+        return min(100, int(percents[-1])) / 100 if percents else 0.0
 
     @property
     def seconds_left(self) -> float | None:
@@ -175,11 +175,11 @@ def find_run(run_id: str) -> OwnRun:
 
 def own_runs() -> list[OwnRun]:
     """All runs whose state can be read, newest first."""
-    found = []
+    runs = []
     for path in own_runs_folder().glob(f"*/{_STATE}"):
         with suppress(OSError, ValidationError):
-            found.append(OwnRun(path.parent, State.model_validate_json(path.read_text(encoding="utf-8"))))
-    return sorted(found, key=lambda run: (run.state.created, run.id), reverse=True)
+            runs.append(OwnRun(path.parent, State.model_validate_json(path.read_text(encoding="utf-8"))))
+    return sorted(runs, key=lambda run: (run.state.created, run.id), reverse=True)
 
 
 def start(run: OwnRun) -> None:
@@ -229,11 +229,11 @@ def carry_out(run_id: str, say: Callable[[str], None]) -> State:
     run = find_run(run_id)
     try:
         with (
-            exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0) as one,
-            exclusive_lock(run.folder / _LOCK, say, limit=1.0) as this,
+            exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0) as all_runs_lock,
+            exclusive_lock(run.folder / _LOCK, say, limit=1.0) as run_lock,
         ):
             # Windows has no descriptors for children.
-            return _carried_out(run, say, () if os.name == "nt" else (one, this))
+            return _carried_out(run, say, () if os.name == "nt" else (all_runs_lock, run_lock))
     except LockError as error:
         raise JobError(f"another run of an own model is at work; one works at a time ({error})") from error
 
