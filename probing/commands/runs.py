@@ -47,7 +47,7 @@ def runs(
     if not rows:
         typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all")
     for row in rows:
-        typer.echo(f"{row['run_id']}  {row['model']:<20} {KINDS[row['what']].said(row)}{_source(row)}")
+        typer.echo(f"{row['run_id']}  {row['model']:<20} {KINDS[row['what']].describe(row)}{_source(row)}")
 
 
 def _source(row: dict) -> str:

@@ -88,7 +88,7 @@ class Database:
         for _ in range(TRIES):
             opened = self._opened
             try:
-                return self._asked(opened, sql, dict(parameters or {}), seconds, of)
+                return self._run_query(opened, sql, dict(parameters or {}), seconds, of)
             except duckdb.Error as error:
                 self._leave_out(opened, damaged_files(opened.files, error, sql))
         raise StoreError("the files of results change while they are read; try again")
@@ -102,7 +102,7 @@ class Database:
                 self._without |= damaged
                 self._opened = self._open_without(self._without)
 
-    def _asked(
+    def _run_query(
         self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None
     ) -> pd.DataFrame:
         # A connection shared by threads gives wrong answers silently; even the making of cursors is kept apart.
@@ -185,11 +185,11 @@ def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database]
     tables: weakref.WeakKeyDictionary[Database, tuple[str, pd.DataFrame]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(query)
-    def asked(db: Database) -> pd.DataFrame:
+    def cached(db: Database) -> pd.DataFrame:
         version, table = tables.get(db, ("", None))
         if table is None or version != db.version:
             table = query(db)
             tables[db] = db.version, table
         return table.copy()
 
-    return asked
+    return cached

@@ -1,10 +1,10 @@
 """Terms of the glossary are found in texts, the longer of two first."""
 
-from probing.core.glossary.terms import found_in
+from probing.core.glossary.terms import terms_in
 
 
 def names(text: str) -> list[str]:
-    return [one.name for one in found_in(text)]
+    return [one.name for one in terms_in(text)]
 
 
 def test_the_longer_of_two_terms_is_found_in_the_order_of_the_text():

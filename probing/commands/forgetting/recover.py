@@ -58,7 +58,7 @@ def recover(request: RecoverRequest) -> None:
     counted = usual(against)
     for row in usual(shares).itertuples():
         by_yardstick = {each.yardstick: each for each in counted[counted["way"] == row.way].itertuples()}
-        cells = [_with_ends(row.share, row.low, row.high), *(_beside(by_yardstick.get(name)) for name in _YARDSTICKS)]
+        cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in _YARDSTICKS)]
         typer.echo(f"| {row.way} | {' | '.join(cells)} |")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
     curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
@@ -83,7 +83,7 @@ def _with_ends(value: float, low: float, high: float) -> str:
     return f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def _beside(excess) -> str:
+def _against(excess) -> str:
     """The share of the facts that are compared with a yardstick, its share, and the difference."""
     if excess is None:
         return ""

@@ -27,10 +27,10 @@ def delete(
 
     The pages leave out deleted results at once. What ships with the project cannot be deleted.
     """
-    from probing.store.space.inventory import Kept
+    from probing.store.space.inventory import Entry
     from probing.store.space.inventory import delete as workflow
 
-    def sure(entry: Kept) -> bool:
+    def sure(entry: Entry) -> bool:
         return yes or typer.confirm(f"delete the {entry.what} {entry.name} ({entry.said}, {in_bytes(entry.size)})?")
 
     done = workflow(what.value, name, sure)

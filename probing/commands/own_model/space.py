@@ -13,9 +13,9 @@ def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with
 
     What ships with the project is not listed. `delete` deletes any of them.
     """
-    from probing.store.space.inventory import WHAT, kept
+    from probing.store.space.inventory import WHAT, list_entries
 
-    items = kept()
+    items = list_entries()
     if as_json:
         typer.echo(
             json.dumps(

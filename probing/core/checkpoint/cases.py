@@ -120,14 +120,14 @@ def _tokenizers(files: ModelFiles) -> Iterator[str]:
     own = settings.get("auto_map") if "tokenizer.json" not in files.names else None
     yield from (SLOW.format(kind) for kind in kinds if kind in _IN_PYTHON or (own and kind))
     if tokens and type(rows) is int and len(tokens) > rows:
-        yield said_of_surplus(len(tokens), rows)
+        yield why_too_many_tokens(len(tokens), rows)
     # Other classes of tokenizers declare the mask by themselves.
     declared = (settings | files.settings("special_tokens_map.json")).get("mask_token")
     if tokens and kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend") and not declared:
-        yield said_of_mask(tokens)
+        yield why_no_mask(tokens)
 
 
-def said_of_mask(tokens: Collection[str]) -> str:
+def why_no_mask(tokens: Collection[str]) -> str:
     """A tokenizer that declares no mask token."""
     if mask := next((mask for mask in ("[MASK]", "<mask>") if mask in tokens), ""):
         return (
@@ -137,7 +137,7 @@ def said_of_mask(tokens: Collection[str]) -> str:
     return "has no mask token; only masked language models can be asked"
 
 
-def said_of_surplus(tokens: int, rows: int) -> str:
+def why_too_many_tokens(tokens: int, rows: int) -> str:
     """A tokenizer with more tokens than the model has rows."""
     more = (
         f"has {tokens:,} tokens in its tokenizer, {tokens - rows:,} more than the {rows:,} of the model; they do not"
@@ -146,7 +146,7 @@ def said_of_surplus(tokens: int, rows: int) -> str:
     return f"{more}: drop the tokens that were added, or train the model with them (resize_token_embeddings)"
 
 
-def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
+def warn_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
     """A warning of words that a tokenizer, which ``read`` makes, can never produce; empty if they are few."""
     # Tokens of bytes write what is beyond ASCII as other letters.
     of_bytes = any(token.startswith("Ġ") for token in tokens)

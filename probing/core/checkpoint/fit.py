@@ -64,7 +64,7 @@ def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[
     return without, f"note: {name} has {sizes}; tokens that only one of them has, such as {some}, cannot be answers"
 
 
-def said_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def warn_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """A warning that weights are too far from the base's; empty if not. ``rows`` have ``layer, drift``."""
     farthest = max(rows, key=lambda row: row["drift"], default={"drift": 0.0})
     if farthest["drift"] < _STRANGE_DRIFT:

@@ -19,7 +19,7 @@ from probing.core.errors import FactsError
 from probing.core.facts.fact import MALFORMED, MASK, PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets
 from probing.core.files.tables import SUFFIXES as SUFFIXES
-from probing.core.files.tables import Kind, Table, one_text, read_table
+from probing.core.files.tables import Kind, Table, cell_value, read_table
 from probing.core.questions import with_masks
 
 COLUMNS = ("subject", "relation", "object", "prompt")
@@ -88,7 +88,7 @@ def _unnamed(cells: Sequence[str]) -> dict[str, int]:
 
 
 def _has_gap(cell: Any) -> bool:
-    text = one_text(cell, joined=True)
+    text = cell_value(cell, joined=True)
     return isinstance(text, str) and with_masks(text).count(MASK) == 1
 
 

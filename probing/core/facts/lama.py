@@ -194,10 +194,10 @@ def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
 def _read_trex(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> FactSet:
     chosen = _chosen(paths, templates, template_set)
     facts, wrong = _made(paths, lambda path, row: _templated(path, row, "trex", chosen[path][0]))
-    return _set("trex", facts, Counter(), wrong, _one_set({name for _, name in chosen.values()}))
+    return _set("trex", facts, Counter(), wrong, _set_name({name for _, name in chosen.values()}))
 
 
-def _one_set(sets: set[str]) -> str:
+def _set_name(sets: set[str]) -> str:
     return sets.pop() if len(sets) == 1 else "+".join(sorted(sets)) or "default"
 
 
@@ -212,7 +212,7 @@ def _read_google_re(paths: Sequence[Path], templates: _Templates, template_set: 
     read, wrong = _made(paths, judged)
     facts = [fact for fact in read if fact]
     left_out = Counter({JUDGED_WRONG: len(read) - len(facts)})
-    return _set("google_re", facts, left_out, wrong, _one_set({name for _, name in chosen.values()}))
+    return _set("google_re", facts, left_out, wrong, _set_name({name for _, name in chosen.values()}))
 
 
 def _votes(row: dict) -> Counter:

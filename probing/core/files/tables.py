@@ -131,10 +131,10 @@ class Table:
         return [value for _, value in good], len(wrong), "; ".join(notes)
 
     def _filled(self, place: int) -> Iterator[str]:
-        return (str(cell) for _, cells in self.rows if (cell := one_text(cells[place])) != "")
+        return (str(cell) for _, cells in self.rows if (cell := cell_value(cells[place])) != "")
 
     def _text(self, cell: Any, ours: str, place: int) -> str:
-        cell = one_text(cell, ours == self.kind.joined)
+        cell = cell_value(cell, ours == self.kind.joined)
         if isinstance(cell, bool) or not isinstance(cell, str | int | float):
             expected = "expected one text or number: write dates, lists, true and false as text"
             raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
@@ -142,7 +142,7 @@ class Table:
         return text
 
 
-def one_text(cell: Any, joined: bool = False) -> Any:
+def cell_value(cell: Any, joined: bool = False) -> Any:
     """A cell as a value of Python: an empty text for what is missing, and the text of a list with one text.
 
     ``joined``: a list of several texts is one text, too, as LAMA's rows of several sentences are.

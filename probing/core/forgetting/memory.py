@@ -70,10 +70,10 @@ def detectable(error: float) -> float:
     return float(error * (special.ndtri(0.975) + special.ndtri(0.8)))
 
 
-def said(outcome: str, value: float, ends: Sequence[float], seen: float) -> str:
+def describe(outcome: str, value: float, ends: Sequence[float], seen: float) -> str:
     """The test of one way in words; ``ends``: its interval with and without the commonest answer.
 
-    >>> said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
+    >>> describe(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
     'cannot tell: +3.1 points (-1.1 to 7.4); about 6.0 would be seen in 4 of 5 cases'
     """
     low, high, low_without, high_without = (100 * end for end in ends)

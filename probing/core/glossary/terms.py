@@ -135,7 +135,7 @@ def glossary() -> dict[str, Term]:
     return {term.name: term for term in quantities} | {term.name: term for term in TERMS}
 
 
-def found_in(text: str) -> list[Term]:
+def terms_in(text: str) -> list[Term]:
     """The terms of a text in their order, each once and at most ``MOST``; of two that overlap the longer one."""
     named, pattern = _pattern()
     names = {named[match.group(1).lower()]: None for match in pattern.finditer(text)}

@@ -121,7 +121,7 @@ def own_runs_folder() -> Path:
     return cache_folder() / "own-runs"
 
 
-def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
+def find_clash(called: str, content: bytes) -> OwnRun | None:
     """A run that asked other facts under this name of a probe set; the results of both would be mixed."""
     for run in own_runs():
         if run.state.wish.called == called:
@@ -134,12 +134,12 @@ def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
 def free_name(called: str, content: bytes) -> str:
     """The name itself, or with a number if other facts were asked under it."""
     names = chain([called], (f"{called}-{number}" for number in count(2)))
-    return next(name for name in names if asked_otherwise(name, content) is None)
+    return next(name for name in names if find_clash(name, content) is None)
 
 
 def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> OwnRun:
     """The run of a wish, made if it is new; other facts under the name of these are refused. ``expected``: seconds."""
-    if other := asked_otherwise(wish.called, content):
+    if other := find_clash(wish.called, content):
         raise JobError(
             f"the run {other.id} asked other facts under the name {wish.called!r}; expected another name for these,"
             f" such as {spelled('called', free_name(wish.called, content), ('--as',))}"

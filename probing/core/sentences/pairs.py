@@ -60,7 +60,7 @@ def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[st
     return here | {"mean": Cell(MEAN, layer), "best": Cell(pooling, best)}
 
 
-def wanted_pairs(
+def stored_pairs(
     model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None
 ) -> list[Pair]:
     """The pairs that a run stores, in order; ``dev_right`` are the probes' numbers of right dev sentences.

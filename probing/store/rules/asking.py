@@ -79,7 +79,7 @@ def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Map
     return broken
 
 
-def asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def create_asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Makes ``ASKED`` of the rows that some SQL gives, and the functions that read JSON for rules."""
     for function in _FUNCTIONS:
         connection.execute(f"CREATE OR REPLACE TEMP MACRO {function}")

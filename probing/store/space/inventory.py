@@ -20,7 +20,7 @@ WHAT = (RUN, FACTS, MODEL)
 
 
 @dataclass(frozen=True)
-class Kept:
+class Entry:
     """Something of ``WHAT`` that takes space, in bytes; ``said`` is what it is, in words."""
 
     what: str
@@ -31,15 +31,15 @@ class Kept:
     delete: Callable[[], None] | None
 
 
-def kept(what: Sequence[str] = WHAT) -> list[Kept]:
+def list_entries(what: Sequence[str] = WHAT) -> list[Entry]:
     """What takes space, largest first for each kind."""
-    listers: dict[str, Callable[[], list[Kept]]] = {RUN: _runs, FACTS: _probe_sets, MODEL: _models}
+    listers: dict[str, Callable[[], list[Entry]]] = {RUN: _runs, FACTS: _probe_sets, MODEL: _models}
     return [entry for kind in what for entry in sorted(listers[kind](), key=lambda entry: (-entry.size, entry.name))]
 
 
-def delete(what: str, name: str, sure: Callable[[Kept], bool]) -> Kept | None:
-    """Deletes a run, a probe set with all its runs, or a model, as ``kept`` lists it; None if ``sure`` said no."""
-    listed = kept([what])
+def delete(what: str, name: str, sure: Callable[[Entry], bool]) -> Entry | None:
+    """Deletes a run, a probe set with all its runs, or a model of ``list_entries``; None if ``sure`` said no."""
+    listed = list_entries([what])
     entry = next((entry for entry in listed if entry.name == name), None)
     if entry is None:
         names = ", ".join(other.name for other in listed[:10]) or "none"
@@ -67,11 +67,11 @@ def _rows() -> list[tuple[dict, Path]]:
     return rows
 
 
-def _runs() -> list[Kept]:
+def _runs() -> list[Entry]:
     return [_run(row, path) for row, path in _rows()]
 
 
-def _run(row: dict, path: Path) -> Kept:
+def _run(row: dict, path: Path) -> Entry:
     """A run; its files are those that have its id in their names."""
     run_id = row["run_id"]
     files = sorted(runs_folder().rglob(f"*-{run_id}.parquet"))
@@ -80,10 +80,10 @@ def _run(row: dict, path: Path) -> Kept:
         + (f" on {row['probe_set']}" if row.get("probe_set") else "")
         + (f", {row['head']}" if row.get("head") else "")
     )
-    return Kept(RUN, run_id, description, _size(files), partial(_delete_files, files) if path in files else None)
+    return Entry(RUN, run_id, description, _size(files), partial(_delete_files, files) if path in files else None)
 
 
-def _probe_sets() -> list[Kept]:
+def _probe_sets() -> list[Entry]:
     """Probe sets with their runs; the facts themselves, too, if no other set is in their file."""
     runs, whole, files = (
         defaultdict[str, set[str]](set),
@@ -101,7 +101,7 @@ def _probe_sets() -> list[Kept]:
         if len(names) == 1 and (only := str(names.pop())) in runs:
             files[only].add(path)
     return [
-        Kept(
+        Entry(
             FACTS,
             name,
             f"{len(ids):,} {'run' if len(ids) == 1 else 'runs'}",
@@ -112,14 +112,14 @@ def _probe_sets() -> list[Kept]:
     ]
 
 
-def _models() -> list[Kept]:
+def _models() -> list[Entry]:
     """Models below ``cache/models``, and those that the hub's library has downloaded."""
     folder, models = cache_folder() / "models", []
     for path in sorted(folder.rglob("config.json")) if folder.is_dir() else ():
         model = path.parent
         size = _size(file for file in model.iterdir() if file.is_file())
         models.append(
-            Kept(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model))
+            Entry(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model))
         )
     from huggingface_hub.errors import CacheNotFound
 
@@ -129,7 +129,7 @@ def _models() -> list[Kept]:
         repositories = []
     for repository in repositories:
         models.append(
-            Kept(
+            Entry(
                 MODEL,
                 repository.repo_id,
                 "downloaded from the hub",

@@ -132,7 +132,7 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
             f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}"
         )
     for row in rows:
-        said = next(kind.said(row) for kind in kinds if kind.holds(row))
+        said = next(kind.describe(row) for kind in kinds if kind.holds(row))
         say(f"  {row['run_id']}: {said}")
     if left:
         say(f"  left out, as they have only counts and no predictions: {', '.join(sorted(set(left)))}")

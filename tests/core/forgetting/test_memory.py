@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from probing.core.forgetting.memory import GUESSES, MEMORY, NOTHING, UNKNOWN, detectable, memory, said, verdict
+from probing.core.forgetting.memory import GUESSES, MEMORY, NOTHING, UNKNOWN, describe, detectable, memory, verdict
 from probing.core.stats.equal_confidence import Answers, at_equal_confidence
 
 NEVER = ["unseen", "held out", "guessed"]
@@ -79,9 +79,9 @@ def test_what_would_be_seen_is_seen_in_four_of_five_cases():
 
 def test_points_are_said_with_their_interval_and_where_it_cannot_tell_with_what_it_would_see():
     assert (
-        "+3.1" in (words := said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.08), 0.06))
+        "+3.1" in (words := describe(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.08), 0.06))
         and "-1.1 to 7.4" in words
         and "about 6.0" in words
     )
-    assert "-2.0 to 8.0 without" in said(UNKNOWN, 0.04, (0.01, 0.07, -0.02, 0.08), 0.02), "why it cannot tell"
-    assert "6.0" not in said(MEMORY, 0.031, (0.011, 0.074, 0.01, 0.08), 0.06)
+    assert "-2.0 to 8.0 without" in describe(UNKNOWN, 0.04, (0.01, 0.07, -0.02, 0.08), 0.02), "why it cannot tell"
+    assert "6.0" not in describe(MEMORY, 0.031, (0.011, 0.074, 0.01, 0.08), 0.06)
