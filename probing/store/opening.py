@@ -175,8 +175,8 @@ def _runs_of(kind: Kind, files: Sequence[SourceFile], left_out: dict[str, str]) 
 def _with_rows(connection: duckdb.DuckDBPyConnection, kind: Kind, runs: pa.Table, left_out: dict[str, str]) -> pa.Table:
     """The runs that have rows in all tables that their kind needs; the others are noted as left out."""
     for table in kind.needs if len(runs) else ():
-        there = connection.sql(f"SELECT DISTINCT run_id FROM {table}").to_arrow_table().column("run_id")
-        complete = pc.is_in(runs.column("run_id"), there)
+        run_ids = connection.sql(f"SELECT DISTINCT run_id FROM {table}").to_arrow_table().column("run_id")
+        complete = pc.is_in(runs.column("run_id"), run_ids)
         for run_id in runs.filter(pc.invert(complete)).column("run_id").to_pylist():
             left_out[f"{kind.runs}: {run_id}"] = (
                 f"the run {run_id} has no rows of {table}; run `{kind.command}` again, or delete the files that have"

@@ -57,7 +57,7 @@ def recover(request: RecoverRequest) -> None:
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
     counted = usual(against)
     for row in usual(shares).itertuples():
-        by_yardstick = {each.yardstick: each for each in counted[counted["way"] == row.way].itertuples()}
+        by_yardstick = {excess.yardstick: excess for excess in counted[counted["way"] == row.way].itertuples()}
         cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in _YARDSTICKS)]
         typer.echo(f"| {row.way} | {' | '.join(cells)} |")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]

@@ -85,9 +85,9 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
     """Names of the weight files that are loaded, also those that a list names (``shards``); None without any."""
-    there = set(names)
+    files = set(names)
     for layout in LAYOUTS:
-        if layout in there:
+        if layout in files:
             return list(shards(layout)) if layout.endswith(".index.json") else [layout]
     return []
 

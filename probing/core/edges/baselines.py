@@ -51,8 +51,8 @@ def memory_each_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
     for record, target in targets_of(train):
         counted[span_text(record, target)].update(target.labels)
         targets[span_text(record, target)] += 1
-    every: Counter[str] = sum(counted.values(), Counter())
-    usual = _of_half(every, targets.total())
+    labels_of_all: Counter[str] = sum(counted.values(), Counter())
+    usual = _of_half(labels_of_all, targets.total())
     remembered = {text: _of_half(labels, targets[text]) for text, labels in counted.items()}
     return [remembered.get(span_text(record, target), usual) for record, target in targets_of(part)]
 

@@ -108,8 +108,8 @@ def matched(facts: Answered, lost: ArrayLike, candidates: ArrayLike, seed: int, 
         free[facts.relations[number], int(facts.answers[number])].append(number)
     pairs: list[tuple[int, int]] = []
     for number in random.permutation(np.asarray(lost, np.int64)).tolist():
-        if len(pairs) < most and (there := free[facts.relations[number], int(facts.answers[number])]):
-            pairs.append((number, there.pop()))
+        if len(pairs) < most and (partners := free[facts.relations[number], int(facts.answers[number])]):
+            pairs.append((number, partners.pop()))
     return np.array(sorted(pairs), np.int64).reshape(-1, 2)
 
 

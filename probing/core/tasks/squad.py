@@ -47,8 +47,8 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
         context = _text(paragraph, "context")
         return Question(str(title or context[:60]), _text(entry, "question").strip(), context, _answers(entry, context))
 
-    every = ((title, paragraph, entry) for title, paragraph, questions in _paragraphs(path) for entry in questions)
-    named = (((isinstance(row[2], Mapping) and row[2].get("id")) or number, row) for number, row in enumerate(every, 1))
+    rows = ((title, paragraph, entry) for title, paragraph, questions in _paragraphs(path) for entry in questions)
+    named = (((isinstance(row[2], Mapping) and row[2].get("id")) or number, row) for number, row in enumerate(rows, 1))
     good, wrong = sorted_out(named, question, f"{path} has no question in SQuAD's format", FactsError, "question")
     if wrong:
         _log.warning("%s: %s", path, counted("malformed questions left out", wrong))

@@ -68,8 +68,8 @@ def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 @lru_cache(maxsize=200_000)
 def _word_and_shape(text: str, starts_word: bool) -> tuple[str | None, str]:
     """Of a token: whoever counts many runs of one vocabulary asks for each many times."""
-    got = piece(text, starts_word)
-    return got.word, got.shape
+    token = piece(text, starts_word)
+    return token.word, token.shape
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
