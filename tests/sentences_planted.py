@@ -18,7 +18,7 @@ import numpy as np
 
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, Example
-from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
+from probing.core.sentences.pairs import Cell, right_and_right, stored_pairs
 from tests.changes_planted import plant_changes
 from tests.planted_files import Change, write_planted
 from tests.planted_relatives import (  # noqa: F401
@@ -295,7 +295,7 @@ def run_rows(run: PlantedSentenceRun, base: PlantedModel = BASE) -> dict[str, li
         )
         rows["sentence_predictions"].append(name | {"predicted": predicted(run, cell)})
     of_base = PlantedSentenceRun(base, run.task, run.protocol)
-    for pair in wanted_pairs(model.name, of_dev, model.base, dev_right(of_base)):
+    for pair in stored_pairs(model.name, of_dev, model.base, dev_right(of_base)):
         other = right(of_base if pair.with_model == model.base else run, pair.other)
         asked = right_and_right(right(run, pair.this)[run.asked], other[run.asked])
         counts = dict(zip(("both", "only_this", "only_other", "neither"), asked, strict=True))

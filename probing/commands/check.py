@@ -15,9 +15,9 @@ def check(
     from probing.workflows.check import check as verify
 
     problems: list[str] = []
-    for title, found in verify(runs or (), lambda title: typer.echo(title, err=True)):
-        typer.echo(f"{'ok ' if not found else 'BAD'} {title}")
-        problems += found
+    for title, faults in verify(runs or (), lambda title: typer.echo(title, err=True)):
+        typer.echo(f"{'ok ' if not faults else 'BAD'} {title}")
+        problems += faults
     for problem in problems:
         typer.echo(f"  - {problem}", err=True)
     if problems:

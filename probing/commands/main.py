@@ -268,7 +268,9 @@ class CommandsOnCall(TyperGroup):
     words: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **settings: Any) -> None:
-        lines = {name: TyperCommand(name, help=one.line) for name, one in (*self.listed.items(), *self.makers.items())}
+        lines = {
+            name: TyperCommand(name, help=entry.line) for name, entry in (*self.listed.items(), *self.makers.items())
+        }
         super().__init__(**settings | {"commands": lines})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -283,7 +285,7 @@ class CommandsOnCall(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands by their lines, without importing them."""
-        users = {name: one for name, one in self.commands.items() if name not in self.makers}
+        users = {name: command for name, command in self.commands.items() if name not in self.makers}
         TyperGroup(commands=users).format_commands(ctx, formatter)
         if self.makers:
             with formatter.section("Commands that make the shipped data"):

@@ -29,14 +29,17 @@ def command(request: type) -> Callable[[Callable[..., None]], Callable[..., None
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
 
         @wraps(function)
-        def called(**given: Any) -> None:
+        def called(**typed: Any) -> None:
             with options_refused():
-                values = {one.name: _value(one, given.pop(one.name)) for one in declared}
-                function(made(request, values), **given)
+                values = {field.name: _value(field, typed.pop(field.name)) for field in declared}
+                function(made(request, values), **typed)
 
-        parameters = [*map(_parameter, declared), *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own)]
+        parameters = [
+            *map(_parameter, declared),
+            *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
+        ]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return called
 
     return of
@@ -47,39 +50,39 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _parameter(one: Declared) -> inspect.Parameter:
+def _parameter(field: Declared) -> inspect.Parameter:
     """The parameter of a command that typer makes an option of the request from."""
-    shown, default = one.type, inspect.Parameter.empty if one.default is MISSING else one.default
+    plain_type, default = field.type, inspect.Parameter.empty if field.default is MISSING else field.default
     more: dict[str, Any] = {}
-    if one.several:
-        shown = list[str] if one.option.repeated else str
+    if field.several:
+        plain_type = list[str] if field.option.repeated else str
         if isinstance(default, tuple):
-            default = None if one.option.repeated else ",".join(map(str, default))
-    elif one.type in (int, float):
-        more = {"min": one.option.least, "max": one.option.most}
-    names = one.option.names
-    if one.type is bool and default is False and not names:
+            default = None if field.option.repeated else ",".join(map(str, default))
+    elif field.type in (int, float):
+        more = {"min": field.option.least, "max": field.option.most}
+    names = field.option.names
+    if field.type is bool and default is False and not names:
         # A switch that is off needs no option that switches it off.
-        names = (f"--{one.name.replace('_', '-')}",)
+        names = (f"--{field.name.replace('_', '-')}",)
     info = (
-        typer.Argument(help=one.option.help)
-        if one.option.argument
-        else typer.Option(*names, help=one.option.help, **more)
+        typer.Argument(help=field.option.help)
+        if field.option.argument
+        else typer.Option(*names, help=field.option.help, **more)
     )
-    annotation = Annotated[shown | None if default is None else shown, info]  # type: ignore[valid-type]
-    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    annotation = Annotated[plain_type | None if default is None else plain_type, info]  # type: ignore[valid-type]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _value(one: Declared, given: Any) -> Any:
+def _value(field: Declared, typed: Any) -> Any:
     """The value of an option of the request, of what was typed."""
-    if not one.several or given is None:
-        return () if one.option.repeated and given is None else given
-    parts = tuple(given) if one.option.repeated else listed(given)
+    if not field.several or typed is None:
+        return () if field.option.repeated and typed is None else typed
+    parts = tuple(typed) if field.option.repeated else listed(typed)
     try:
-        return tuple(map(get_args(one.type)[0], parts))
+        return tuple(map(get_args(field.type)[0], parts))
     except ValueError:
         raise OptionError(
-            f"got {spelled(one.name, given, one.option.names)}; expected numbers separated by commas"
+            f"got {spelled(field.name, typed, field.option.names)}; expected numbers separated by commas"
         ) from None
 
 

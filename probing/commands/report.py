@@ -22,12 +22,12 @@ Option = inspect.Parameter
 
 def command_of(reports: Reports, line: str) -> Callable[..., None]:
     """The command that prints or writes any of the reports; ``line`` is its line in the list of commands."""
-    given = {one.name: _options(one) for one in reports.filters}
+    groups = {filter_.name: _options(filter_) for filter_ in reports.filters}
 
     def command(**values: Any) -> None:
         form, out, what = _form(values), values["out"], values["what"]
         with options_refused():
-            choice = reports.choose(what.value, {name: _value(values, options) for name, options in given.items()})
+            choice = reports.choose(what.value, {name: _value(values, options) for name, options in groups.items()})
         with open_database(*result_folders()) as db:
             with options_refused():
                 text, rows = reports.written(db, choice, form)
@@ -35,30 +35,30 @@ def command_of(reports: Reports, line: str) -> Callable[..., None]:
                 typer.echo(hint, err=True)
         printed_or_written(text, out, f"{rows:,} rows: {out}")
 
-    names = StrEnum("What", {one.name: one.name for one in reports.every})  # type: ignore[misc]
-    options = [_what(reports, names), *(option for several in given.values() for option in several.values()), *_OUTPUT]
+    names = StrEnum("What", {report.name: report.name for report in reports.every})  # type: ignore[misc]
+    options = [_what(reports, names), *(option for several in groups.values() for option in several.values()), *_OUTPUT]
     command.__doc__ = line
-    command.__annotations__ = {one.name: one.annotation for one in options}
+    command.__annotations__ = {option.name: option.annotation for option in options}
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return command
 
 
 def _what(reports: Reports, names: type[Enum]) -> Option:
-    captions = [f"{one.name} ({one.caption})" for one in reports.every]
+    captions = [f"{report.name} ({report.caption})" for report in reports.every]
     usual = next(iter(names)) if reports.usual else Option.empty
     return _option(
         "what", Annotated[names, typer.Argument(help=f"{', '.join(captions[:-1])} or {captions[-1]}.")], usual
     )
 
 
-def _options(one: Filter) -> dict[str, Option]:
+def _options(filter_: Filter) -> dict[str, Option]:
     """Value, or ``""`` for any -> the option of the command that gives it to a filter."""
-    if one.switches:
-        return {value: _switch(value, line) for value, line in one.switches.items()}
-    if one.of is bool:
-        return {"": _switch(one.name, one.help)}
-    of: Any = one.of | None if one.single or one.once else list[one.of] | None  # type: ignore[name-defined]
-    return {"": _option(one.name, Annotated[of, typer.Option(help=one.help)], one.every or one.usual)}
+    if filter_.switches:
+        return {value: _switch(value, line) for value, line in filter_.switches.items()}
+    if filter_.of is bool:
+        return {"": _switch(filter_.name, filter_.help)}
+    of: Any = filter_.of | None if filter_.single or filter_.once else list[filter_.of] | None  # type: ignore[name-defined]
+    return {"": _option(filter_.name, Annotated[of, typer.Option(help=filter_.help)], filter_.every or filter_.usual)}
 
 
 def _switch(name: str, line: str) -> Option:

@@ -10,7 +10,7 @@ from probing.workflows.requests.reproduction import ReproduceRequest
 @command(ReproduceRequest)
 def reproduce(request: ReproduceRequest, context: typer.Context) -> None:
     """Fetch, train missing models, probe, write the tables of a paper; resumable, skips finished steps."""
-    sources = {one.name: context.get_parameter_source(one.name) for one in option_fields(ReproduceRequest)}
+    sources = {field.name: context.get_parameter_source(field.name) for field in option_fields(ReproduceRequest)}
     request.refuse_of_others([name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"])
     from probing.workflows.reproduction.reproduce import reproduce as run
 

@@ -28,10 +28,10 @@ def runs(
     folders = folder or result_folders()
     whole = {path.stem.rpartition("-")[2] for place in folders for path in files_of("predictions", place)}
     for table, kind in RUNS_OF_FILES.items():
-        asked = {row["run_id"] for row in rows}
+        run_ids = {row["run_id"] for row in rows}
         for path in (path for place in folders for path in files_of(table, place)):
             try:
-                found = [row for row in read_table(path, table).to_pylist() if row["run_id"] not in asked]
+                new_rows = [row for row in read_table(path, table).to_pylist() if row["run_id"] not in run_ids]
             except StoreError as error:
                 typer.echo(f"skipped: {error}", err=True)
                 continue
@@ -39,7 +39,7 @@ def runs(
             rows += [
                 {**empty, **row, "what": kind, "counted": kind == FACTS and row["run_id"] not in whole}
                 | {"hub_id": _hub_id(row), "folder": str(path.parent)}
-                for row in found
+                for row in new_rows
             ]
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
@@ -47,7 +47,7 @@ def runs(
     if not rows:
         typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all")
     for row in rows:
-        typer.echo(f"{row['run_id']}  {row['model']:<20} {KINDS[row['what']].said(row)}{_source(row)}")
+        typer.echo(f"{row['run_id']}  {row['model']:<20} {KINDS[row['what']].describe(row)}{_source(row)}")
 
 
 def _source(row: dict) -> str:

@@ -25,7 +25,9 @@ def terms(
             f" {metric.better}\n- Ties: {metric.ties}\n- Empty case: {metric.empty}\n- Source: {metric.source}\n-"
             f" Computed in: `{function}` in `probing/{module.replace('.', '/')}.py`\n"
         )
-    if rows := [f"| {one.name} | {one.meaning} | {one.source} |" for one in TERMS if name.lower() in one.name.lower()]:
+    if rows := [
+        f"| {term.name} | {term.meaning} | {term.source} |" for term in TERMS if name.lower() in term.name.lower()
+    ]:
         parts.append("\n".join(["## Terms\n", "| term | meaning | source |", "|---|---|---|", *rows]))
     if not parts:
         raise OptionError(

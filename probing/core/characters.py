@@ -62,8 +62,8 @@ LONGEST_LABEL = 200
 def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool = True) -> None:
     """Raises an error of the class for half a character or a control character; ``spaces`` allows tabs, line ends."""
     refuse_half_characters(text, what, error)
-    if found := CONTROL.search(text) or (None if spaces else re.search(r"[\t\n\r]", text)):
-        raise error(f"{what} contains the control character {found[0]!r}; expected letters, digits and signs")
+    if match := CONTROL.search(text) or (None if spaces else re.search(r"[\t\n\r]", text)):
+        raise error(f"{what} contains the control character {match[0]!r}; expected letters, digits and signs")
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:

@@ -98,9 +98,9 @@ class Check(Frozen):
                     of, {**shared, **self.first}, None if self.second is None else {**shared, **self.second}
                 )
             for column, turns in self.in_turn.items():
-                for one, following in itertools.pairwise(turns):
+                for turn, following in itertools.pairwise(turns):
                     yield Comparison(
-                        {**of, column: f"{one}, {following}"}, {**shared, column: one}, {**shared, column: following}
+                        {**of, column: f"{turn}, {following}"}, {**shared, column: turn}, {**shared, column: following}
                     )
 
 

@@ -66,8 +66,8 @@ def head_order(head: str) -> int:
 
 def canonical_head(name: str) -> str:
     """The name of a kind of head: ``logit_lens`` for ``logit-lens``; an unknown name is returned unchanged."""
-    found = name.replace("-", "_")
-    return found if found in HEADS else name
+    canonical = name.replace("-", "_")
+    return canonical if canonical in HEADS else name
 
 
 def canonical_heads(names: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -68,23 +68,23 @@ def find_entry(model: str, base: str | None = None, name: str | None = None, rev
 def _known(model: str) -> ModelEntry:
     """The entry of a model, as ``find_entry`` finds it without further options."""
     listed = read_registry().models
-    if entry := next((one for one in listed if one.name == model), None):
+    if entry := next((candidate for candidate in listed if candidate.name == model), None):
         return _at_hand(entry)
-    kept = cache_folder() / "models" / model
-    folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
+    own_folder = cache_folder() / "models" / model
+    folder = own_folder if (own_folder / "config.json").is_file() else Path(model).expanduser()
     if not folder.is_dir():
-        folder = next((one for one in own_model_folders() if name_of_model(one) == model), folder)
+        folder = next((cached for cached in own_model_folders() if name_of_model(cached) == model), folder)
     if folder.is_dir():
         entry = ModelEntry(
             name=name_of_model(folder), source=str(folder.resolve()), licence="unknown", objective="unknown"
         )
         return entry.model_copy(update=_base_noted(folder))
-    if entry := next((one for one in listed if one.hub_id.casefold() == model.casefold()), None):
+    if entry := next((candidate for candidate in listed if candidate.hub_id.casefold() == model.casefold()), None):
         return _at_hand(entry)
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry")
     short = name_of_model(model)
-    called = model if any(one.name == short for one in listed) else short
+    called = model if any(candidate.name == short for candidate in listed) else short
     return ModelEntry(name=called, source=model, licence="unknown", objective="unknown")
 
 
@@ -98,8 +98,8 @@ def at_revision(entry: ModelEntry, revision: str) -> ModelEntry:
     if not revision.strip() or revision.startswith(("-", "/", ".")) or ".." in revision:
         raise ModelError(f"got the revision {revision!r}; expected a branch, a tag or a commit")
     usual = revision == (entry.revision or "main")
-    shown = revision[:12] if COMMIT.fullmatch(revision) else revision
-    return entry.model_copy(update={"revision": revision, "name": entry.name if usual else f"{entry.name}@{shown}"})
+    label = revision[:12] if COMMIT.fullmatch(revision) else revision
+    return entry.model_copy(update={"revision": revision, "name": entry.name if usual else f"{entry.name}@{label}"})
 
 
 def _at_hand(entry: ModelEntry) -> ModelEntry:
@@ -116,15 +116,15 @@ def _base_noted(folder: Path) -> dict[str, str]:
         return {}
     made = finetuning_note(folder)
     try:
-        found = {
+        fields = {
             "base": made["base"],
             "objective": made["objective"],
             "base_weights": made.get("recipe", {}).get("base_weights", ""),
         }
-        found |= {name: made.get(name, "") for name in ("base_folder", "base_source")}
-        if not all(isinstance(value, str) for value in found.values()):
+        fields |= {name: made.get(name, "") for name in ("base_folder", "base_source")}
+        if not all(isinstance(value, str) for value in fields.values()):
             raise TypeError("expected texts")
-        return found
+        return fields
     except (KeyError, TypeError, AttributeError) as error:
         raise _not_written_by_finetune(folder / FINETUNING, error) from error
 

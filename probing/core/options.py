@@ -79,31 +79,31 @@ def option_fields(request: type) -> list[Declared]:
     >>> @dataclass(frozen=True)
     ... class Wish(Options):
     ...     seeds: Annotated[int, Option("Number of seeds.", least=1)] = 1
-    >>> [(one.name, one.type, one.default, one.option.help) for one in option_fields(Wish)]
+    >>> [(field.name, field.type, field.default, field.option.help) for field in option_fields(Wish)]
     [('seeds', <class 'int'>, 1, 'Number of seeds.')]
     """
-    hints, found = _hints(request), []
+    hints, declared = _hints(request), []
     for field in fields(request):
         if option := _option(hints[field.name]):
-            found.append(Declared(field.name, _plain(hints[field.name]), field.default, option))
+            declared.append(Declared(field.name, _plain(hints[field.name]), field.default, option))
         elif field.default_factory is not MISSING and (inner := _hints(type(holder := field.default_factory()))):
             marked = {name: option for name, hint in inner.items() if (option := _option(hint))}
-            found += [
-                Declared(name, _plain(inner[name]), getattr(holder, name), one, field.name)
-                for name, one in marked.items()
+            declared += [
+                Declared(name, _plain(inner[name]), getattr(holder, name), option, field.name)
+                for name, option in marked.items()
             ]
     own = get_annotations(request)
-    return sorted(found, key=lambda one: (one.default is not MISSING, (one.holder or one.name) not in own))
+    return sorted(declared, key=lambda field: (field.default is not MISSING, (field.holder or field.name) not in own))
 
 
 def made(request: type, values: Mapping[str, Any]) -> Any:
     """A request with these values of its options, by name; each goes to the object that has it."""
-    given: dict[str, Any] = {}
+    direct: dict[str, Any] = {}
     held: dict[str, dict[str, Any]] = {}
-    for one in option_fields(request):
-        (held.setdefault(one.holder, {}) if one.holder else given)[one.name] = values[one.name]
+    for field in option_fields(request):
+        (held.setdefault(field.holder, {}) if field.holder else direct)[field.name] = values[field.name]
     holders = {field.name: field.default_factory for field in fields(request)}
-    return request(**given, **{name: type(holders[name]())(**inner) for name, inner in held.items()})  # type: ignore[operator, misc]
+    return request(**direct, **{name: type(holders[name]())(**inner) for name, inner in held.items()})  # type: ignore[operator, misc]
 
 
 def refuse_out_of_range(request: Any) -> None:
@@ -124,7 +124,7 @@ def refuse_out_of_range(request: Any) -> None:
         if (option := _option(hint)) is None or (value := getattr(request, name)) is None:
             continue
         several = isinstance(value, tuple)
-        if strange := [one for one in (value if several else (value,)) if not option.takes(one)]:
+        if strange := [item for item in (value if several else (value,)) if not option.takes(item)]:
             raise OptionError(f"got {spelled(name, strange[0], option.names)}; expected {option.expected}")
         if several and not value and getattr(type(request), name, ()) != ():
             known = option.expected if option.known else "one or more, separated by commas"
@@ -162,7 +162,7 @@ def _hints(request: type) -> dict[str, Any]:
 
 def _option(hint: Any) -> Option | None:
     return (
-        next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
+        next((argument for argument in get_args(hint)[1:] if isinstance(argument, Option)), None)
         if get_origin(hint) is Annotated
         else None
     )
@@ -170,8 +170,8 @@ def _option(hint: Any) -> Option | None:
 
 def _plain(hint: Any) -> Any:
     """The type of an annotation, without ``Annotated`` and None."""
-    found = get_args(hint)[0]
-    if get_origin(found) not in (Union, UnionType):
-        return found
-    (only,) = (one for one in get_args(found) if one is not type(None))
+    inner = get_args(hint)[0]
+    if get_origin(inner) not in (Union, UnionType):
+        return inner
+    (only,) = (argument for argument in get_args(inner) if argument is not type(None))
     return only

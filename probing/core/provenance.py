@@ -91,11 +91,11 @@ def fingerprint_problem(run_id: str, config: str) -> str | None:
         return f"run {run_id}: its configuration is not JSON: {error}"
     if config not in written:
         return f"run {run_id}: its configuration is not canonical JSON (sorted keys, no spaces)"
-    found = fingerprint_of(config)
+    fingerprint = fingerprint_of(config)
     return (
         None
-        if found == run_id
-        else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
+        if fingerprint == run_id
+        else f"run {run_id}: the fingerprint of its configuration is {fingerprint}; it was changed after the run"
     )
 
 

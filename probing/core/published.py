@@ -39,8 +39,10 @@ class Published(Frozen):
 
     @model_validator(mode="after")
     def _every_name_once(self) -> Self:
-        refuse_twice({"figures": [one.number for one in self.figures], "claims": [claim.name for claim in self.claims]})
-        numbers = {one.number for one in self.figures}
+        refuse_twice(
+            {"figures": [figure.number for figure in self.figures], "claims": [claim.name for claim in self.claims]}
+        )
+        numbers = {figure.number for figure in self.figures}
         for claim in self.claims:
             if claim.shown.figure and claim.shown.figure not in numbers:
                 raise ValueError(
@@ -62,10 +64,10 @@ class Published(Frozen):
 
     def figure(self, number: int | str) -> Any:
         """The figure of that number."""
-        found = {one.number: one for one in self.figures}
-        if number not in found:
-            raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(map(str, found))}")
-        return found[number]
+        figures = {figure.number: figure for figure in self.figures}
+        if number not in figures:
+            raise PublishedError(f"the paper has no Figure {number} here; there are {', '.join(map(str, figures))}")
+        return figures[number]
 
 
 def refuse_twice(named: Mapping[str, Sequence[object]]) -> None:

@@ -77,23 +77,23 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
     if kind.counts is None or kind.runs not in together:
         return
     for run_id in pc.unique(together[kind.runs].column("run_id")).to_pylist():
-        given = {
+        run_tables = {
             name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()
         }
         if LIGHT in kind.counted_from:
             # Only one run's best tokens are held at a time.
             whole = (read_table(file.path, LIGHT) for file, _ in read[LIGHT] if run_id in file.path.stem)
-            given[LIGHT] = next(whole, SCHEMAS[LIGHT].empty_table())
-        if len(given.get(kind.counted_from[0], ())):
+            run_tables[LIGHT] = next(whole, SCHEMAS[LIGHT].empty_table())
+        if len(run_tables.get(kind.counted_from[0], ())):
             try:
-                counts = counted(kind, given)
+                counts = counted(kind, run_tables)
             except StoreError as error:
                 yield str(error)
                 continue
             if wrong := [
                 name
                 for name, rows in counts.items()
-                if name not in given or not as_stored(name, given[name]).equals(rows)
+                if name not in run_tables or not as_stored(name, run_tables[name]).equals(rows)
             ]:
                 yield (
                     f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}`"
@@ -134,8 +134,8 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
         may_differ = (*key, *TABLES[table].free, *TABLES[table].withheld)
         names = [*key, *(name for name in rows.column_names if name not in may_differ)]
         for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
-            path, said = first.setdefault(row[: len(key)], (file.path, row))
-            if said != row and path != file.path:
+            path, first_row = first.setdefault(row[: len(key)], (file.path, row))
+            if first_row != row and path != file.path:
                 differing[file.path, path] += 1
     return [
         f"{path}: {n} rows differ from those with the same {key} in {other}" for (path, other), n in differing.items()
@@ -163,11 +163,11 @@ def _together(read: Sequence[_Read]) -> pa.Table:
             continue
         seen.add(file.sha256)
         if TABLES[file.table].per == "run_id":
-            taken = [
+            run_ids = [
                 run
                 for run in pc.unique(rows.column("run_id")).to_pylist()
                 if source_of.setdefault(run, file.source) == file.source
             ]
-            rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(taken, pa.string())))
+            rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(run_ids, pa.string())))
         parts.append(rows)
     return pa.concat_tables(parts)

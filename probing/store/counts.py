@@ -40,18 +40,18 @@ def counted(kind: Kind, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         return kind.counts(tables) if kind.counts else {}
     except (duckdb.Error, pa.ArrowException, ValueError) as error:
         (run_id,) = tables[kind.runs].column("run_id").to_pylist()
-        said = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         raise StoreError(
-            f"run {run_id}: its rows cannot be counted ({said}); delete its files and run `{kind.command}` again"
+            f"run {run_id}: its rows cannot be counted ({reason}); delete its files and run `{kind.command}` again"
         ) from error
 
 
 def _rows_of(table: str, folders: Mapping[Path, None]) -> pa.Table:
     """The rows of all files of a table that can be read; another run's damaged file is its own matter."""
-    found = [SCHEMAS[table].empty_table()]
+    tables = [SCHEMAS[table].empty_table()]
     for path in (path for folder in folders if folder.is_dir() for path in files_of(table, folder)):
         try:
-            found.append(read_table(path, table))
+            tables.append(read_table(path, table))
         except StoreError:
             continue
-    return pa.concat_tables(found)
+    return pa.concat_tables(tables)

@@ -88,7 +88,7 @@ class Database:
         for _ in range(TRIES):
             opened = self._opened
             try:
-                return self._asked(opened, sql, dict(parameters or {}), seconds, of)
+                return self._run_query(opened, sql, dict(parameters or {}), seconds, of)
             except duckdb.Error as error:
                 self._leave_out(opened, damaged_files(opened.files, error, sql))
         raise StoreError("the files of results change while they are read; try again")
@@ -102,7 +102,7 @@ class Database:
                 self._without |= damaged
                 self._opened = self._open_without(self._without)
 
-    def _asked(
+    def _run_query(
         self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None
     ) -> pd.DataFrame:
         # A connection shared by threads gives wrong answers silently; even the making of cursors is kept apart.
@@ -166,18 +166,18 @@ def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | N
 
     The statement is None if the files were being opened. Without a reason it is a ``StoreError``.
     """
-    said = str(error)
-    named = [file for file in files if str(file.path) in said]
-    asked = [file for file in files if sql is None or re.search(rf"\b{file.table}\b", sql)]
-    found = {}
-    for file in () if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in said else named or asked:
+    text = str(error)
+    named = [file for file in files if str(file.path) in text]
+    queried = [file for file in files if sql is None or re.search(rf"\b{file.table}\b", sql)]
+    damaged = {}
+    for file in () if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in text else named or queried:
         try:
             read_table(file.path, file.table)
         except StoreError as problem:
-            found[file.path] = str(problem)
-    if not found and not named:
-        raise StoreError(f"cannot query the results: {said}; `python -m probing check` looks at every file") from error
-    return found
+            damaged[file.path] = str(problem)
+    if not damaged and not named:
+        raise StoreError(f"cannot query the results: {text}; `python -m probing check` looks at every file") from error
+    return damaged
 
 
 def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database], pd.DataFrame]:
@@ -185,11 +185,11 @@ def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database]
     tables: weakref.WeakKeyDictionary[Database, tuple[str, pd.DataFrame]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(query)
-    def asked(db: Database) -> pd.DataFrame:
+    def cached(db: Database) -> pd.DataFrame:
         version, table = tables.get(db, ("", None))
         if table is None or version != db.version:
             table = query(db)
             tables[db] = db.version, table
         return table.copy()
 
-    return asked
+    return cached

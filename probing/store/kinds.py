@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.store.database import Database
-from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
+from probing.store.rules.asking import Rule, ask, create_asked_runs, in_memory, rules_of_rows
 from probing.store.schema import TABLES
 from probing.store.tables.columns import Table
 from probing.subjects import SHARED_AS, Declared, kinds
@@ -72,21 +72,21 @@ class Kind:
         runs = tables[self.runs].select(["run_id", "config"]).to_pylist() if self.runs in tables else []
         unsigned = {run["run_id"]: problem for run in runs if (problem := fingerprint_problem(**run))}
         with in_memory(tables, names) as connection:
-            asked_runs(connection, f"SELECT * FROM {self.runs}")
-            found = ask(connection, self.rules, self.scans)
+            create_asked_runs(connection, f"SELECT * FROM {self.runs}")
+            broken = ask(connection, self.rules, self.scans)
         again = f"delete its files and run `{self.command}` again"
         return list(unsigned.values()) + [
-            f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned
+            f"run {run_id}: {words}; {again}" for run_id, words in broken.items() if run_id not in unsigned
         ]
 
-    def said(self, row: Mapping[str, Any]) -> str:
+    def describe(self, row: Mapping[str, Any]) -> str:
         """What a line about a run says of it, without its id and model."""
         left_out = json.loads(row["left_out"] or "{}")
         flat = [
             (reason, n, f" ({part})")
-            for part, found in left_out.items()
-            if isinstance(found, dict)
-            for reason, n in found.items()
+            for part, counts in left_out.items()
+            if isinstance(counts, dict)
+            for reason, n in counts.items()
         ]
         flat += [(reason, n, "") for reason, n in left_out.items() if not isinstance(n, dict)]
         left = ", ".join(f"{n:,} {reason}{part}" for reason, n, part in flat)

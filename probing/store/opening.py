@@ -67,19 +67,19 @@ def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], withou
             by_table[file.table].append(file)
     connection = _connected(sources)
     rows = {kind.name: _runs_of(kind, by_table[kind.runs], left_out) for kind in KINDS.values()}
-    for table, found in by_table.items():
+    for table, table_files in by_table.items():
         if table not in OF_RUN and table not in {kind.runs for kind in KINDS.values()}:
-            _create(connection, table, found)
+            _create(connection, table, table_files)
     for kind in KINDS.values():
         rows[kind.name] = _with_rows(connection, kind, rows[kind.name], left_out)
-    known = {run_id for found in rows.values() for run_id in found.column("run_id").to_pylist()}
+    known = {run_id for runs in rows.values() for run_id in runs.column("run_id").to_pylist()}
     of_run = {table: _by_run(by_table[table], known, left_out) for table in OF_RUN}
     # Of a run without predictions only counts are kept.
     of_run["known"] = {run_id: path for run_id, path in of_run["known"].items() if run_id in of_run["predictions"]}
     for table, of_runs in of_run.items():
         _create_view(connection, table, list(of_runs.values()))
     create_run_tables(connection, rows, set(of_run["predictions"]))
-    return Opened(connection, [file for found in by_table.values() for file in found], of_run, left_out)
+    return Opened(connection, [file for table_files in by_table.values() for file in table_files], of_run, left_out)
 
 
 def _connected(sources: Sequence[Path]) -> duckdb.DuckDBPyConnection:
@@ -136,19 +136,19 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[S
 
 def _create_view_of_runs(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
     """The view of a table of which a run has all rows below one folder, if not in one file: the first with the run."""
-    by_source = [[file.path for file in found] for _, found in groupby(files, key=lambda file: file.source)]
+    by_source = [[file.path for file in group] for _, group in groupby(files, key=lambda file: file.source)]
     if len(by_source) < 2:
         _create_view(connection, table, [file.path for file in files])
         return
-    taken: set[str] = set()
+    seen: set[str] = set()
     parts = []
     for paths in by_source:
-        found = {
+        run_ids = {
             run_id for (run_id,) in connection.execute(f"SELECT DISTINCT run_id FROM {read_files(paths)}").fetchall()
         }
-        again = ", ".join("'{}'".format(run_id.replace("'", "''")) for run_id in sorted(found & taken))
+        again = ", ".join("'{}'".format(run_id.replace("'", "''")) for run_id in sorted(run_ids & seen))
         parts.append(f"SELECT * FROM {read_files(paths)}" + (f" WHERE run_id NOT IN ({again})" if again else ""))
-        taken |= found
+        seen |= run_ids
     connection.execute(f"CREATE VIEW {table} AS {' UNION ALL '.join(parts)}")
 
 
@@ -159,13 +159,13 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, paths: Seque
 
 def _runs_of(kind: Kind, files: Sequence[SourceFile], left_out: dict[str, str]) -> pa.Table:
     """The rows of the runs of a kind; of several with one id the first."""
-    found = [SCHEMAS[kind.runs].empty_table()]
+    tables = [SCHEMAS[kind.runs].empty_table()]
     for file in files:
         try:
-            found.append(read_table(file.path, kind.runs))
+            tables.append(read_table(file.path, kind.runs))
         except StoreError as error:
             left_out[file.name] = str(error)
-    rows = pa.concat_tables(found)
+    rows = pa.concat_tables(tables)
     first: dict[str, int] = {}
     for place, run_id in enumerate(rows.column("run_id").to_pylist()):
         first.setdefault(run_id, place)
@@ -175,8 +175,8 @@ def _runs_of(kind: Kind, files: Sequence[SourceFile], left_out: dict[str, str]) 
 def _with_rows(connection: duckdb.DuckDBPyConnection, kind: Kind, runs: pa.Table, left_out: dict[str, str]) -> pa.Table:
     """The runs that have rows in all tables that their kind needs; the others are noted as left out."""
     for table in kind.needs if len(runs) else ():
-        there = connection.sql(f"SELECT DISTINCT run_id FROM {table}").to_arrow_table().column("run_id")
-        complete = pc.is_in(runs.column("run_id"), there)
+        run_ids = connection.sql(f"SELECT DISTINCT run_id FROM {table}").to_arrow_table().column("run_id")
+        complete = pc.is_in(runs.column("run_id"), run_ids)
         for run_id in runs.filter(pc.invert(complete)).column("run_id").to_pylist():
             left_out[f"{kind.runs}: {run_id}"] = (
                 f"the run {run_id} has no rows of {table}; run `{kind.command}` again, or delete the files that have"
@@ -188,11 +188,11 @@ def _with_rows(connection: duckdb.DuckDBPyConnection, kind: Kind, runs: pa.Table
 
 def _by_run(files: Sequence[SourceFile], known: set[str], left_out: dict[str, str]) -> dict[str, Path]:
     """Run -> its file of a table, in the first folder that has one; a run that is still being made has no row yet."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for file in files:
         run_id = file.path.stem.removeprefix(f"{file.table}-")
         if not re.fullmatch("[0-9a-f]{16}", run_id):
             left_out[file.name] = f"{file.path} has no run in its name; rename it to {file.table}-RUN.parquet"
         elif run_id in known:
-            found.setdefault(run_id, file.path)
-    return found
+            paths.setdefault(run_id, file.path)
+    return paths

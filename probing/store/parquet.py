@@ -97,11 +97,11 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
     try:
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-            stored = file.read(columns=wanted.names)
+            selected = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+            stored = file.read(columns=selected.names)
             # A text may hold bytes that are no UTF-8.
             stored.validate(full=True)
-            rows = stored.replace_schema_metadata().cast(wanted)
+            rows = stored.replace_schema_metadata().cast(selected)
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(
@@ -115,12 +115,12 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
 def rows_and_values(path: Path) -> tuple[int, int]:
     """From a file's footer: its rows, and the values of its largest column; nothing else is read."""
     try:
-        found = pq.read_metadata(path)
+        footer = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
-    columns = range(found.num_columns)
-    groups = [found.row_group(number) for number in range(found.num_row_groups)]
-    return found.num_rows, max(
+    columns = range(footer.num_columns)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    return footer.num_rows, max(
         (sum(group.column(column).num_values for group in groups) for column in columns), default=0
     )
 
@@ -132,12 +132,12 @@ def text_size(path: Path) -> int:
     """
     total = 0
     try:
-        found = pq.read_metadata(path)
-        columns = [found.schema.column(number) for number in range(found.num_columns)]
+        footer = pq.read_metadata(path)
+        columns = [footer.schema.column(number) for number in range(footer.num_columns)]
         names = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(path, read_dictionary=names, page_checksum_verification=True) as file:
-            for group in range(found.num_row_groups):
-                for chunk in (found.row_group(group).column(number) for number in range(found.num_columns)):
+            for group in range(footer.num_row_groups):
+                for chunk in (footer.row_group(group).column(number) for number in range(footer.num_columns)):
                     if chunk.physical_type == "BYTE_ARRAY":
                         # The mean, before a text is read; a page has some bytes of its own.
                         _refuse_long(path, (chunk.total_uncompressed_size - (1 << 20)) // (chunk.num_values or 1))
@@ -164,8 +164,8 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
     if not path.is_file():
         raise StoreError(f"no file {path}; expected the table {table_name!r} as Parquet")
     try:
-        found = pq.read_metadata(path)
-        names = found.schema.to_arrow_schema().names
+        footer = pq.read_metadata(path)
+        names = footer.schema.to_arrow_schema().names
     except FileNotFoundError as error:
         raise StoreError(f"{path} has vanished; expected the table {table_name!r} as Parquet") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -173,7 +173,7 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
             f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no"
             " Parquet: delete it and run again the command that made it"
         ) from error
-    marks = found.metadata or {}
+    marks = footer.metadata or {}
     if _TABLE_KEY not in marks or _VERSION_KEY not in marks:
         raise StoreError(
             f"{path} is Parquet but was not written by this program; expected the table {table_name!r}. Move it"
@@ -184,32 +184,30 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
             f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r};"
             " rename it"
         )
-    said, expected = marks[_VERSION_KEY].decode(errors="replace"), SCHEMAS[table_name].names
-    if said != str(VERSIONS[table_name]):
-        wanted = f"expected {VERSIONS[table_name]}; make it again with this version of the program"
-        if re.fullmatch("[0-9]{1,9}", said) and int(said) > VERSIONS[table_name]:
-            raise NewerVersionError(
-                f"{path} has schema version {said}, expected {VERSIONS[table_name]}: a newer version wrote it; update"
-            )
-        raise StoreError(f"{path} has schema version {said}, {wanted}")
+    version, expected = marks[_VERSION_KEY].decode(errors="replace"), SCHEMAS[table_name].names
+    if version != str(VERSIONS[table_name]):
+        got = f"{path} has schema version {version}, expected {VERSIONS[table_name]}"
+        if re.fullmatch("[0-9]{1,9}", version) and int(version) > VERSIONS[table_name]:
+            raise NewerVersionError(f"{got}: a newer version wrote it; update")
+        raise StoreError(f"{got}; make it again with this version of the program")
     if names != expected:
         raise StoreError(
             f"{path} has the columns {names}, expected {expected}; make it again with this version of the program"
         )
-    return found
+    return footer
 
 
 def check_values(path: Path, table_name: str) -> None:
     """Checks footer and extreme numbers; a file without statistics is small, and is read."""
-    found = check_file(path, table_name)
-    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    footer = check_file(path, table_name)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     parts = [group.column(number) for group in groups for number in range(group.num_columns)]
     if not all(part.is_stats_set for part in parts):
         read_table(path, table_name)
         return
     for column in TABLES[table_name].columns:
         of_column = [part.statistics for part in parts if part.path_in_schema.partition(".")[0] == column.name]
-        ends = [end for one in of_column if one.has_min_max for end in (one.min, one.max)]
+        ends = [end for statistics in of_column if statistics.has_min_max for end in (statistics.min, statistics.max)]
         if column.low is not None and ends and (problem := column.out_of_bounds(pa.array(ends))):
             raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
 

@@ -27,7 +27,7 @@ _RUNS = pa.schema(
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table], whole: set[str]) -> None:
     """Makes the tables and views of runs from rows by kind; ``whole`` are ids of runs with stored predictions."""
-    all_runs = [_run(row, kind) for kind, found in rows.items() for row in found.to_pylist()]
+    all_runs = [_run(row, kind) for kind, runs in rows.items() for row in runs.to_pylist()]
     _create(connection, "runs", pa.Table.from_pylist(all_runs, schema=_RUNS), ("model", "kind", "seed", "run_id"))
     of_facts = rows[FACTS]
     counted = pa.array([run_id not in whole for run_id in of_facts.column("run_id").to_pylist()], pa.bool_())
@@ -54,8 +54,8 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, o
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
-    said = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
-    return said | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
+    origin = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
+    return origin | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
 
 
 def _is(value: Any, kind: pa.DataType) -> bool:

@@ -32,7 +32,7 @@ class SourceFile:
 
 def find_files(sources: Sequence[Path]) -> list[SourceFile]:
     """All files named after a table (``table_of``), in any depth, by source, table and name."""
-    found = []
+    files = []
     for number, source in enumerate(map(Path, sources)):
         if not source.is_dir():
             raise StoreError(f"no folder {source}; expected one with files such as predictions-<run>.parquet")
@@ -45,10 +45,10 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
             except FileNotFoundError:
                 # It vanished while the folder was read.
                 continue
-            found.append(
+            files.append(
                 SourceFile(number, table, path.relative_to(source).as_posix(), path, stat.st_size, stat.st_mtime_ns)
             )
-    return sorted(found)
+    return sorted(files)
 
 
 def table_of(path: Path) -> str | None:

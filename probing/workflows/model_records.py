@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probing.core.checkpoint.fit import said_of_drift, unlike
+from probing.core.checkpoint.fit import unlike, warn_of_drift
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.locks import exclusive_lock
@@ -101,7 +101,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
         raise ModelError(f"{encoder.name} {why} ({spelled('base')})")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)
-    if said := said_of_drift(encoder.name, family, rows):
+    if said := warn_of_drift(encoder.name, family, rows):
         _log.warning("warning: %s If not, name another (%s)", said, spelled("base"))
     return [{"model": encoder.name, "base": family} | row for row in rows]
 

@@ -150,8 +150,8 @@ def test_the_time_left_is_expected_until_the_progress_shows_it(run, monkeypatch)
 def test_other_facts_need_another_name_because_results_are_kept_by_it(run):
     content = Path(run.state.wish.facts).read_bytes()
     called = run.state.wish.called
-    assert background.asked_otherwise(called, content) is None and background.free_name(called, content) == called
-    assert background.asked_otherwise(called, b"other").id == run.id
+    assert background.find_clash(called, content) is None and background.free_name(called, content) == called
+    assert background.find_clash(called, b"other").id == run.id
     with pytest.raises(
         JobError, match=rf"the run {run.id} asked other facts under the name '{called}'.* --as {called}-2$"
     ):

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
-from probing.core.checkpoint.fit import Shape, said_of_drift, unlike
+from probing.core.checkpoint.fit import Shape, unlike, warn_of_drift
 from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.own_model.model_check import check_model_folder
 from probing.models.encoders.answer_tokens import one_token_ids
@@ -340,5 +340,5 @@ def test_the_tokens_of_a_folder_are_those_of_its_tokenizer(architecture, folder_
 
 def test_a_drift_beyond_the_weights_own_length_is_doubted():
     rows = [{"layer": 0, "drift": 0.2}, {"layer": 2, "drift": 1.4}]
-    assert "layer 2 of mine is 1.40 times" in said_of_drift("mine", "base", rows)
-    assert said_of_drift("mine", "base", rows[:1]) == said_of_drift("mine", "base", []) == ""
+    assert "layer 2 of mine is 1.40 times" in warn_of_drift("mine", "base", rows)
+    assert warn_of_drift("mine", "base", rows[:1]) == warn_of_drift("mine", "base", []) == ""

@@ -33,52 +33,52 @@ def trace(
     """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
     from probing.workflows.edges.trace import trace_sentence
 
-    found = trace_sentence(request)
+    sentence = trace_sentence(request)
     if shape is Shape.json:
-        typer.echo(_as_json(found), nl=False)
+        typer.echo(_as_json(sentence), nl=False)
     elif shape is Shape.csv:
-        typer.echo(as_csv(label_rows(found.model, found.traces)), nl=False)
+        typer.echo(as_csv(label_rows(sentence.model, sentence.traces)), nl=False)
     else:
-        typer.echo(_as_text(found, top))
+        typer.echo(_as_text(sentence, top))
 
 
-def _as_text(found: "SentenceTraces", top: int) -> str:
-    lines = [" ".join(found.words), found.model]
-    for one in found.traces:
-        where = f"from layer {one.settled} on" if one.settled else "at every layer"
-        spans = " and ".join(f"'{found.text(span)}' ({span[0]}:{span[1]})" for span in one.spans)
-        answer = ", ".join(one.answer) or "no label"
-        lines += ["", f"{one.title} of {spans}: {answer} {where}; F1 on dev {100 * one.f1[-1]:.1f} %"]
+def _as_text(sentence: "SentenceTraces", top: int) -> str:
+    lines = [" ".join(sentence.words), sentence.model]
+    for trace in sentence.traces:
+        where = f"from layer {trace.settled} on" if trace.settled else "at every layer"
+        spans = " and ".join(f"'{sentence.text(span)}' ({span[0]}:{span[1]})" for span in trace.spans)
+        answer = ", ".join(trace.answer) or "no label"
+        lines += ["", f"{trace.title} of {spans}: {answer} {where}; F1 on dev {100 * trace.f1[-1]:.1f} %"]
         # Labels that do not exclude each other have no shares.
-        values = one.p if one.several else one.shares
+        values = trace.p if trace.several else trace.shares
         for layer, row in enumerate(values):
-            labels = "  ".join(f"{one.labels[number]} {100 * row[number]:.1f}%" for number in one.best(layer, top))
+            labels = "  ".join(f"{trace.labels[number]} {100 * row[number]:.1f}%" for number in trace.best(layer, top))
             lines.append(f"{'embeddings' if layer == 0 else f'layer {layer}':>10}  {labels}")
-    return "\n".join(lines if found.traces else [*lines, "no task that has probes fits these spans"])
+    return "\n".join(lines if sentence.traces else [*lines, "no task that has probes fits these spans"])
 
 
-def _as_json(found: "SentenceTraces") -> str:
+def _as_json(sentence: "SentenceTraces") -> str:
     traces = [
         {
-            "task": one.task,
-            "title": one.title,
-            "span1": list(one.spans[0]),
-            "span2": list(one.spans[1]) if len(one.spans) > 1 else None,
-            "answer": list(one.answer),
-            "settled": one.settled,
-            "f1": list(one.f1),
+            "task": trace.task,
+            "title": trace.title,
+            "span1": list(trace.spans[0]),
+            "span2": list(trace.spans[1]) if len(trace.spans) > 1 else None,
+            "answer": list(trace.answer),
+            "settled": trace.settled,
+            "f1": list(trace.f1),
             "layers": [
                 {
                     "layer": layer,
-                    "given": list(one.given(layer)),
+                    "given": list(trace.given(layer)),
                     "labels": [
                         {"label": label, "p": float(p), "share": float(share)}
-                        for label, p, share in zip(one.labels, one.p[layer], one.shares[layer], strict=True)
+                        for label, p, share in zip(trace.labels, trace.p[layer], trace.shares[layer], strict=True)
                     ],
                 }
-                for layer in range(len(one.p))
+                for layer in range(len(trace.p))
             ],
         }
-        for one in found.traces
+        for trace in sentence.traces
     ]
-    return as_json({"model": found.model, "words": list(found.words), "traces": traces})
+    return as_json({"model": sentence.model, "words": list(sentence.words), "traces": traces})

@@ -30,13 +30,13 @@ def recover(request: RecoverRequest) -> None:
     from probing.workflows.forgetting.recover import recover as workflow
 
     rows = workflow(request, typer.echo)
-    (run,), facts = rows["forgetting_runs"], [one for one in rows["forgetting_facts"] if one["asked"] == LOST]
+    (run,), facts = rows["forgetting_runs"], [fact for fact in rows["forgetting_facts"] if fact["asked"] == LOST]
     shares, against = (pd.DataFrame(rows[table]) for table in ("forgetting_shares", "forgetting_excesses"))
     shares = shares[shares["asked"] == LOST]
     known, lost = run["known"], run["lost"]
     typer.echo(f"Of the {known:,} facts that {run['base']} knows, {run['model']}")
     typer.echo(f"- kept: {run['kept']:,} ({100 * run['kept'] / known:.0f} of 100)")
-    outcomes = Counter(one["way"] for one in facts)
+    outcomes = Counter(fact["way"] for fact in facts)
     for name in LOST_OUTCOMES:
         typer.echo(f"- {name}: {outcomes[name]:,} ({100 * outcomes[name] / known:.0f} of 100)")
     if run["not_put_back"]:
@@ -56,17 +56,17 @@ def recover(request: RecoverRequest) -> None:
     )
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
     counted = usual(against)
-    for one in usual(shares).itertuples():
-        found = {each.yardstick: each for each in counted[counted["way"] == one.way].itertuples()}
-        cells = [_with_ends(one.share, one.low, one.high), *(_beside(found.get(name)) for name in _YARDSTICKS)]
-        typer.echo(f"| {one.way} | {' | '.join(cells)} |")
+    for row in usual(shares).itertuples():
+        by_yardstick = {excess.yardstick: excess for excess in counted[counted["way"] == row.way].itertuples()}
+        cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in _YARDSTICKS)]
+        typer.echo(f"| {row.way} | {' | '.join(cells)} |")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
     curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
     typer.echo(
         f"\nRelearned, {BY_ANSWER}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after"
         f" {USUAL_STEPS}. "
     )
-    for name, n in Counter(one["reworded"] for one in facts if one["reworded"]).items():
+    for name, n in Counter(fact["reworded"] for fact in facts if fact["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
     tests = tested(against)
     groups = (
@@ -75,17 +75,18 @@ def recover(request: RecoverRequest) -> None:
         else "stated facts minus right answers that the text never had"
     )
     typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
-    for one in tests.itertuples():
-        typer.echo(f"- {called(one.way, one.protocol)}: {in_words(one)}")
+    for row in tests.itertuples():
+        typer.echo(f"- {called(row.way, row.protocol)}: {in_words(row)}")
 
 
 def _with_ends(value: float, low: float, high: float) -> str:
     return f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def _beside(one) -> str:
+def _against(excess) -> str:
     """The share of the facts that are compared with a yardstick, its share, and the difference."""
-    if one is None:
+    if excess is None:
         return ""
-    shares = f"{100 * one.share:.1f} against {100 * one.yardstick_share:.1f}"
-    return f"{shares}: {100 * (one.share - one.yardstick_share):+.1f} ({100 * one.low:.1f} to {100 * one.high:.1f})"
+    share, yardstick = excess.share, excess.yardstick_share
+    difference = f"{100 * (share - yardstick):+.1f} ({100 * excess.low:.1f} to {100 * excess.high:.1f})"
+    return f"{100 * share:.1f} against {100 * yardstick:.1f}: {difference}"

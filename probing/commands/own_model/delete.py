@@ -27,11 +27,11 @@ def delete(
 
     The pages leave out deleted results at once. What ships with the project cannot be deleted.
     """
-    from probing.store.space.inventory import Kept
+    from probing.store.space.inventory import Entry
     from probing.store.space.inventory import delete as workflow
 
-    def sure(one: Kept) -> bool:
-        return yes or typer.confirm(f"delete the {one.what} {one.name} ({one.said}, {in_bytes(one.size)})?")
+    def sure(entry: Entry) -> bool:
+        return yes or typer.confirm(f"delete the {entry.what} {entry.name} ({entry.said}, {in_bytes(entry.size)})?")
 
     done = workflow(what.value, name, sure)
     typer.echo(

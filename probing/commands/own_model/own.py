@@ -43,10 +43,10 @@ def _prepared(request: OwnRequest) -> OwnRun:
         content = request.facts.expanduser().read_bytes()
     except OSError as error:
         raise FactsError(f"cannot read {request.facts}: {error}; expected a file of facts") from error
-    if said := own_facts(content, str(request.facts), called).said:
-        typer.echo(f"{request.facts}: {said}")
-    for one in (request.model, *request.also):
-        refuse_unfit(one, request.base or "")
+    if note := own_facts(content, str(request.facts), called).said:
+        typer.echo(f"{request.facts}: {note}")
+    for model in (request.model, *request.also):
+        refuse_unfit(model, request.base or "")
     wish = Wish(
         model=placed(request.model),
         base=placed(request.base) if request.base else "",
@@ -55,6 +55,6 @@ def _prepared(request: OwnRequest) -> OwnRun:
         name=request.name or "",
         trex=request.trex,
         recover=request.recover,
-        others=tuple(placed(one) for one in request.also),
+        others=tuple(placed(model) for model in request.also),
     )
     return prepare(wish, content, request.facts.suffix)

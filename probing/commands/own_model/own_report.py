@@ -19,7 +19,7 @@ def own_report(request: OwnReportRequest) -> None:
     from probing.store.opening import open_database
 
     with open_database(*result_folders()) as db:
-        found = result_of(db, request.model, request.facts, request.k)
+        page = result_of(db, request.model, request.facts, request.k)
     out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
-    figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
-    printed_or_written(report_page(found.title, found.sentences, figure, found.changed, found.origin), out, str(out))
+    figure = own_curves(page.layers, base=page.base, model=page.model, k=page.k)
+    printed_or_written(report_page(page.title, page.sentences, figure, page.changed, page.origin), out, str(out))

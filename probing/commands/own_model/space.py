@@ -13,16 +13,18 @@ def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with
 
     What ships with the project is not listed. `delete` deletes any of them.
     """
-    from probing.store.space.inventory import WHAT, kept
+    from probing.store.space.inventory import WHAT, list_entries
 
-    found = kept()
+    items = list_entries()
     if as_json:
         typer.echo(
-            json.dumps([{"what": one.what, "name": one.name, "said": one.said, "bytes": one.size} for one in found])
+            json.dumps(
+                [{"what": item.what, "name": item.name, "said": item.said, "bytes": item.size} for item in items]
+            )
         )
         return
     for what in WHAT:
-        of_kind = [one for one in found if one.what == what]
-        typer.echo(f"{what}: {len(of_kind):,}, {in_bytes(sum(one.size for one in of_kind))}")
-        for one in of_kind:
-            typer.echo(f"  {in_bytes(one.size):>9}  {one.name}  {one.said}")
+        of_kind = [item for item in items if item.what == what]
+        typer.echo(f"{what}: {len(of_kind):,}, {in_bytes(sum(item.size for item in of_kind))}")
+        for item in of_kind:
+            typer.echo(f"  {in_bytes(item.size):>9}  {item.name}  {item.said}")

@@ -43,14 +43,14 @@ def ask(
     )
 
 
-def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, asked: dict[str, object]) -> str:
+def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, inputs: dict[str, object]) -> str:
     """The tables: one below the other, as one CSV with the table's name in ``part``, or as JSON."""
     import pandas as pd
 
     from probing.reports.table_text import as_csv, as_json, objects, text_table
 
     if shape is Shape.json:
-        return as_json(asked | {name: objects(table) for name, table in parts.items()})
+        return as_json(inputs | {name: objects(table) for name, table in parts.items()})
     there = {name: table for name, table in parts.items() if len(table)}
     if shape is Shape.csv:
         columns = ["part", *dict.fromkeys(column for table in there.values() for column in table)]

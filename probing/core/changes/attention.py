@@ -44,8 +44,8 @@ def total_variation(first: Array, second: Array) -> Array:
 
 def map_cosine(first: Array, second: Array) -> Array:
     """Cosine of two whole maps, over the last two axes."""
-    dot, one, other = ((a * b).sum((-2, -1)) for a, b in ((first, second), (first, first), (second, second)))
-    return dot / np.sqrt(one * other)
+    dot, square_1, square_2 = ((a * b).sum((-2, -1)) for a, b in ((first, second), (first, first), (second, second)))
+    return dot / np.sqrt(square_1 * square_2)
 
 
 def of_model(maps: Array, kinds: TokenKinds) -> dict[str, Array]:
@@ -55,11 +55,11 @@ def of_model(maps: Array, kinds: TokenKinds) -> dict[str, Array]:
     """
     of_row = entropy(maps)
     most = np.log(maps.shape[-1])
-    found = _both("entropy", of_row) | _both("flatness", of_row / most)
-    found |= _both("to-first", maps[..., 0]) | _both("to-self", np.diagonal(maps, axis1=-2, axis2=-1))
+    measures = _both("entropy", of_row) | _both("flatness", of_row / most)
+    measures |= _both("to-first", maps[..., 0]) | _both("to-self", np.diagonal(maps, axis1=-2, axis2=-1))
     for name, chosen in (("to-separator", kinds.separator), ("to-punctuation", kinds.punctuation)):
-        found |= _both(name, (maps * chosen[:, None, None, :]).sum(-1))
-    return found
+        measures |= _both(name, (maps * chosen[:, None, None, :]).sum(-1))
+    return measures
 
 
 def between(maps: Array, before: Array) -> dict[str, Array]:
@@ -69,8 +69,8 @@ def between(maps: Array, before: Array) -> dict[str, Array]:
         total_variation(maps, before),
         entropy(maps) - entropy(before),
     )
-    found = _both("emd", moved) | _both("emd-share", moved / (maps.shape[-1] - 1)) | _both("total-variation", varied)
-    return found | {"map-cosine": map_cosine(maps, before)} | _both("entropy-change", turned)
+    measures = _both("emd", moved) | _both("emd-share", moved / (maps.shape[-1] - 1)) | _both("total-variation", varied)
+    return measures | {"map-cosine": map_cosine(maps, before)} | _both("entropy-change", turned)
 
 
 def _both(name: str, of_row: Array) -> dict[str, Array]:

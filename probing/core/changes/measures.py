@@ -255,11 +255,15 @@ def _by_pooling(name: str, title: str, metric: str) -> list[Measure]:
 
 #: Name -> measure, in the order in which pages list them.
 MEASURES: Mapping[str, Measure] = {
-    one.name: one
-    for one in (
+    measure.name: measure
+    for measure in (
         *_by_token("entropy", "Entropy of attention", "attention_entropy", by_head=True),
         *_by_token("flatness", "Flatness of attention", "attention_flatness"),
-        *(one for name, words in TARGETS.items() for one in _by_token(name, f"Attention {words}", "attention_share")),
+        *(
+            measure
+            for name, words in TARGETS.items()
+            for measure in _by_token(name, f"Attention {words}", "attention_share")
+        ),
         *_by_token("emd", "Earth mover's distance of attention", "attention_movers_distance", True, True),
         *_by_token("emd-share", "Earth mover's distance of attention by length", "attention_movers_distance", True),
         *_by_token("total-variation", "Total variation of attention", "attention_total_variation", True),

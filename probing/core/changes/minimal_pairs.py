@@ -55,7 +55,7 @@ def two_words(sentence: str, good: str, bad: str, kind: str = "own") -> MinimalP
 def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
     """Two sentences that differ in one word or in several that are next to each other, which become the gap."""
     words = good.split(), bad.split()
-    changed = [one for one in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes() if one[0] != "equal"]
+    changed = [op for op in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes() if op[0] != "equal"]
     if len(changed) != 1 or changed[0][0] != "replace":
         raise PromptError(
             f"got {good!r} and {bad!r}, expected two sentences that differ in one place by other words, "
@@ -89,13 +89,13 @@ def by_guessing(pairs: int) -> tuple[int, int]:
 
 def read_minimal_pairs(path: Path = FILE) -> list[MinimalPair]:
     """The pairs of a JSONL file: ``kind, good, good_word, bad, bad_word``."""
-    found = []
+    pairs = []
     try:
         for _, row in json_lines(path):
-            found.append(MinimalPair(row["kind"], Gap(row["good"], row["good_word"]), Gap(row["bad"], row["bad_word"])))
+            pairs.append(MinimalPair(row["kind"], Gap(row["good"], row["good_word"]), Gap(row["bad"], row["bad_word"])))
     except (KeyError, TypeError, AttributeError, PromptError) as error:
         raise TextError(
-            f"{path}: line {len(found) + 1} is no minimal pair ({error!r}); expected kind, good, good_word, bad,"
+            f"{path}: line {len(pairs) + 1} is no minimal pair ({error!r}); expected kind, good, good_word, bad,"
             " bad_word"
         ) from error
-    return found
+    return pairs

@@ -84,7 +84,7 @@ def jackknife(measure: Callable[[np.ndarray], float | None], rows: int) -> tuple
     if value is None:
         return None
     groups = min(GROUPS, rows)
-    less = [one for group in range(groups) if (one := measure(numbers[numbers % groups != group])) is not None]
+    less = [reduced for group in range(groups) if (reduced := measure(numbers[numbers % groups != group])) is not None]
     if len(less) < 2:
         return value, value, value
     half = NORMAL_QUANTILE * np.sqrt((len(less) - 1) * np.var(less))

@@ -30,10 +30,10 @@ def text_lines(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise TextError(f"cannot read {path}: {error}; expected UTF-8 text") from error
-    found = [re.sub(r" @(\W)@ ", r"\1", line.strip()) for line in lines if line.strip()]
-    if not found:
+    cleaned = [re.sub(r" @(\W)@ ", r"\1", line.strip()) for line in lines if line.strip()]
+    if not cleaned:
         raise TextError(f"{path} has no text; expected lines of words")
-    return found
+    return cleaned
 
 
 def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
@@ -43,9 +43,11 @@ def chosen_sentences(path: Path, limit: int, plain: bool = False) -> list[str]:
     """
     lines = text_lines(path)
     sentences = (
-        lines if plain else [one for one in wikitext_sentences(path) if FEWEST_WORDS <= len(one.split()) <= MAX_WORDS]
+        lines
+        if plain
+        else [text for text in wikitext_sentences(path) if FEWEST_WORDS <= len(text.split()) <= MAX_WORDS]
     )
-    chosen = sorted(dict.fromkeys(sentences), key=lambda one: (share_of("changes", one), one))[:limit]
+    chosen = sorted(dict.fromkeys(sentences), key=lambda text: (share_of("changes", text), text))[:limit]
     if len(chosen) < 2:
         kind = "lines" if plain else f"sentences of {FEWEST_WORDS} to {MAX_WORDS} words"
         raise TextError(f"{path} has {len(chosen)} different {kind}, expected at least 2")

@@ -15,7 +15,7 @@ _OTHER_WEIGHTS = re.compile(
     r"global_step.*|zero_to_fp32\.py|onnx|saved_model\.pb|openvino.*|.*\.(h5|msgpack|onnx|ckpt.*|pth?|bin|safetensors|ot|gguf|mlmodel)"
 )
 _EMBEDDINGS = re.compile(
-    rf"((?:.+?\.)??)(?:(?:{'|'.join(one.replace('-', '_') for one in ARCHITECTURES)})\.)?embeddings\.(?:word|tok)_embeddings\.weight"
+    rf"((?:.+?\.)??)(?:(?:{'|'.join(name.replace('-', '_') for name in ARCHITECTURES)})\.)?embeddings\.(?:word|tok)_embeddings\.weight"
 )
 #: Tokenizers of such models that exist in Python only.
 _IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer")
@@ -29,8 +29,8 @@ _FEW = 0.01
 
 def check_files(title: str | Path, files: ModelFiles) -> None:
     """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` names it."""
-    for said in _cases(files):
-        raise ModelError(f"{title} {said}")
+    for problem in _cases(files):
+        raise ModelError(f"{title} {problem}")
 
 
 def _cases(files: ModelFiles) -> Iterator[str]:
@@ -54,8 +54,8 @@ def _cases(files: ModelFiles) -> Iterator[str]:
             " transformers, in UTF-8"
         )
     layers = config.get("num_hidden_layers", config.get("n_layers", 1))
-    if files.kind and (said := why_unusable(files.kind, layers, config.get("is_decoder"))):
-        yield said + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
+    if files.kind and (problem := why_unusable(files.kind, layers, config.get("is_decoder"))):
+        yield problem + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
     if empty and (other := min(filter(_OTHER_WEIGHTS.fullmatch, names), default="")):
         yield (
             f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them"
@@ -69,8 +69,8 @@ def _cases(files: ModelFiles) -> Iterator[str]:
         )
     if empty:
         yield "has no weight files; expected model.safetensors or pytorch_model.bin"
-    if said := next((said for _, said in files.headers if said), ""):
-        yield said
+    if problem := next((problem for _, problem in files.headers if problem), ""):
+        yield problem
     if prefix := _prefix(files):
         yield (
             f"has weights whose names begin with '{prefix}', which is no part of such a model: they were saved with"
@@ -100,34 +100,34 @@ def _pointer(files: ModelFiles) -> str:
 
 def _inside(folder: Path) -> Path | None:
     """A model in a folder: the newest snapshot in one of the hub's cache, the last checkpoint of a run."""
-    found = [ModelFiles(path.parent) for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/config.json")]
-    models = [one.folder for one in found if one.kind and one.weights]
+    candidates = [ModelFiles(path.parent) for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/config.json")]
+    models = [files.folder for files in candidates if files.kind and files.weights]
     return max(
         models,
         default=None,
-        key=lambda one: (*map(int, re.findall(r"(?<=checkpoint-)\d+", one.name)), one.stat().st_mtime),
+        key=lambda path: (*map(int, re.findall(r"(?<=checkpoint-)\d+", path.name)), path.stat().st_mtime),
     )
 
 
 def _prefix(files: ModelFiles) -> str:
-    found = {match[1] for match in map(_EMBEDDINGS.fullmatch, files.weight_names) if match}
-    return "" if "" in found or (files.kind == "modernbert" and "model." in found) else min(found, default="")
+    prefixes = {match[1] for match in map(_EMBEDDINGS.fullmatch, files.weight_names) if match}
+    return "" if "" in prefixes or (files.kind == "modernbert" and "model." in prefixes) else min(prefixes, default="")
 
 
 def _tokenizers(files: ModelFiles) -> Iterator[str]:
     settings, rows, tokens = files.settings("tokenizer_config.json"), files.config.get("vocab_size"), files.tokens
     kinds = [settings.get("tokenizer_class"), files.config.get("tokenizer_class")]
     own = settings.get("auto_map") if "tokenizer.json" not in files.names else None
-    yield from (SLOW.format(one) for one in kinds if one in _IN_PYTHON or (own and one))
+    yield from (SLOW.format(kind) for kind in kinds if kind in _IN_PYTHON or (own and kind))
     if tokens and type(rows) is int and len(tokens) > rows:
-        yield said_of_surplus(len(tokens), rows)
+        yield why_too_many_tokens(len(tokens), rows)
     # Other classes of tokenizers declare the mask by themselves.
     declared = (settings | files.settings("special_tokens_map.json")).get("mask_token")
     if tokens and kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend") and not declared:
-        yield said_of_mask(tokens)
+        yield why_no_mask(tokens)
 
 
-def said_of_mask(tokens: Collection[str]) -> str:
+def why_no_mask(tokens: Collection[str]) -> str:
     """A tokenizer that declares no mask token."""
     if mask := next((mask for mask in ("[MASK]", "<mask>") if mask in tokens), ""):
         return (
@@ -137,7 +137,7 @@ def said_of_mask(tokens: Collection[str]) -> str:
     return "has no mask token; only masked language models can be asked"
 
 
-def said_of_surplus(tokens: int, rows: int) -> str:
+def why_too_many_tokens(tokens: int, rows: int) -> str:
     """A tokenizer with more tokens than the model has rows."""
     more = (
         f"has {tokens:,} tokens in its tokenizer, {tokens - rows:,} more than the {rows:,} of the model; they do not"
@@ -146,7 +146,7 @@ def said_of_surplus(tokens: int, rows: int) -> str:
     return f"{more}: drop the tokens that were added, or train the model with them (resize_token_embeddings)"
 
 
-def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
+def warn_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
     """A warning of words that a tokenizer, which ``read`` makes, can never produce; empty if they are few."""
     # Tokens of bytes write what is beyond ASCII as other letters.
     of_bytes = any(token.startswith("Ġ") for token in tokens)
@@ -157,7 +157,7 @@ def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]
         setting = (
             '"do_lower_case": false' if read("A") != "A" and lost[0].lower() != lost[0] else '"strip_accents": false'
         )
-        said = (
+        problem = (
             f"{len(lost):,} words, such as {lost[0]}, that its tokenizer changes (capitals, accents) before it looks"
             " for them"
         )
@@ -166,10 +166,10 @@ def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]
         and all(word.lower() == word for word in words)
         and any(re.search("[a-z]", word) for word in words)
     ):
-        setting, said = (
+        setting, problem = (
             '"do_lower_case": true',
             "no word with capitals, which its tokenizer keeps, so that such words are unknown",
         )
     else:
         return ""
-    return f"warning: the vocabulary of {name} has {said}: put {setting} into its tokenizer_config.json"
+    return f"warning: the vocabulary of {name} has {problem}: put {setting} into its tokenizer_config.json"

@@ -73,7 +73,7 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
     ``architectures`` of its configuration decide if the names of its weights are unknown.
     """
     declared = any(
-        one.endswith(("ForMaskedLM", "ForPreTraining")) and one != "ElectraForPreTraining" for one in architectures
+        name.endswith(("ForMaskedLM", "ForPreTraining")) and name != "ElectraForPreTraining" for name in architectures
     )
     # ModernBERT's classifiers have a head of these names, too, and it is trained for their task.
     begins = (*_HEADS.get(kind, _OTHER_HEADS), *(["head."] if declared and kind == "modernbert" else []))
@@ -85,9 +85,9 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
     """Names of the weight files that are loaded, also those that a list names (``shards``); None without any."""
-    there = set(names)
+    files = set(names)
     for layout in LAYOUTS:
-        if layout in there:
+        if layout in files:
             return list(shards(layout)) if layout.endswith(".index.json") else [layout]
     return []
 
@@ -107,7 +107,7 @@ class ModelFiles:
     @cached_property
     def names(self) -> frozenset[str]:
         """Names of its files and folders."""
-        return frozenset(one.name for one in self.folder.iterdir())
+        return frozenset(path.name for path in self.folder.iterdir())
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -182,8 +182,8 @@ class ModelFiles:
 
     def settings(self, name: str) -> dict[str, Any]:
         """The object in a JSON file; empty if there is none that can be read."""
-        found = read_once(_json, self.folder / name)
-        return found if isinstance(found, dict) else {}
+        content = read_once(_json, self.folder / name)
+        return content if isinstance(content, dict) else {}
 
 
 def read_once(read: Callable[[Path], Any], path: Path) -> Any:
@@ -211,8 +211,8 @@ def _header(path: Path) -> tuple[frozenset[str], str]:
     if path.suffix != ".safetensors":
         return _of_pickle(path)
     with path.open("rb") as stream:
-        found = json.loads(stream.read(min(int.from_bytes(stream.read(8), "little"), 1 << 27)))
-    formats = {name: one["dtype"] for name, one in found.items() if name.endswith(_PARAMETERS)}
+        header = json.loads(stream.read(min(int.from_bytes(stream.read(8), "little"), 1 << 27)))
+    formats = {name: tensor["dtype"] for name, tensor in header.items() if name.endswith(_PARAMETERS)}
     strange = next((f"{name} as {dtype}" for name, dtype in formats.items() if not dtype.startswith(("F", "BF"))), "")
     return frozenset(formats), f"stores {strange}, {_NO_FLOATS}" if strange else ""
 
@@ -222,7 +222,7 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
     with path.open("rb") as stream:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                inner = next(one for one in archive.namelist() if one.endswith("data.pkl"))
+                inner = next(name for name in archive.namelist() if name.endswith("data.pkl"))
                 operations = [*pickletools.genops(BytesIO(archive.read(inner)))]
         else:
             # Older files have three short pickles before that of the weights.
@@ -237,13 +237,13 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
             f"has its weights in a pickle of protocol {protocol}, which torch reads by running it; {saved}",
         )
     named = [str(value).replace(" ", ".") for operation, value, _ in operations if operation.name == "GLOBAL"]
-    if strange := next((one for one in named if not _OF_WEIGHTS.match(one)), ""):
+    if strange := next((name for name in named if not _OF_WEIGHTS.match(name)), ""):
         return frozenset(), f"holds objects of Python ({strange}) with its weights; {saved}"
     texts = ["", *(str(value) for operation, value, _ in operations if "UNICODE" in operation.name)]
     if key := next((before for before, text in pairwise(texts) if _NAME.fullmatch(text)), ""):
         way = "load them into the model (load_state_dict), and save it with save_pretrained"
         return frozenset(), f"has its weights under the key {key!r}; {way}"
-    strange = next((one for one in named if _INTEGERS.match(one)), "")
+    strange = next((name for name in named if _INTEGERS.match(name)), "")
     return frozenset(text for text in texts if text.endswith(_PARAMETERS)), (
         f"stores weights as {strange}, {_NO_FLOATS}" if strange else ""
     )
@@ -252,9 +252,9 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
 def _tokens(path: Path) -> dict[str, int]:
     if path.suffix == ".txt":
         return {line: number for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")) if line}
-    found = _json(path)
+    content = _json(path)
     if path.name == "vocab.json":
-        return found
-    own = found["model"]["vocab"]
+        return content
+    own = content["model"]["vocab"]
     ids = own if isinstance(own, dict) else {token: number for number, (token, _) in enumerate(own)}
-    return ids | {one["content"]: one["id"] for one in found.get("added_tokens", ())}
+    return ids | {token["content"]: token["id"] for token in content.get("added_tokens", ())}

@@ -32,7 +32,7 @@ def unlike(model: Shape, base: Shape, name: str) -> str:
         "width",
         *(["size of the vocabulary"] if None in (model.tokens, base.tokens) else []),
     ]
-    said = [
+    differences = [
         f"{what} {own} against {lent}" for what, own, lent in zip(compared, model, base, strict=False) if own != lent
     ]
     pairs = [*enumerate(zip(model.tokens or (), base.tokens or (), strict=False))]
@@ -43,14 +43,14 @@ def unlike(model: Shape, base: Shape, name: str) -> str:
     ]
     if other:
         first = ", ".join(f"{n} is {own!r} against {lent!r}" for n, own, lent in other[:3])
-        said.append(f"{len(other):,} of {len(pairs):,} ids belong to other tokens: {first}")
+        differences.append(f"{len(other):,} of {len(pairs):,} ids belong to other tokens: {first}")
     way = "name the model that it was fine-tuned from"
-    if model.depth < base.depth and len(said) == 1:
+    if model.depth < base.depth and len(differences) == 1:
         way = (
             f"{way}, or, for a student of {name}, put that model's head into it (BertForMaskedLM or its like), save it,"
             " and name no base"
         )
-    return f"does not fit the base {name}: {', '.join(said)}; {way}" if said else ""
+    return f"does not fit the base {name}: {', '.join(differences)}; {way}" if differences else ""
 
 
 def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[list[int], str]:
@@ -64,7 +64,7 @@ def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[
     return without, f"note: {name} has {sizes}; tokens that only one of them has, such as {some}, cannot be answers"
 
 
-def said_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def warn_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """A warning that weights are too far from the base's; empty if not. ``rows`` have ``layer, drift``."""
     farthest = max(rows, key=lambda row: row["drift"], default={"drift": 0.0})
     if farthest["drift"] < _STRANGE_DRIFT:

@@ -51,8 +51,8 @@ def memory_each_answers(train: Part, part: Part) -> list[tuple[str, ...]]:
     for record, target in targets_of(train):
         counted[span_text(record, target)].update(target.labels)
         targets[span_text(record, target)] += 1
-    every: Counter[str] = sum(counted.values(), Counter())
-    usual = _of_half(every, targets.total())
+    labels_of_all: Counter[str] = sum(counted.values(), Counter())
+    usual = _of_half(labels_of_all, targets.total())
     remembered = {text: _of_half(labels, targets[text]) for text, labels in counted.items()}
     return [remembered.get(span_text(record, target), usual) for record, target in targets_of(part)]
 
@@ -87,9 +87,9 @@ def ceiling(part: Part, counts: Callable[[str], bool]) -> float:
         return float("nan")
     best, before = 0.0, -1.0
     while best > before:
-        given = [(size, number, times) for (size, number), times in shares.items() if 2 * number >= best * size]
-        right = sum(number * times for _, number, times in given)
-        answers = sum(size * times for size, _, times in given)
+        predicted = [(size, number, times) for (size, number), times in shares.items() if 2 * number >= best * size]
+        right = sum(number * times for _, number, times in predicted)
+        answers = sum(size * times for size, _, times in predicted)
         best, before = 2 * right / (answers + gold), best
     return best
 

@@ -92,7 +92,7 @@ def compare_pairs(pairs: Sequence[tuple[Place, Place]]) -> list[Comparison]:
     so the interval is that of Student's t with Satterthwaite's degrees of freedom. A pair is "order not resolved" if
     its interval contains 0, an expected layer is not resolved, or the variation over seeds is unknown.
     """
-    values = np.array([one.value - other.value for one, other in pairs], dtype=np.float64)
+    values = np.array([first.value - second.value for first, second in pairs], dtype=np.float64)
     errors, free = np.array([_error(pair) for pair in pairs], dtype=np.float64).reshape(-1, 2).T
     known = ~np.isnan(values) & ~np.isnan(errors)
     p, levels = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
@@ -100,25 +100,25 @@ def compare_pairs(pairs: Sequence[tuple[Place, Place]]) -> list[Comparison]:
     own = 2 * special.stdtr(free, -t)
     p[known], levels[known] = holm(own[known])
     half = -special.stdtrit(free, levels / 2) * errors
-    found = []
-    for (one, other), value, width, adjusted, level, alone in zip(pairs, values, half, p, levels, own, strict=True):
+    comparisons = []
+    for (first, second), value, width, adjusted, level, alone in zip(pairs, values, half, p, levels, own, strict=True):
         sure = not np.isnan(adjusted) and alone <= level
         verdict = (EARLIER if value < 0 else LATER) if sure else UNRESOLVED
         reason = "" if sure else NO_PLACE if np.isnan(value) else TOO_FEW if np.isnan(adjusted) else CONTAINS_0
         ends = (value, value - width, value + width, adjusted)
-        pooled = not np.isnan(adjusted) and min(one.seeds, other.seeds) == 1
-        found.append(Comparison(one.name, other.name, verdict, *ends, int(known.sum()), reason, pooled))
-    return found
+        pooled = not np.isnan(adjusted) and min(first.seeds, second.seeds) == 1
+        comparisons.append(Comparison(first.name, second.name, verdict, *ends, int(known.sum()), reason, pooled))
+    return comparisons
 
 
 def _error(pair: tuple[Place, Place]) -> tuple[float, float]:
     """Standard error of a difference and its degrees of freedom; NaN if a variation is unknown."""
     drawn = pair[0].drawn - pair[1].drawn
-    drawn, spreads = drawn[~np.isnan(drawn)], [one.spread for one in pair if one.spread]
+    drawn, spreads = drawn[~np.isnan(drawn)], [place.spread for place in pair if place.spread]
     if not len(drawn) or len(spreads) < len(pair):
         return np.nan, np.nan
     low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    variances = [(one.seeds, spread.variance) for one, spread in zip(pair, spreads, strict=True)]
+    variances = [(place.seeds, spread.variance) for place, spread in zip(pair, spreads, strict=True)]
     whole = (float(high - low) / _WIDTH) ** 2 + sum(variance / seeds**2 for seeds, variance in variances)
     of_seeds = sum(variance / seeds for seeds, variance in variances)
     free = min(spread.free for spread in spreads)

@@ -96,18 +96,18 @@ class PublishedEdges(Published):
 
     def model(self, name: str) -> PublishedEncoder:
         """The encoder of that name."""
-        return next(one for one in self.models if one.name == name)
+        return next(encoder for encoder in self.models if encoder.name == name)
 
     def task(self, name: str) -> PublishedTask | None:
         """The task that has that name here; None if the paper has no such task."""
-        return next((one for one in self.tasks if one.name == name), None)
+        return next((task for task in self.tasks if task.name == name), None)
 
     def stored_tasks(self, there: Collection[str]) -> dict[str, str]:
         """Task of the paper -> the task with results that represents it, on the paper's own data if there is one."""
-        found = {
+        chosen = {
             task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks
         }
-        return {task: name for task, name in found.items() if name}
+        return {task: name for task, name in chosen.items() if name}
 
     @cached_property
     def scores(self) -> tuple[PublishedScore, ...]:

@@ -77,8 +77,8 @@ class TaskData:
 
     def parts(self) -> dict[str, Part]:
         """The parts that exist, in the order of ``PARTS``."""
-        found = {"train": self.train, "dev": self.dev}
-        return found if self.test is None else found | {"test": self.test}
+        parts = {"train": self.train, "dev": self.dev}
+        return parts if self.test is None else parts | {"test": self.test}
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

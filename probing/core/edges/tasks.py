@@ -150,7 +150,7 @@ OPEN_TASKS = ("pos", "dependencies", "srl", "proto-roles", "relations")
 
 def train_command(model: str) -> str:
     """The commands that train the probes of a model, on tasks whose data anybody may fetch."""
-    data = dict.fromkeys(one for name in OPEN_TASKS for one in EDGE_TASKS[name].data_set)
+    data = dict.fromkeys(data_set for name in OPEN_TASKS for data_set in EDGE_TASKS[name].data_set)
     fetch = f"python -m probing fetch {' '.join(data)}"
     return f"{fetch} && python -m probing edges train --model {shlex.quote(model)} --tasks {','.join(OPEN_TASKS)}"
 

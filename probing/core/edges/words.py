@@ -31,12 +31,12 @@ def split_words(text: str) -> tuple[str, ...]:
 
 def read_span(text: str, words: int, name: str) -> Span:
     """A half-open span, written ``3:5`` or ``3-5``, inside a sentence of some words; ``name`` is for errors."""
-    found = _SPAN.fullmatch(text.strip())
-    if found is None:
+    match = _SPAN.fullmatch(text.strip())
+    if match is None:
         raise EdgeDataError(
             f"got {name} {text!r}; expected two numbers of words such as 3:5, which is the fourth and the fifth word"
         )
-    start, end = int(found[1]), int(found[2])
+    start, end = int(match[1]), int(match[2])
     if not 0 <= start < end <= words:
         raise EdgeDataError(
             f"got {name} {start}:{end} in a sentence of {words} words; expected 0 <= start < end <= {words}"

@@ -19,7 +19,7 @@ from probing.core.errors import FactsError
 from probing.core.facts.fact import MALFORMED, MASK, PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets
 from probing.core.files.tables import SUFFIXES as SUFFIXES
-from probing.core.files.tables import Kind, Table, one_text, read_table
+from probing.core.files.tables import Kind, Table, cell_value, read_table
 from probing.core.questions import with_masks
 
 COLUMNS = ("subject", "relation", "object", "prompt")
@@ -88,7 +88,7 @@ def _unnamed(cells: Sequence[str]) -> dict[str, int]:
 
 
 def _has_gap(cell: Any) -> bool:
-    text = one_text(cell, joined=True)
+    text = cell_value(cell, joined=True)
     return isinstance(text, str) and with_masks(text).count(MASK) == 1
 
 
@@ -107,14 +107,14 @@ def own_probe_set(path: Path, name: str | None = None) -> str:
 
     The file's stem gets ``own-`` in front if other facts have that name; a user's choice is refused then.
     """
-    taken = (*PROBE_SETS, "all")
+    reserved = (*PROBE_SETS, "all")
     stem = re.sub(r"[^\w.-]+", "-", path.stem)[:_LONGEST_NAME].strip("-.") or "facts"
     if name is None:
-        return f"own-{stem}" if stem.lower() in taken else stem
-    if name.lower() in taken or not re.fullmatch(rf"\w[\w.-]{{0,{_LONGEST_NAME - 1}}}", name):
+        return f"own-{stem}" if stem.lower() in reserved else stem
+    if name.lower() in reserved or not re.fullmatch(rf"\w[\w.-]{{0,{_LONGEST_NAME - 1}}}", name):
         raise FactsError(
             f"own facts cannot be called {name!r}; expected up to {_LONGEST_NAME} letters, digits and ._- "
-            f"in a name other than {', '.join(taken)}"
+            f"in a name other than {', '.join(reserved)}"
         )
     return name
 
@@ -135,46 +135,48 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
     return own_facts(content, str(path), probe_set)
 
 
-def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
+def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
     """As ``read_own_facts``, from what ``read_table`` takes, such as an upload.
 
     A probe set with the name of one of LAMA's is refused: it would be compared with the papers' numbers.
     """
     if not probe_set.strip() or probe_set in known_probe_sets():
         raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
-    table = read_table(given, name, KIND)
+    table = read_table(content, name, KIND)
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
         raise FactsError(
             f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}"
         )
-    read, malformed, said = table.made(columns, lambda row: _fact(row, probe_set))
-    found = select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True)
-    if (n := len({(fact.relation, fact.about, fact.object) for fact in found.facts})) < len(found.facts):
-        said = f"{said}; {len(found.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
-    return replace(found, said=said)
+    read, malformed, note = table.made(columns, lambda row: _fact(row, probe_set))
+    facts = select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True)
+    if (n := len({(fact.relation, fact.about, fact.object) for fact in facts.facts})) < len(facts.facts):
+        note = f"{note}; {len(facts.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
+    return replace(facts, said=note)
 
 
 def _columns(table: Table) -> dict[str, int]:
     """Our column -> its number; the prompt is ours or one with a known name if half of its cells have one gap, else the
     one with most.
     """
-    found = table.kind.columns(table.heads, table.name)
-    known = found.get("prompt", [])
+    numbers = table.kind.columns(table.heads, table.name)
+    known = numbers.get("prompt", [])
     called_ours = [place for place in known if table.heads[place].strip().lower() == "prompt"]
     for group in (called_ours, known, [*known, *(place for place in range(len(table.heads)) if place not in known)]):
         gaps = {place: sum(_has_gap(cells[place]) for _, cells in table.rows) for place in group}
         best = max(group, key=gaps.__getitem__, default=-1)
         if gaps.get(best) and (2 * gaps[best] >= len(table.rows) or len(group) == len(table.heads)):
-            found["prompt"] = [best]
+            numbers["prompt"] = [best]
             break
-    taken = found.get("prompt", [])[:1]
-    free = {ours: [place for place in places if ours == "prompt" or [place] != taken] for ours, places in found.items()}
+    prompt = numbers.get("prompt", [])[:1]
+    free = {
+        ours: [place for place in places if ours == "prompt" or [place] != prompt] for ours, places in numbers.items()
+    }
     columns = {ours: free[ours][0] for ours in COLUMNS if free.get(ours)}
     if lacking := [ours for ours in NEEDED if ours not in columns]:
-        wanted = " or ".join(f"{ours} (also {', '.join(KIND.names[ours][1:4])}, ...)" for ours in lacking)
+        names = " or ".join(f"{ours} (also {', '.join(KIND.names[ours][1:4])}, ...)" for ours in lacking)
         raise FactsError(
-            f"{table.name} ({table.form}): the columns are {list(table.heads)}, and none is called {wanted}; rename its"
+            f"{table.name} ({table.form}): the columns are {list(table.heads)}, and none is called {names}; rename its"
             " heading; subject and relation are read if they are there"
         )
     return columns

@@ -97,7 +97,7 @@ def contains_words(text: str, words: str) -> bool:
 def fill(template: str, subject: str) -> str:
     """The prompt that asks ``template`` about ``subject``."""
     # One pass, so that [Y] inside a subject is not taken for the gap.
-    return re.sub(r"\[[XY]\]", lambda found: subject if found[0] == "[X]" else MASK, template)
+    return re.sub(r"\[[XY]\]", lambda match: subject if match[0] == "[X]" else MASK, template)
 
 
 def select(
@@ -116,7 +116,7 @@ def select(
     counts: Counter = +Counter(left_out or {})
     n_read = sum(counts.values())
     dropped: list[tuple[Fact, str]] = []
-    kept: dict[tuple[str, ...], Fact] = {}
+    distinct: dict[tuple[str, ...], Fact] = {}
     for fact in read:
         n_read += 1
         # Facts without their own subject (SQuAD) are distinguished by their prompt.
@@ -125,27 +125,27 @@ def select(
             dropped.append((fact, NO_ANSWER))
         elif fact.prompt.count(MASK) != 1:
             dropped.append((fact, NOT_ONE_MASK))
-        elif key in kept:
+        elif key in distinct:
             dropped.append((fact, DUPLICATE))
         else:
-            kept[key] = fact
+            distinct[key] = fact
     counts.update(reason for _, reason in dropped)
-    return FactSet(probe_set, tuple(kept.values()), n_read, dict(counts), template_set, tuple(dropped))
+    return FactSet(probe_set, tuple(distinct.values()), n_read, dict(counts), template_set, tuple(dropped))
 
 
 def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet:
     """Drops the facts for which ``reason_of`` names a reason, and counts them under it."""
     counts: Counter = Counter(facts.left_out)
-    kept, dropped = [], []
+    remaining, dropped = [], []
     for fact in facts.facts:
         reason = reason_of(fact)
         if reason is None:
-            kept.append(fact)
+            remaining.append(fact)
         else:
             counts[reason] += 1
             dropped.append((fact, reason))
     return FactSet(
-        facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped)
+        facts.probe_set, tuple(remaining), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped)
     )
 
 

@@ -55,12 +55,12 @@ def subfolder(root: Path, probe_set: str) -> Path | None:
 def folder_of_parts(root: Path) -> Path | None:
     """The folder that has LAMA's parts: ``root`` or one in it, at most two levels down; None if there is none."""
     for level in ("*", "*/*", "*/*/*"):
-        if found := sorted({path.parent for path in root.glob(level) if path.is_dir() and _part(path)}):
-            if len(found) > 1:
+        if folders := sorted({path.parent for path in root.glob(level) if path.is_dir() and _part(path)}):
+            if len(folders) > 1:
                 raise FactsError(
-                    f"{root} has LAMA's parts in several folders; expected one of {', '.join(map(str, found))}"
+                    f"{root} has LAMA's parts in several folders; expected one of {', '.join(map(str, folders))}"
                 )
-            return found[0]
+            return folders[0]
     if _part(root):
         raise FactsError(f"{root} is one part of LAMA; expected the folder that has the parts, {root.parent}")
     return None
@@ -88,9 +88,9 @@ def read_lama_relations(path: Path) -> dict[str, Relation]:
             )
             raise FactsError(f"{where}: got the keys {', '.join(row)}; expected {expected}")
         template = re.sub(r" +([.?!])$", r"\1", checked(row["template"], where).strip())
-        found = relations.setdefault(name, Relation(name, "trex", row.get("label", name), row.get("type", "")))
-        if template not in found.templates.values():
-            found.templates[f"lama-{len(found.templates) + 1}" if found.templates else "lama"] = template
+        relation = relations.setdefault(name, Relation(name, "trex", row.get("label", name), row.get("type", "")))
+        if template not in relation.templates.values():
+            relation.templates[f"lama-{len(relation.templates) + 1}" if relation.templates else "lama"] = template
     return relations
 
 
@@ -108,7 +108,7 @@ def _relation(path: Path) -> str:
 def _not_read(folder: Path, read: set[Path]) -> Iterator[Path]:
     """Files, and folders without any file that was read."""
     for path in sorted(folder.iterdir()):
-        if path.is_dir() and any(path in one.parents for one in read):
+        if path.is_dir() and any(path in file.parents for file in read):
             yield from _not_read(path, read)
         elif path not in read and not path.name.startswith("."):
             yield path
@@ -127,18 +127,18 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
     templates = {name: dict(relation.templates) for name, relation in ours.items()}
     for name, relation in folder_relations(root).items():
         templates.setdefault(name, {}).update(relation.templates)
-    inside = [one for one in sorted(folder.iterdir()) if one.is_dir()]
-    paths = {part: [path for one in inside if _part(one) == part for path in _files(one)] for part in FOLDERS}
+    inside = [inner for inner in sorted(folder.iterdir()) if inner.is_dir()]
+    paths = {part: [path for inner in inside if _part(inner) == part for path in _files(inner)] for part in FOLDERS}
     # Of relations with unequal numbers of templates, some lack the later sets.
     having = [path for path in paths["trex"] if template_set in templates.get(_relation(path), {})]
     paths["trex"] = having or paths["trex"]
-    found = []
+    fact_sets = []
     if paths["trex"]:
-        found.append(_read_trex(paths["trex"], templates, template_set))
+        fact_sets.append(_read_trex(paths["trex"], templates, template_set))
     if paths["google_re"]:
-        found.append(_read_google_re(paths["google_re"], templates, template_set))
-    found += [_read_masked_sentences(paths[part], part) for part in ("conceptnet", "squad") if paths[part]]
-    if not any(part.n_read for part in found):
+        fact_sets.append(_read_google_re(paths["google_re"], templates, template_set))
+    fact_sets += [_read_masked_sentences(paths[part], part) for part in ("conceptnet", "squad") if paths[part]]
+    if not any(part.n_read for part in fact_sets):
         raise FactsError(f"{root} has LAMA's folders but no fact in them; expected .jsonl files that are not empty")
     read = {path for part in paths.values() for path in part}
     ignored = [str(path.relative_to(root)) for path in _not_read(root, read | {folder / "relations.jsonl"})]
@@ -146,17 +146,17 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
     sets = {name for path in paths["trex"] for name in templates[_relation(path)] if name.startswith("lama-")}
     ignored += [f"the templates {name} of relations.jsonl" for name in sorted(sets - {template_set})]
     if ignored:
-        first = found[0]
+        first = fact_sets[0]
         notes = [first.said] * bool(first.said)
-        found[0] = replace(
+        fact_sets[0] = replace(
             first, said="; ".join([*notes, counted("files, folders or template sets not read", ignored)])
         )
-    return found
+    return fact_sets
 
 
-def _chosen(paths: Sequence[Path], templates: _Templates, wanted: str | None) -> dict[Path, tuple[str, str]]:
+def _chosen(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> dict[Path, tuple[str, str]]:
     """File -> template of its relation and name of the template's set; raises a ``FactsError`` if one has none."""
-    sets = (wanted,) if wanted else ("lama", "default")
+    sets = (template_set,) if template_set else ("lama", "default")
     available = {path: templates.get(_relation(path), {}) for path in paths}
     if lacking := [_relation(path) for path in paths if available[path].keys().isdisjoint(sets)]:
         example = f'{{"relation": "{lacking[0]}", "template": "[X] ... [Y] ."}}'
@@ -174,16 +174,16 @@ def _made(paths: Iterable[Path], make: Callable[[Path, dict], T]) -> tuple[list[
     for path in paths:
         rows = ((number, (path, line)) for number, line in _lines(path))
         good, more = sorted_out(rows, lambda row: make(row[0], json_object(row[1])), path, FactsError)
-        made += [one for _, one in good]
-        wrong += [f"{path.name}, {one}" for one in more]
+        made += [value for _, value in good]
+        wrong += [f"{path.name}, {reason}" for reason in more]
     return made, wrong
 
 
 def _set(
     probe_set: str, facts: Iterable[Fact], left_out: Counter[str], wrong: Sequence[str], template_set: str = "default"
 ) -> FactSet:
-    found = select(probe_set, facts, left_out + Counter({MALFORMED: len(wrong)}), template_set)
-    return replace(found, said=counted("malformed rows left out", wrong)) if wrong else found
+    fact_set = select(probe_set, facts, left_out + Counter({MALFORMED: len(wrong)}), template_set)
+    return replace(fact_set, said=counted("malformed rows left out", wrong)) if wrong else fact_set
 
 
 def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
@@ -191,28 +191,28 @@ def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
     return Fact(probe_set, _relation(path), subject, answer, template, fill(template, subject))
 
 
-def _read_trex(paths: Sequence[Path], templates: _Templates, wanted: str | None) -> FactSet:
-    chosen = _chosen(paths, templates, wanted)
+def _read_trex(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> FactSet:
+    chosen = _chosen(paths, templates, template_set)
     facts, wrong = _made(paths, lambda path, row: _templated(path, row, "trex", chosen[path][0]))
-    return _set("trex", facts, Counter(), wrong, _one_set({name for _, name in chosen.values()}))
+    return _set("trex", facts, Counter(), wrong, _set_name({name for _, name in chosen.values()}))
 
 
-def _one_set(sets: set[str]) -> str:
+def _set_name(sets: set[str]) -> str:
     return sets.pop() if len(sets) == 1 else "+".join(sorted(sets)) or "default"
 
 
-def _read_google_re(paths: Sequence[Path], templates: _Templates, wanted: str | None) -> FactSet:
+def _read_google_re(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> FactSet:
     # LAMA's relations.jsonl has no Google-RE, so a folder's own set means our default here.
-    chosen = _chosen(paths, templates, None if wanted and wanted.split("-")[0] == "lama" else wanted)
+    chosen = _chosen(paths, templates, None if template_set and template_set.split("-")[0] == "lama" else template_set)
 
     def judged(path: Path, row: dict) -> Fact | None:
         votes = _votes(row)
         return None if votes["no"] > votes["yes"] else _templated(path, row, "google_re", chosen[path][0])
 
-    found, wrong = _made(paths, judged)
-    facts = [fact for fact in found if fact]
-    left_out = Counter({JUDGED_WRONG: len(found) - len(facts)})
-    return _set("google_re", facts, left_out, wrong, _one_set({name for _, name in chosen.values()}))
+    read, wrong = _made(paths, judged)
+    facts = [fact for fact in read if fact]
+    left_out = Counter({JUDGED_WRONG: len(read) - len(facts)})
+    return _set("google_re", facts, left_out, wrong, _set_name({name for _, name in chosen.values()}))
 
 
 def _votes(row: dict) -> Counter:
@@ -247,13 +247,13 @@ def _read_masked_sentences(paths: Sequence[Path], probe_set: str) -> FactSet:
         select(probe_set, [row[place] for row in rows if place < len(row)])
         for place in range(max(map(len, rows), default=0))
     ]
-    facts = {fact.fact_id: fact for found in sets for fact in found.facts}
-    left_out = sum((Counter(found.left_out) for found in sets), Counter({MALFORMED: len(wrong)}))
-    left_out += Counter({DUPLICATE: sum(len(found.facts) for found in sets) - len(facts)})
-    dropped = tuple(one for found in sets for one in found.dropped)
-    n_read = sum(found.n_read for found in sets) + len(wrong)
-    said = counted("malformed rows left out", wrong) if wrong else ""
-    return FactSet(probe_set, tuple(facts.values()), n_read, dict(+left_out), dropped=dropped, said=said)
+    facts = {fact.fact_id: fact for fact_set in sets for fact in fact_set.facts}
+    left_out = sum((Counter(fact_set.left_out) for fact_set in sets), Counter({MALFORMED: len(wrong)}))
+    left_out += Counter({DUPLICATE: sum(len(fact_set.facts) for fact_set in sets) - len(facts)})
+    dropped = tuple(entry for fact_set in sets for entry in fact_set.dropped)
+    n_read = sum(fact_set.n_read for fact_set in sets) + len(wrong)
+    note = counted("malformed rows left out", wrong) if wrong else ""
+    return FactSet(probe_set, tuple(facts.values()), n_read, dict(+left_out), dropped=dropped, said=note)
 
 
 def known_probe_sets() -> list[str]:

@@ -63,10 +63,10 @@ def is_own_file(name_or_path: str | Path) -> bool:
 
 
 def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_set: str, folder: Path) -> list[FactSet]:
-    found: list[FactSet] = []
+    sets: list[FactSet] = []
     if any(name in _TEMPLATED for name in names):
-        found += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
-    found += [read_own_facts(folder / f"{name}.jsonl", name) for name in _CLOZES if name in names]
-    if missing := set(names) - {facts.probe_set for facts in found}:
+        sets += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
+    sets += [read_own_facts(folder / f"{name}.jsonl", name) for name in _CLOZES if name in names]
+    if missing := set(names) - {facts.probe_set for facts in sets}:
         raise FactsError(f"{folder} lacks {sorted(missing)}; expected the facts that ship with the project")
-    return found
+    return sets

@@ -48,7 +48,7 @@ def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(".*.*-????????.part"):
         with suppress(FileNotFoundError):
-            if time.time() - max(one.stat().st_mtime for one in (left, *left.rglob("*"))) > STALE_SECONDS:
+            if time.time() - max(file.stat().st_mtime for file in (left, *left.rglob("*"))) > STALE_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
     temporary = path.with_name(f".{path.name}.{_own_name()}.part")
     temporary.mkdir()

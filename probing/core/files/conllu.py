@@ -27,16 +27,16 @@ def conllu_sentences(
     lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass
 ) -> Iterator[TreebankSentence]:
     """Sentences of numbered lines of CoNLL-U, without multiword tokens (``1-2``) and empty nodes (``8.1``)."""
-    found = TreebankSentence()
+    sentence = TreebankSentence()
     for number, line in lines:
-        found.end = number
+        sentence.end = number
         if not line.strip():
-            if found.words:
-                yield found
-                found = TreebankSentence()
+            if sentence.words:
+                yield sentence
+                sentence = TreebankSentence()
         elif line.startswith("#"):
             key, _, value = line[1:].partition("=")
-            found.comments[key.strip()] = value.strip()
+            sentence.comments[key.strip()] = value.strip()
         else:
             columns = line.split("\t")
             if len(columns) != _COLUMNS:
@@ -44,10 +44,10 @@ def conllu_sentences(
                 raise error_class(f"{path}, line {number}: {got}")
             if "-" in columns[0] or "." in columns[0]:
                 continue
-            if columns[0] != str(len(found.words) + 1):
+            if columns[0] != str(len(sentence.words) + 1):
                 raise error_class(
-                    f"{path}, line {number}: got word number {columns[0]!r}, expected word {len(found.words) + 1}"
+                    f"{path}, line {number}: got word number {columns[0]!r}, expected word {len(sentence.words) + 1}"
                 )
-            found.words.append((number, columns))
-    if found.words:
-        yield found
+            sentence.words.append((number, columns))
+    if sentence.words:
+        yield sentence

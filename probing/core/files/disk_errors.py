@@ -59,9 +59,9 @@ def cannot_write(error: BaseException) -> str | None:
     if error.errno in _NO_NAME:
         name = str(name)
         # What the reader typed is at the start or at the end, whichever folder the cache is in.
-        shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
+        short = name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
         return (
-            f"cannot use {shown!r} ({len(name):,} letters) as the name of a file or folder: {error.strerror}; give"
+            f"cannot use {short!r} ({len(name):,} letters) as the name of a file or folder: {error.strerror}; give"
             " another name"
         )
     return _advice(name, error) if error.errno in _NOT_WRITABLE else None

@@ -65,15 +65,15 @@ class Kind:
 
     def columns(self, heads: Sequence[str], where: str) -> dict[str, list[int]]:
         """Column -> the numbers of the headings that are taken for it, best first; only columns that are there."""
-        keys, found = list(map(_key, heads)), dict[str, list[int]]()
+        keys, by_column = list(map(_key, heads)), dict[str, list[int]]()
         for ours, known in self.names.items():
             places = [place for name in known for place, key in enumerate(keys) if key == _key(name)]
             if len(places) > 1 and keys[places[0]] == keys[places[1]]:
                 raise self.error(
                     f"{where}: got the column {heads[places[0]]!r} twice ({list(heads)}); expected it once"
                 )
-            found |= {ours: places} if places else {}
-        return found
+            by_column |= {ours: places} if places else {}
+        return by_column
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Table:
 
         good, wrong = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
         wrong = [*self.wrong, *wrong]
-        found = {ours: self.heads[place] for ours, place in columns.items()}
+        headings = {ours: self.heads[place] for ours, place in columns.items()}
         unused = [head for place, head in enumerate(self.heads) if place not in columns.values() and _key(head)]
         notes = (
             [f"no {', '.join(lacking)}"]
@@ -126,15 +126,15 @@ class Table:
         notes += [f"control characters read as blanks: {controls:,}"] if controls else []
         notes += [counted("malformed rows left out", wrong)] if wrong else []
         notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
-        if notes or any(ours != theirs for ours, theirs in found.items()):
-            notes = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in found.items()), *notes]
-        return [one for _, one in good], len(wrong), "; ".join(notes)
+        if notes or any(ours != theirs for ours, theirs in headings.items()):
+            notes = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in headings.items()), *notes]
+        return [value for _, value in good], len(wrong), "; ".join(notes)
 
     def _filled(self, place: int) -> Iterator[str]:
-        return (str(cell) for _, cells in self.rows if (cell := one_text(cells[place])) != "")
+        return (str(cell) for _, cells in self.rows if (cell := cell_value(cells[place])) != "")
 
     def _text(self, cell: Any, ours: str, place: int) -> str:
-        cell = one_text(cell, ours == self.kind.joined)
+        cell = cell_value(cell, ours == self.kind.joined)
         if isinstance(cell, bool) or not isinstance(cell, str | int | float):
             expected = "expected one text or number: write dates, lists, true and false as text"
             raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
@@ -142,7 +142,7 @@ class Table:
         return text
 
 
-def one_text(cell: Any, joined: bool = False) -> Any:
+def cell_value(cell: Any, joined: bool = False) -> Any:
     """A cell as a value of Python: an empty text for what is missing, and the text of a list with one text.
 
     ``joined``: a list of several texts is one text, too, as LAMA's rows of several sentences are.
@@ -157,49 +157,49 @@ def one_text(cell: Any, joined: bool = False) -> Any:
     if (
         isinstance(cell, list | tuple)
         and cell
-        and all(isinstance(one, str) for one in cell)
+        and all(isinstance(text, str) for text in cell)
         and (joined or len(cell) == 1)
     ):
-        return " ".join(one.strip() for one in cell)
+        return " ".join(text.strip() for text in cell)
     return cell
 
 
-def read_table(given: Any, name: str, kind: Kind) -> Table:
+def read_table(data: Any, name: str, kind: Kind) -> Table:
     """A table from text or bytes of a file, a data frame, an Arrow table, a dict of columns, or rows as dicts."""
     form = "table"
-    if isinstance(given, bytes) and given.startswith(b"PAR1"):
+    if isinstance(data, bytes) and data.startswith(b"PAR1"):
         import pyarrow
         from pyarrow import parquet
 
         form = "Parquet"
         try:
-            given = parquet.read_table(io.BytesIO(given))
+            data = parquet.read_table(io.BytesIO(data))
         except (pyarrow.ArrowException, OSError) as error:
             raise kind.error(f"{name} cannot be read as Parquet ({error}); write it again") from error
-    if isinstance(given, str | bytes):
-        text = _decoded(given, name, kind)
+    if isinstance(data, str | bytes):
+        text = _decoded(data, name, kind)
         if Path(name).suffix.lower() in (".json", ".jsonl") or _JSON.match(text):
             return _json(text, name, kind)
         return _separated(text, name, kind)
-    if hasattr(given, "iloc") and hasattr(given, "columns"):
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
         # A named index is a column for whoever made it; an index without a name is a count of the rows.
-        given = given.reset_index(
-            level=[one for one in given.index.names if one is not None and one not in given.columns]
+        data = data.reset_index(
+            level=[level for level in data.index.names if level is not None and level not in data.columns]
         )
         return _of_columns(
-            list(given.columns), [given.iloc[:, place].tolist() for place in range(given.shape[1])], form, name, kind
+            list(data.columns), [data.iloc[:, place].tolist() for place in range(data.shape[1])], form, name, kind
         )
-    if hasattr(given, "__arrow_c_stream__"):
+    if hasattr(data, "__arrow_c_stream__"):
         import pyarrow
 
-        table = pyarrow.table(given)
+        table = pyarrow.table(data)
         return _of_columns(table.column_names, [column.to_pylist() for column in table.columns], form, name, kind)
-    if isinstance(given, Mapping) and given and all(isinstance(column, list | tuple) for column in given.values()):
-        return _of_columns(list(given), list(given.values()), form, name, kind)
-    rows = [given] if isinstance(given, Mapping) or not isinstance(given, Iterable) else list(given)
+    if isinstance(data, Mapping) and data and all(isinstance(column, list | tuple) for column in data.values()):
+        return _of_columns(list(data), list(data.values()), form, name, kind)
+    rows = [data] if isinstance(data, Mapping) or not isinstance(data, Iterable) else list(data)
     if rows and not any(isinstance(row, dict) for row in rows):
         raise kind.error(
-            f"got {kind.holds} as {type(given).__name__}; expected a table, a list of dicts, or the path of a file"
+            f"got {kind.holds} as {type(data).__name__}; expected a table, a list of dicts, or the path of a file"
         )
     return _of_rows(enumerate(rows, 1), "rows", "row", name, kind)
 
@@ -210,7 +210,7 @@ def _key(name: Any) -> str:
 
 
 def _places(keys: Sequence[str], key: str) -> list[int]:
-    return [place for place, one in enumerate(keys) if one == key]
+    return [place for place, other in enumerate(keys) if other == key]
 
 
 def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
@@ -290,11 +290,11 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
         return [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]
 
     below = [(number, cells) for number, _, cells in (rows if unnamed else rows[1:])]
-    kept, wrong = sorted_out(below, padded, name, kind.error)
+    padded_rows, wrong = sorted_out(below, padded, name, kind.error)
     if short := sum(len(cells) < len(heads) for _, cells in below):
         notes.append(f"rows with fewer cells than the first, the others empty: {short:,}")
     named = [f"column {place + 1}" for place in range(len(heads))] if unnamed else heads
-    return Table(kind, name, f"separated by {called}", "line", named, kept, unnamed, notes, wrong)
+    return Table(kind, name, f"separated by {called}", "line", named, padded_rows, unnamed, notes, wrong)
 
 
 def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tuple[list[_Row], list[str]]:

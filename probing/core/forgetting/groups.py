@@ -85,19 +85,19 @@ class Groups:
     matched_lost: NDArray[np.int64]
 
 
-def groups_of(asked: Answered, k: int, most: int, seed: int = 0) -> Groups:
+def groups_of(facts: Answered, k: int, most: int, seed: int = 0) -> Groups:
     """Lost facts, and at most ``most`` matched pairs and as many wrong answers, drawn at random."""
-    lost, wrong = asked.lost(k), drawn(asked.wrong_answers(k), most, seed)
-    pairs = matched(asked, lost, asked.never_known(k), seed, most)
+    lost, wrong = facts.lost(k), drawn(facts.wrong_answers(k), most, seed)
+    pairs = matched(facts, lost, facts.never_known(k), seed, most)
     of = {
-        LOST: Group(lost, asked.answers[lost]),
-        NEVER_KNOWN: Group(pairs[:, 1], asked.answers[pairs[:, 1]]),
-        WRONG: Group(wrong, asked.said[wrong]),
+        LOST: Group(lost, facts.answers[lost]),
+        NEVER_KNOWN: Group(pairs[:, 1], facts.answers[pairs[:, 1]]),
+        WRONG: Group(wrong, facts.said[wrong]),
     }
     return Groups(of, np.searchsorted(lost, pairs[:, 0]))
 
 
-def matched(asked: Answered, lost: ArrayLike, candidates: ArrayLike, seed: int, most: int) -> NDArray[np.int64]:
+def matched(facts: Answered, lost: ArrayLike, candidates: ArrayLike, seed: int, most: int) -> NDArray[np.int64]:
     """(pairs, 2) numbers of a lost fact and of a fact that was never known, with the same relation and right answer.
 
     Every fact is in one pair at most; pairs are drawn at random, at most ``most``.
@@ -105,11 +105,11 @@ def matched(asked: Answered, lost: ArrayLike, candidates: ArrayLike, seed: int, 
     random = np.random.default_rng(seed)
     free: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number in random.permutation(np.asarray(candidates, np.int64)).tolist():
-        free[asked.relations[number], int(asked.answers[number])].append(number)
+        free[facts.relations[number], int(facts.answers[number])].append(number)
     pairs: list[tuple[int, int]] = []
     for number in random.permutation(np.asarray(lost, np.int64)).tolist():
-        if len(pairs) < most and (there := free[asked.relations[number], int(asked.answers[number])]):
-            pairs.append((number, there.pop()))
+        if len(pairs) < most and (partners := free[facts.relations[number], int(facts.answers[number])]):
+            pairs.append((number, partners.pop()))
     return np.array(sorted(pairs), np.int64).reshape(-1, 2)
 
 

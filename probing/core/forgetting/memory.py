@@ -61,8 +61,8 @@ def verdict(back: float, low: float, high: float, low_without: float, high_witho
     if back < LEAST:
         return NOTHING
     ends = ((low, high), (low_without, high_without))
-    found, without = (MEMORY if one > 0 else GUESSES if other < SMALL else UNKNOWN for one, other in ends)
-    return found if found == without else UNKNOWN
+    overall, without = (MEMORY if lower > 0 else GUESSES if upper < SMALL else UNKNOWN for lower, upper in ends)
+    return overall if overall == without else UNKNOWN
 
 
 def detectable(error: float) -> float:
@@ -70,16 +70,16 @@ def detectable(error: float) -> float:
     return float(error * (special.ndtri(0.975) + special.ndtri(0.8)))
 
 
-def said(found: str, value: float, ends: Sequence[float], seen: float) -> str:
+def describe(outcome: str, value: float, ends: Sequence[float], seen: float) -> str:
     """The test of one way in words; ``ends``: its interval with and without the commonest answer.
 
-    >>> said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
+    >>> describe(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
     'cannot tell: +3.1 points (-1.1 to 7.4); about 6.0 would be seen in 4 of 5 cases'
     """
     low, high, low_without, high_without = (100 * end for end in ends)
-    words = f"{found}: {100 * value:+.1f} points ({low:.1f} to {high:.1f})"
-    if found != UNKNOWN:
-        return words if found != NOTHING else found
+    words = f"{outcome}: {100 * value:+.1f} points ({low:.1f} to {high:.1f})"
+    if outcome != UNKNOWN:
+        return words if outcome != NOTHING else outcome
     if low > 0 or high < 100 * SMALL:
         return f"{words}, but {low_without:.1f} to {high_without:.1f} without the commonest answer"
     return f"{words}; about {100 * seen:.1f} would be seen in 4 of 5 cases"

@@ -27,19 +27,19 @@ def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) ->
     >>> progress([{"step": 5, "loss": 0.7}, {"step": 5, "eval_loss": 0.8, "eval_f1": 0.5, "eval_runtime": 2.0}])
     [Progress(step=5, loss=0.7, score=0.5, metric='f1')]
     """
-    found: dict[int, Progress] = {}
+    by_step: dict[int, Progress] = {}
     names = [name for entry in history for name in entry if name.startswith("eval_") and name not in _NO_SCORES]
-    wanted = (
+    score_key = (
         f"eval_{metric.removeprefix('eval_')}" if metric else next((name for name in names if name != _LOSS), _LOSS)
     )
     for entry in history:
         if not isinstance(step := entry.get("step"), int):
             continue
-        one = found.setdefault(step, Progress(step))
+        point = by_step.setdefault(step, Progress(step))
         if isinstance(loss := entry.get("loss"), int | float):
-            one = replace(one, loss=float(loss))
-        for name, shown in ((wanted, wanted.removeprefix("eval_")), ("score", metric or "score")):
+            point = replace(point, loss=float(loss))
+        for name, metric_name in ((score_key, score_key.removeprefix("eval_")), ("score", metric or "score")):
             if isinstance(score := entry.get(name), int | float):
-                one = replace(one, score=float(score), metric=shown)
-        found[step] = one
-    return [found[step] for step in sorted(found) if found[step] != Progress(step)]
+                point = replace(point, score=float(score), metric=metric_name)
+        by_step[step] = point
+    return [by_step[step] for step in sorted(by_step) if by_step[step] != Progress(step)]

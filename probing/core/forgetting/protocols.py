@@ -12,22 +12,22 @@ from probing.core.forgetting.ways import BY_SUBJECT, RELEARNED_BY
 PARTS = dict.fromkeys(RELEARNED_BY, 2) | {BY_SUBJECT: 5}
 
 
-def part_of(asked: Answered, group: Group, protocol: str, seed: int) -> NDArray[np.int64]:
+def part_of(facts: Answered, group: Group, protocol: str, seed: int) -> NDArray[np.int64]:
     """(answers,) number of the part in which each is asked, by a hash of its subject, else of the answer."""
-    names = [asked.subjects[n].casefold() for n in group.facts] if protocol == BY_SUBJECT else group.targets.tolist()
-    found = {
+    names = [facts.subjects[n].casefold() for n in group.facts] if protocol == BY_SUBJECT else group.targets.tolist()
+    part_by_name = {
         name: int(hashlib.sha256(f"{seed}\n{name}".encode()).hexdigest()[:12], 16) % PARTS[protocol]
         for name in dict.fromkeys(names)
     }
-    return np.array([found[name] for name in names], np.int64)
+    return np.array([part_by_name[name] for name in names], np.int64)
 
 
-def lessons(asked: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:
+def lessons(facts: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:
     """At most ``most`` lost facts that are taught before a part is asked: none whose answer, or subject, is in it."""
     lost = groups.of[LOST]
-    kept = part_of(asked, lost, protocol, seed) != part
-    in_part = [group.some(part_of(asked, group, protocol, seed) == part) for group in groups.of.values()]
-    subjects = {asked.subjects[n].casefold() for group in in_part for n in group.facts}
-    kept &= np.array([asked.subjects[n].casefold() not in subjects for n in lost.facts], bool)
-    chosen = drawn(np.flatnonzero(kept), most, seed)
+    allowed = part_of(facts, lost, protocol, seed) != part
+    in_part = [group.some(part_of(facts, group, protocol, seed) == part) for group in groups.of.values()]
+    subjects = {facts.subjects[n].casefold() for group in in_part for n in group.facts}
+    allowed &= np.array([facts.subjects[n].casefold() not in subjects for n in lost.facts], bool)
+    chosen = drawn(np.flatnonzero(allowed), most, seed)
     return Group(lost.facts[chosen], lost.targets[chosen])

@@ -55,21 +55,21 @@ class AskedStates:
     relations: Sequence[str]
 
     def __post_init__(self) -> None:
-        wanted = (len(self.steps), len(self.layers), len(self.relations))
-        if self.ranks.shape != wanted or self.swapped.shape != wanted:
+        shape = (len(self.steps), len(self.layers), len(self.relations))
+        if self.ranks.shape != shape or self.swapped.shape != shape:
             raise ValueError(
-                f"got ranks of shapes {self.ranks.shape} and {self.swapped.shape}, expected {wanted}: states, layers,"
+                f"got ranks of shapes {self.ranks.shape} and {self.swapped.shape}, expected {shape}: states, layers,"
                 " facts"
             )
 
 
 def guests_of(facts: Sequence[Fact]) -> list[list[int]]:
     """For each fact the numbers of the facts that have its prompt as that of their swapped subject, in order."""
-    found: list[list[int]] = [[] for _ in facts]
+    guests: list[list[int]] = [[] for _ in facts]
     for number, place in enumerate(swapped_subjects(facts)):
         if place is not None:
-            found[place].append(number)
-    return found
+            guests[place].append(number)
+    return guests
 
 
 def flow(known: NDArray[np.bool_]) -> Flow:
@@ -84,16 +84,16 @@ def flow(known: NDArray[np.bool_]) -> Flow:
     return Flow(before & known & ~missed, before & ~known, before & known & missed, ~before & known)
 
 
-def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
+def counts(states: AskedStates, k: int) -> NDArray[np.int64]:
     """(states, layers, relations, counts) numbers of facts in the order of ``COUNTS``; relations are sorted.
 
     ``paired`` facts have a swapped subject; ``own`` of them are known, and ``swapped`` of them are answered rightly
     with it. The columns that begin with ``before`` are the same of the facts that are known at the first state.
     """
-    known = asked.ranks <= k
+    known = states.ranks <= k
     moved = flow(known)
-    paired = asked.swapped > 0
-    swapped = paired & (asked.swapped <= k)
+    paired = states.swapped > 0
+    swapped = paired & (states.swapped <= k)
     before = np.broadcast_to(known[:1], known.shape)
     columns = (
         np.ones_like(known),
@@ -109,7 +109,7 @@ def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
         before & paired & known,
         before & swapped,
     )
-    names, place = np.unique(np.asarray(asked.relations), return_inverse=True)
+    names, place = np.unique(np.asarray(states.relations), return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(names)))
     return np.stack(
@@ -117,16 +117,16 @@ def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
     )
 
 
-def count_rows(asked: AskedStates) -> list[dict[str, Any]]:
+def count_rows(states: AskedStates) -> list[dict[str, Any]]:
     """``counts`` as rows: step, layer, relation, k and the counts."""
-    names = sorted(set(asked.relations))
+    names = sorted(set(states.relations))
     rows = []
     for k in KNOWN_UP_TO:
-        found = counts(asked, k).tolist()
+        by_state = counts(states, k).tolist()
         rows += [
             {"step": step, "layer": layer, "relation": relation, "k": k} | dict(zip(COUNTS, numbers, strict=True))
-            for step, of_step in zip(asked.steps, found, strict=True)
-            for layer, of_layer in zip(asked.layers, of_step, strict=True)
+            for step, of_step in zip(states.steps, by_state, strict=True)
+            for layer, of_layer in zip(states.layers, of_step, strict=True)
             for relation, numbers in zip(names, of_layer, strict=True)
         ]
     return rows
@@ -156,25 +156,25 @@ def story(known: Sequence[bool], steps: Sequence[int]) -> Story:
 
 
 def stored_rows(
-    run_id: str, asked: AskedStates, fact_ids: Sequence[str], history: Sequence[Progress]
+    run_id: str, states: AskedStates, fact_ids: Sequence[str], history: Sequence[Progress]
 ) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a series; with ids also the facts among the first ten at some state's last layer."""
-    logged = {one.step: one for one in history}
+    logged = {point.step: point for point in history}
     steps = [
         {
             "run_id": run_id,
             "step": step,
-            "asked": step in asked.steps,
-            "loss": one.loss,
-            "score": one.score,
-            "metric": one.metric or None,
+            "asked": step in states.steps,
+            "loss": point.loss,
+            "score": point.score,
+            "metric": point.metric or None,
         }
-        for step in sorted({*asked.steps, *logged})
-        for one in [logged.get(step, Progress(step))]
+        for step in sorted({*states.steps, *logged})
+        for point in [logged.get(step, Progress(step))]
     ]
-    rows = {"series_steps": steps, "series_counts": [{"run_id": run_id} | row for row in count_rows(asked)]}
+    rows = {"series_steps": steps, "series_counts": [{"run_id": run_id} | row for row in count_rows(states)]}
     if fact_ids:
-        ranks = buckets(asked.ranks)
+        ranks = buckets(states.ranks)
         near = np.flatnonzero((ranks[:, -1] <= max(KNOWN_UP_TO.values())).any(axis=0))
         by_fact = ranks.reshape(-1, len(fact_ids)).T
         rows["series_facts"] = [

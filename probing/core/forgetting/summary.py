@@ -65,7 +65,7 @@ class Summary:
 
 
 def summary(
-    asked: Answered,
+    facts: Answered,
     groups: Groups,
     tried: Sequence[Tried],
     in_base: NDArray[np.bool_],
@@ -77,31 +77,31 @@ def summary(
     ``in_base``, (layers, lost), is whether the base's head reads a lost fact at the layers of ``OTHER_LAYER``;
     ``exposure``, (facts,), how each occurs in the base's training text, empty if unknown.
     """
-    found = Summary(outcomes_of({(one.way, one.protocol): one for one in tried}, in_base))
-    relations = np.unique(asked.relations, return_inverse=True)[1].astype(np.int64)
+    results = Summary(outcomes_of({(attempt.way, attempt.protocol): attempt for attempt in tried}, in_base))
+    relations = np.unique(facts.relations, return_inverse=True)[1].astype(np.int64)
     of_lost = [exposure[n] for n in groups.of[LOST].facts] if exposure else []
-    random = {one.way: one for one in tried if one.protocol == RANDOM_BODY}
-    for one in tried:
-        for level in one.levels if one.way == RELEARNED else (ANY,):
-            key = (one.way, level, one.protocol)
-            answers = {name: _answers(asked, groups, name, one.at(level, name), relations) for name in one.back}
-            found.shares.extend(
+    random = {attempt.way: attempt for attempt in tried if attempt.protocol == RANDOM_BODY}
+    for attempt in tried:
+        for level in attempt.levels if attempt.way == RELEARNED else (ANY,):
+            key = (attempt.way, level, attempt.protocol)
+            answers = {name: _answers(facts, groups, name, attempt.at(level, name), relations) for name in attempt.back}
+            results.shares.extend(
                 ShareBack(*key, name, part) for name, group in answers.items() if (part := share(group))
             )
-            if one.protocol == RANDOM_BODY:
+            if attempt.protocol == RANDOM_BODY:
                 continue
             lost = answers[LOST]
             compared: dict[str, Difference | None] = {}
-            if one.way == RELEARNED:
+            if attempt.way == RELEARNED:
                 compared[WRONG] = at_equal_confidence(lost, answers[WRONG])
             compared[NEVER_KNOWN] = paired(lost.of(groups.matched_lost), answers[NEVER_KNOWN])
-            if one.way in random and one.protocol in (AS_IT_IS, BY_ANSWER):
-                own = random[one.way].at(level, LOST)
-                compared[RANDOM_BODY] = paired(lost, _answers(asked, groups, LOST, own, relations))
-            found.against.extend(Against(*key, name, each) for name, each in compared.items() if each)
+            if attempt.way in random and attempt.protocol in (AS_IT_IS, BY_ANSWER):
+                own = random[attempt.way].at(level, LOST)
+                compared[RANDOM_BODY] = paired(lost, _answers(facts, groups, LOST, own, relations))
+            results.against.extend(Against(*key, name, each) for name, each in compared.items() if each)
             if of_lost and (test := memory(lost, of_lost)):
-                found.against.append(Against(*key, NEVER_HAD, test.difference, (test.low_without, test.high_without)))
-    return found
+                results.against.append(Against(*key, NEVER_HAD, test.difference, (test.low_without, test.high_without)))
+    return results
 
 
 def outcomes_of(tried: Mapping[tuple[str, str], Tried], in_base: NDArray[np.bool_]) -> list[str]:
@@ -121,9 +121,9 @@ def outcomes_of(tried: Mapping[tuple[str, str], Tried], in_base: NDArray[np.bool
 
 
 def _answers(
-    asked: Answered, groups: Groups, name: str, back: NDArray[np.bool_], relations: NDArray[np.int64]
+    facts: Answered, groups: Groups, name: str, back: NDArray[np.bool_], relations: NDArray[np.int64]
 ) -> Answers:
     """A group with what a way brought back of it."""
     group = groups.of[name]
-    logp, *_ = asked.of(name)
+    logp, *_ = facts.of(name)
     return Answers(back, np.exp(logp[group.facts]), relations[group.facts], group.targets)

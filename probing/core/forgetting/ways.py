@@ -70,8 +70,8 @@ class Tried:
 
     def at(self, level: int, group: str) -> NDArray[np.bool_]:
         """(seeds, answers) whether an answer comes back at a level, or at any of them."""
-        found = self.back[group]
-        return np.asarray(found.any(1) if level == ANY else found[:, self.levels.index(level)])
+        back = self.back[group]
+        return np.asarray(back.any(1) if level == ANY else back[:, self.levels.index(level)])
 
 
 #: What a second wording shows of a lost fact.

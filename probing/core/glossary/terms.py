@@ -129,16 +129,17 @@ _FORMS = {
 def glossary() -> dict[str, Term]:
     """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label."""
     quantities = (
-        Term(one.label, one.meaning, one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values()
+        Term(metric.label, metric.meaning, metric.source.rstrip("."), _FORMS.get(metric.label, ()))
+        for metric in METRICS.values()
     )
-    return {one.name: one for one in quantities} | {one.name: one for one in TERMS}
+    return {term.name: term for term in quantities} | {term.name: term for term in TERMS}
 
 
-def found_in(text: str) -> list[Term]:
+def terms_in(text: str) -> list[Term]:
     """The terms of a text in their order, each once and at most ``MOST``; of two that overlap the longer one."""
     named, pattern = _pattern()
-    found = {named[match.group(1).lower()]: None for match in pattern.finditer(text)}
-    return [glossary()[name] for name in found][:MOST]
+    names = {named[match.group(1).lower()]: None for match in pattern.finditer(text)}
+    return [glossary()[name] for name in names][:MOST]
 
 
 def anchor(name: str) -> str:
@@ -149,6 +150,6 @@ def anchor(name: str) -> str:
 @cache
 def _pattern() -> tuple[dict[str, str], re.Pattern]:
     """Every form in small letters -> its term, and what finds a form, in the singular or in the plural."""
-    named = {form.lower(): one.name for one in reversed(glossary().values()) for form in (*one.forms, one.name)}
+    named = {form.lower(): term.name for term in reversed(glossary().values()) for form in (*term.forms, term.name)}
     forms = "|".join(re.escape(form) for form in sorted(named, key=len, reverse=True))
     return named, re.compile(rf"(?<![\w@-])({forms})s?(?![\w@-])", re.IGNORECASE)

@@ -110,18 +110,18 @@ class PublishedKnowledge(published.Published):
     @model_validator(mode="after")
     def _names_are_known(self) -> "PublishedKnowledge":
         rows = [row.model for row in self.table_2.rows], [row.model for row in self.table_3]
-        models, sets = [model.name for model in self.models], {one.name for one in self.probe_sets}
+        models, sets = [model.name for model in self.models], {probe_set.name for probe_set in self.probe_sets}
         refuse_unknown(
-            "model", {*rows[0], *rows[1], *(name for one in self.figures for name in one.models)}, set(models)
+            "model", {*rows[0], *rows[1], *(name for figure in self.figures for name in figure.models)}, set(models)
         )
         cells = {name for row in self.table_3 for name in row.cells}
-        refuse_unknown("probe set", cells | {name for one in self.figures for name in one.probe_sets}, sets)
+        refuse_unknown("probe set", cells | {name for figure in self.figures for name in figure.probe_sets}, sets)
         refuse_twice({"models": models, "rows of Table 2": rows[0], "rows of Table 3": rows[1]})
         return self
 
     def objective(self, model: str) -> str:
         """The objective of a model of the paper."""
-        return next(one.objective for one in self.models if one.name == model)
+        return next(entry.objective for entry in self.models if entry.name == model)
 
     def forgotten(self, model: str, k: int) -> tuple[float, int] | None:
         """Table 2's share and the count behind it; None if it was not published."""
@@ -138,4 +138,4 @@ class PublishedKnowledge(published.Published):
 
     def probe_set(self, name: str) -> PublishedSet:
         """The row of Table 1 with the paper's name."""
-        return next(one for one in self.probe_sets if one.name == name)
+        return next(row for row in self.probe_sets if row.name == name)

@@ -55,14 +55,14 @@ def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
     as many places on as the most frequent answer has facts. If no answer has more than half of the facts and no subject
     several answers, every prompt is used once. The order of ``facts`` changes nothing.
     """
-    found: list[int | None] = [None] * len(facts)
+    partners: list[int | None] = [None] * len(facts)
     answers = Answers(facts)
     for group in _groups(facts):
-        _assign(facts, group, answers, found)
-    return found
+        _assign(facts, group, answers, partners)
+    return partners
 
 
-def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:
+def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, partners: list[int | None]) -> None:
     """Gives the facts of one relation and template their swapped subjects."""
     # A stable sort: of equally frequent answers the one with the first id comes first.
     parts = sorted(_parted(group, lambda number: _question(facts[number])), key=len, reverse=True)
@@ -78,7 +78,7 @@ def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, foun
             start = np.searchsorted(places, (first + step) % len(circle))
             turns = (start + np.arange(len(part))) % len(places)
             for number, other in zip(part, circle[places[turns]].tolist(), strict=True):
-                found[number] = other
+                partners[number] = other
         first += len(part)
 
 

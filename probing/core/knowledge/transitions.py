@@ -86,4 +86,4 @@ def outcome_words(outcome: str) -> str:
 def first_known_by_both(base_ranks: Sequence[int], ranks: Sequence[int]) -> int | None:
     """The first inner layer at which base and fine-tuned model both have rank 1, layers being paired by number."""
     pairs = enumerate(zip(base_ranks[1:-1], ranks[1:-1], strict=False), start=1)
-    return next((layer for layer, (one, other) in pairs if one == other == 1), None)
+    return next((layer for layer, (base_rank, rank) in pairs if base_rank == rank == 1), None)

@@ -40,20 +40,20 @@ class KnownModel:
 
 def known_model(registry: Registry, name: str, base: str = "", objective: str = "") -> KnownModel:
     """A model as the registry describes it, else by ``base`` and ``objective``, as its runs have them."""
-    entry = next((one for one in registry.models if one.name == name), None)
+    entry = next((model for model in registry.models if model.name == name), None)
     base, objective = (entry.base, entry.objective) if entry else (base, objective)
     named = {name_in_files(f"{base}-{CALLED[objective].name}")} if base and objective in CALLED else set()
     place, family = next(
         (
-            (place, one.base)
-            for place, one in enumerate(registry.families)
-            if name in (one.base, *(member.model for member in one.members))
+            (place, candidate.base)
+            for place, candidate in enumerate(registry.families)
+            if name in (candidate.base, *(member.model for member in candidate.members))
         ),
         (len(registry.families), base or name),
     )
     results_only = name in registry.results_only
     if entry is None and base:
-        place = next((place for place, one in enumerate(registry.families) if one.base == base), place)
+        place = next((place for place, candidate in enumerate(registry.families) if candidate.base == base), place)
     return KnownModel(
         name,
         base,
@@ -76,12 +76,12 @@ def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
     """
     known = {model.name: model for model in models}
     several = len({model.family for model in known.values() if _by_objective(model)}) > 1
-    wanted = {name: _candidates(model, several) for name, model in known.items()}
+    candidates = {name: _candidates(model, several) for name, model in known.items()}
     chosen = dict.fromkeys(known, 0)
-    while clashing := [name for name in _alike(wanted, chosen) if chosen[name] + 1 < len(wanted[name])]:
+    while clashing := [name for name in _alike(candidates, chosen) if chosen[name] + 1 < len(candidates[name])]:
         for name in clashing:
             chosen[name] += 1
-    return {name: wanted[name][place] for name, place in chosen.items()}
+    return {name: candidates[name][place] for name, place in chosen.items()}
 
 
 def _by_objective(model: KnownModel) -> bool:
@@ -98,12 +98,12 @@ def _candidates(model: KnownModel, several: bool) -> Sequence[str]:
     return (model.name,) if model.listed else (*(shortened(model.name, length) for length in LENGTHS), model.name)
 
 
-def _alike(wanted: dict[str, Sequence[str]], chosen: dict[str, int]) -> list[str]:
+def _alike(candidates: dict[str, Sequence[str]], chosen: dict[str, int]) -> list[str]:
     """The models whose chosen name another one has too; capitals make no difference."""
-    found: dict[str, list[str]] = {}
+    by_short_name: dict[str, list[str]] = {}
     for name, place in chosen.items():
-        found.setdefault(wanted[name][place].casefold(), []).append(name)
-    return [name for names in found.values() if len(names) > 1 for name in names]
+        by_short_name.setdefault(candidates[name][place].casefold(), []).append(name)
+    return [name for names in by_short_name.values() if len(names) > 1 for name in names]
 
 
 def shortened(name: str, length: int) -> str:

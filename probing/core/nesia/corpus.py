@@ -115,14 +115,14 @@ def held_out_pairs(facts: Iterable[Fact]) -> set[tuple[str, str]]:
 
 def merge(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Distinct sentences in first-seen order; one that is evidence for several facts keeps all answers and pairs."""
-    found: dict[str, Sentence] = {}
+    distinct: dict[str, Sentence] = {}
     for sentence in sentences:
-        known = found.setdefault(sentence.text, sentence)
+        known = distinct.setdefault(sentence.text, sentence)
         answers = tuple(dict.fromkeys(known.answers + sentence.answers))
         pairs = tuple(dict.fromkeys(known.pairs + sentence.pairs))
         if (answers, pairs) != (known.answers, known.pairs):
-            found[sentence.text] = replace(known, answers=answers, pairs=pairs)
-    return list(found.values())
+            distinct[sentence.text] = replace(known, answers=answers, pairs=pairs)
+    return list(distinct.values())
 
 
 def relations_with_evidence(lama: Path) -> list[str]:
@@ -156,8 +156,8 @@ class PairIndex:
         words = {*subject.split(), *answer.split()}
         if not words:
             return []
-        found = set.intersection(*sorted((self.postings.get(word, set()) for word in words), key=len))
-        return [n for n in sorted(found) if f" {subject} " in self.texts[n] and f" {answer} " in self.texts[n]]
+        numbers = set.intersection(*sorted((self.postings.get(word, set()) for word in words), key=len))
+        return [n for n in sorted(numbers) if f" {subject} " in self.texts[n] and f" {answer} " in self.texts[n]]
 
 
 def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
@@ -178,7 +178,7 @@ def exposures(
     fact, in another form, is among them. ``stated`` are the ``fact_key`` of facts in training templates.
     """
     index = PairIndex([sentence.text for sentence in sentences])
-    known = {given for sentence in sentences for given in sentence.pairs}
+    known = {subject_answer for sentence in sentences for subject_answer in sentence.pairs}
     result = {}
     for fact in facts:
         key = fact_key(fact)

@@ -52,8 +52,8 @@ def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: 
     stated = list(stated_facts(learnable, relations, held, example))
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)
-    kept = {sentence.text for sentence in sentences}
-    keys = {fact_key(fact) for fact, sentence in stated if sentence.text in kept}
+    texts = {sentence.text for sentence in sentences}
+    keys = {fact_key(fact) for fact, sentence in stated if sentence.text in texts}
     facts = [*facts, *example]
     of_text = exposures(facts, text, set(), held)
     return TrainingText(tuple(text), tuple(sentences), of_text, exposures(facts, [*text, *sentences], keys, held))

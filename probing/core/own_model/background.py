@@ -87,8 +87,8 @@ class OwnRun:
     @property
     def progress(self) -> float:
         """Share of the command that is done, by its progress bar; 0 if there is none."""
-        found = _BAR.findall(self.log().rsplit("\n$ ", 1)[-1])
-        return min(100, int(found[-1])) / 100 if found else 0.0
+        percents = _BAR.findall(self.log().rsplit("\n$ ", 1)[-1])
+        return min(100, int(percents[-1])) / 100 if percents else 0.0
 
     @property
     def seconds_left(self) -> float | None:
@@ -121,7 +121,7 @@ def own_runs_folder() -> Path:
     return cache_folder() / "own-runs"
 
 
-def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
+def find_clash(called: str, content: bytes) -> OwnRun | None:
     """A run that asked other facts under this name of a probe set; the results of both would be mixed."""
     for run in own_runs():
         if run.state.wish.called == called:
@@ -134,12 +134,12 @@ def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
 def free_name(called: str, content: bytes) -> str:
     """The name itself, or with a number if other facts were asked under it."""
     names = chain([called], (f"{called}-{number}" for number in count(2)))
-    return next(name for name in names if asked_otherwise(name, content) is None)
+    return next(name for name in names if find_clash(name, content) is None)
 
 
 def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> OwnRun:
     """The run of a wish, made if it is new; other facts under the name of these are refused. ``expected``: seconds."""
-    if other := asked_otherwise(wish.called, content):
+    if other := find_clash(wish.called, content):
         raise JobError(
             f"the run {other.id} asked other facts under the name {wish.called!r}; expected another name for these,"
             f" such as {spelled('called', free_name(wish.called, content), ('--as',))}"
@@ -175,11 +175,11 @@ def find_run(run_id: str) -> OwnRun:
 
 def own_runs() -> list[OwnRun]:
     """All runs whose state can be read, newest first."""
-    found = []
+    runs = []
     for path in own_runs_folder().glob(f"*/{_STATE}"):
         with suppress(OSError, ValidationError):
-            found.append(OwnRun(path.parent, State.model_validate_json(path.read_text(encoding="utf-8"))))
-    return sorted(found, key=lambda run: (run.state.created, run.id), reverse=True)
+            runs.append(OwnRun(path.parent, State.model_validate_json(path.read_text(encoding="utf-8"))))
+    return sorted(runs, key=lambda run: (run.state.created, run.id), reverse=True)
 
 
 def start(run: OwnRun) -> None:
@@ -229,11 +229,11 @@ def carry_out(run_id: str, say: Callable[[str], None]) -> State:
     run = find_run(run_id)
     try:
         with (
-            exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0) as one,
-            exclusive_lock(run.folder / _LOCK, say, limit=1.0) as this,
+            exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0) as all_runs_lock,
+            exclusive_lock(run.folder / _LOCK, say, limit=1.0) as run_lock,
         ):
             # Windows has no descriptors for children.
-            return _carried_out(run, say, () if os.name == "nt" else (one, this))
+            return _carried_out(run, say, () if os.name == "nt" else (all_runs_lock, run_lock))
     except LockError as error:
         raise JobError(f"another run of an own model is at work; one works at a time ({error})") from error
 

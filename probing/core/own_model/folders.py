@@ -26,9 +26,9 @@ class NamedFolder:
             return "a model"
         if not self.models:
             return "no model: neither it nor a folder in it has a config.json"
-        found = [str(model.relative_to(self.path)) for model in self.models]
-        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
-        return f"{len(found):,} {'model' if len(found) == 1 else 'models'}: {', '.join(found[:5])}{more}"
+        names = [str(model.relative_to(self.path)) for model in self.models]
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        return f"{len(names):,} {'model' if len(names) == 1 else 'models'}: {', '.join(names[:5])}{more}"
 
 
 def named_folders() -> list[NamedFolder]:
@@ -46,13 +46,13 @@ def _models_in(folder: Path) -> list[Path]:
     """The folder itself if it is a model; else the models in it, and the checkpoints of the trainings in it."""
     if _is_model(folder):
         return [folder]
-    found = []
+    models = []
     for inside in _folders_in(folder):
         if _is_model(inside):
-            found.append(inside)
+            models.append(inside)
         else:
-            found += [one for one in _folders_in(inside) if _CHECKPOINT.fullmatch(one.name) and _is_model(one)]
-    return found
+            models += [path for path in _folders_in(inside) if _CHECKPOINT.fullmatch(path.name) and _is_model(path)]
+    return models
 
 
 def _is_model(folder: Path) -> bool:
@@ -62,11 +62,11 @@ def _is_model(folder: Path) -> bool:
 def _folders_in(folder: Path) -> list[Path]:
     """Its folders by name, numbers by their size; none if it cannot be read."""
     try:
-        found = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+        folders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
     except OSError:
         return []
     return sorted(
-        found,
+        folders,
         key=lambda path: [
             (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", path.name)
         ],

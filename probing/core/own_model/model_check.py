@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.checkpoint.cases import check_files, said_of_words
+from probing.core.checkpoint.cases import check_files, warn_of_words
 from probing.core.checkpoint.files import ModelFiles, has_tokenizer
 from probing.core.checkpoint.fit import Shape, unlike
 from probing.core.errors import ModelError
@@ -68,7 +68,7 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
     files, path = ModelFiles(folder, complete), folder / "config.json"
     check_files(folder, files)
-    words = said_of_words(folder.name, files.tokens or (), str.lower if files.lower_cases else str)
+    words = warn_of_words(folder.name, files.tokens or (), str.lower if files.lower_cases else str)
     return CheckedModel(
         kind=files.kind,
         depth=_size(files.config, "num_hidden_layers", path),

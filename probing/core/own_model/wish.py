@@ -50,20 +50,20 @@ class Wish(Frozen):
         """The commands in their order; each skips what it finds done."""
         of_base = self._option("--base", self.base)
         base, tuned = ("--model", self.base), ("--model", self.model, *of_base, *self._option("--name", self.name))
-        models = [(tuned, "the model"), *((("--model", one, *of_base), Path(one).name) for one in self.others)]
+        models = [(tuned, "the model"), *((("--model", other, *of_base), Path(other).name) for other in self.others)]
         own, head = ("--facts", self.facts, "--as", self.called), ("--head", LOGIT_LENS)
         sets = [(own, "your facts"), *([(("--facts", TREX), "T-REx")] if self.trex else [])]
-        found = []
+        steps = []
         for facts, title in sets:
             if self.base:
-                found.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *head)))
-            found += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *head)) for model, called in models]
+                steps.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *head)))
+            steps += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *head)) for model, called in models]
         if self.recover and self.base:
-            found += [
+            steps += [
                 Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own))
                 for model, called in models
             ]
-        return tuple(found)
+        return tuple(steps)
 
     @staticmethod
     def _option(name: str, value: str) -> Sequence[str]:
@@ -72,11 +72,11 @@ class Wish(Frozen):
     def key(self, content: bytes) -> str:
         """The same for the same wish: 12 hex digits of sha256 over it and the content of the file of facts."""
         # A wish without further models has the id that it had before there could be any.
-        asked = {
+        wish = {
             **self.model_dump(exclude=None if self.others else {"others"}),
             "facts": hashlib.sha256(content).hexdigest(),
         }
-        return hashlib.sha256(canonical_json(asked).encode()).hexdigest()[:12]
+        return hashlib.sha256(canonical_json(wish).encode()).hexdigest()[:12]
 
     def with_facts(self, path: Path) -> "Wish":
         """The same with another file of facts."""
@@ -87,6 +87,6 @@ def placed(model: str) -> str:
     """A model as commands name it in any folder: a folder by its absolute path, other names unchanged."""
     location = find_entry(model).location
     folder = next(
-        (one for one in (Path(model).expanduser(), *own_model_folders()) if str(one.resolve()) == location), None
+        (path for path in (Path(model).expanduser(), *own_model_folders()) if str(path.resolve()) == location), None
     )
     return str(folder.absolute()) if folder else model

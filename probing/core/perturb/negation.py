@@ -23,8 +23,8 @@ def negate(sentence: str) -> tuple[str | None, str]:
     for start, end in (_around_gap(sentence), (0, len(sentence))):
         part = sentence[start:end]
         for rule in (_affirmed, _question, _auxiliary_negated, _verb_negated):
-            if found := rule(part):
-                return (None if found[0] is None else sentence[:start] + found[0] + sentence[end:]), found[1]
+            if negation := rule(part):
+                return (None if negation[0] is None else sentence[:start] + negation[0] + sentence[end:]), negation[1]
     return None, "no verb was found that could be negated (is, was, can, has … or a verb of the templates)"
 
 
@@ -64,7 +64,7 @@ def _is_name(part: str, word: str, rest: list[str]) -> bool:
     """Whether an apparent auxiliary is a name, as the sentence has another verb: "May is the month"."""
     if word.casefold() not in _NAMES or part.rstrip().endswith("?"):
         return False
-    return any(one in (*AUXILIARIES, "has", "had") or (bare_verb(one) not in (None, one)) for one in rest)
+    return any(other in (*AUXILIARIES, "has", "had") or (bare_verb(other) not in (None, other)) for other in rest)
 
 
 def _auxiliary_negated(part: str) -> tuple[str, str] | None:

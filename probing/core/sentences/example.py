@@ -57,10 +57,10 @@ class SentenceData:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels of the training part, sorted; predictions are stored as indices into this list."""
-        return tuple(sorted({one.label for one in self.parts["train"]}))
+        return tuple(sorted({example.label for example in self.parts["train"]}))
 
     @cached_property
     def sha256(self) -> str:
         """Fingerprint of all parts in their order."""
-        lines = (f"{part}\t{one.sha256}" for part in PARTS for one in self.parts[part])
+        lines = (f"{part}\t{example.sha256}" for part in PARTS for example in self.parts[part])
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -73,15 +73,15 @@ def majority_p(right: int, n: int, majority: float) -> float:
     return float(special.betainc(right, n - right + 1, majority)) if right > 0 else 1.0
 
 
-def property_fate(found: Mapping[str, PairedCounts], majority: float) -> Fate:
+def property_fate(counts: Mapping[str, PairedCounts], majority: float) -> Fate:
     """The fate of a cell in which the base is significantly above its majority, from the counts of every step.
 
     First is the step's probe (``core.sentences.pairs.fate_probes``), second the base's own probe of the cell.
     """
-    outcomes = {step: outcome(found[step], majority) for step in _STEPS}
-    if held := [step for step, one in outcomes.items() if one == HOLDS]:
+    outcomes = {step: outcome(counts[step], majority) for step in _STEPS}
+    if held := [step for step, verdict in outcomes.items() if verdict == HOLDS]:
         return Fate(_STEPS[held[0]])
-    needed = {step: sentences_needed(found[step]) for step, one in outcomes.items() if one == UNDECIDED}
+    needed = {step: sentences_needed(counts[step]) for step, verdict in outcomes.items() if verdict == UNDECIDED}
     if not needed:
         return Fate(NOT_FOUND)
     step = max(needed, key=lambda name: needed[name])

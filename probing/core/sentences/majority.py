@@ -8,11 +8,11 @@ from probing.core.sentences.example import Example
 
 def majority_label(train: Sequence[Example]) -> str:
     """The commonest label of the training part; of equally common ones the first in sorted order."""
-    counts = Counter(one.label for one in train)
+    counts = Counter(example.label for example in train)
     return min(counts, key=lambda label: (-counts[label], label))
 
 
 def majority_right(train: Sequence[Example], part: Sequence[Example]) -> int:
     """How many examples of a part have the commonest training label."""
     answer = majority_label(train)
-    return sum(one.label == answer for one in part)
+    return sum(example.label == answer for example in part)

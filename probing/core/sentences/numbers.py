@@ -19,10 +19,10 @@ def accuracy(right: int, n: int) -> tuple[float, float, float]:
 
 def change(counts: PairedCounts) -> tuple[float, float, float, float]:
     """First probe's accuracy minus the second's, Newcombe's 95 % interval of a paired difference, exact McNemar's p."""
-    found = paired_difference(counts)
-    if found.value is None or found.low is None or found.high is None:
-        return np.nan, np.nan, np.nan, found.p
-    return found.value, found.low, found.high, found.p
+    difference = paired_difference(counts)
+    if difference.value is None or difference.low is None or difference.high is None:
+        return np.nan, np.nan, np.nan, difference.p
+    return difference.value, difference.low, difference.high, difference.p
 
 
 def family_q(p_values: ArrayLike) -> NDArray[np.float64]:

@@ -75,16 +75,16 @@ class _Words:
         self._single: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
         kinds: defaultdict[str, set[str]] = defaultdict(set)
-        for one in sentences:
-            self._single.update(one.lower)
-            self._pairs.update(pairwise((_EDGE, *one.lower, _EDGE)))
-            for word, universal, tag in zip(one.lower, one.universal, one.tags, strict=True):
+        for sentence in sentences:
+            self._single.update(sentence.lower)
+            self._pairs.update(pairwise((_EDGE, *sentence.lower, _EDGE)))
+            for word, universal, tag in zip(sentence.lower, sentence.universal, sentence.tags, strict=True):
                 if universal in _REPLACED and word.isalpha():
                     kinds[tag].add(word)
         self._words = {
-            tag: sorted(found, key=lambda word: (self._single[word], _hash(word))) for tag, found in kinds.items()
+            tag: sorted(words, key=lambda word: (self._single[word], _hash(word))) for tag, words in kinds.items()
         }
-        self._counts = {tag: [self._single[word] for word in found] for tag, found in self._words.items()}
+        self._counts = {tag: [self._single[word] for word in words] for tag, words in self._words.items()}
 
     def changed(self, sentence: _Sentence) -> list[str] | None:
         """The words with one replaced; None if no word can be."""
@@ -120,17 +120,17 @@ def _as_written(new: str, old: str) -> str:
 
 def _distinct(folder: Path) -> list[_Sentence]:
     """Sentences of all parts, the first of those with the same words in any case."""
-    found: dict[tuple[str, ...], _Sentence] = {}
+    distinct: dict[tuple[str, ...], _Sentence] = {}
     for part in PARTS:
         path = folder / f"en_ewt-ud-{part}.conllu"
         for sentence in conllu_sentences(numbered_lines(path, SentenceDataError), path, SentenceDataError):
-            one = _sentence(sentence)
-            found.setdefault(one.lower, one)
-    return list(found.values())
+            tagged = _sentence(sentence)
+            distinct.setdefault(tagged.lower, tagged)
+    return list(distinct.values())
 
 
-def _sentence(found: TreebankSentence) -> _Sentence:
-    return _Sentence(found.column(1), found.column(3), found.column(4))
+def _sentence(sentence: TreebankSentence) -> _Sentence:
+    return _Sentence(sentence.column(1), sentence.column(3), sentence.column(4))
 
 
 def _hash(text: str) -> int:

@@ -39,7 +39,7 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
     for cell, right in dev_right.items():
         if (cell.reading, cell.portion) == (OWN, 1):
             by_pooling.setdefault(cell.pooling, {})[cell.layer] = right
-    return {pooling: best_layer([found[layer] for layer in range(len(found))]) for pooling, found in by_pooling.items()}
+    return {pooling: best_layer([right[layer] for layer in range(len(right))]) for pooling, right in by_pooling.items()}
 
 
 def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
@@ -60,7 +60,7 @@ def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[st
     return here | {"mean": Cell(MEAN, layer), "best": Cell(pooling, best)}
 
 
-def wanted_pairs(
+def stored_pairs(
     model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None
 ) -> list[Pair]:
     """The pairs that a run stores, in order; ``dev_right`` are the probes' numbers of right dev sentences.
@@ -91,6 +91,6 @@ def wanted_pairs(
 
 def right_and_right(this: ArrayLike, other: ArrayLike) -> tuple[int, int, int, int]:
     """How many sentences both probes have right, only the first, only the second, neither."""
-    one, two = np.asarray(this, bool), np.asarray(other, bool)
-    both, only_this, only_other = int((one & two).sum()), int((one & ~two).sum()), int((~one & two).sum())
-    return both, only_this, only_other, len(one) - both - only_this - only_other
+    a, b = np.asarray(this, bool), np.asarray(other, bool)
+    both, only_this, only_other = int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum())
+    return both, only_this, only_other, len(a) - both - only_this - only_other

@@ -72,7 +72,7 @@ class PublishedSentences(Published):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "PublishedSentences":
-        models, tuned = [model.name for model in self.models], [one.name for one in self.tuned]
+        models, tuned = [model.name for model in self.models], [task.name for task in self.tuned]
         rows = [(row.model, row.task) for row in self.changes]
         refuse_twice({"models": models, "fine-tuning tasks": tuned, "rows of Tables 2 and 5": rows})
         refuse_unknown("model", {model for model, _ in rows}, set(models))
@@ -89,14 +89,15 @@ class PublishedSentences(Published):
     @property
     def objectives(self) -> dict[str, str]:
         """What results call a fine-tuning task -> what the paper calls it."""
-        return {one.objective: one.name for one in self.tuned}
+        return {task.objective: task.name for task in self.tuned}
 
     def stored_encoders(self, bases: Collection[str]) -> dict[str, str]:
         """Encoder of the paper -> the stored model that it is, or its stand-in."""
-        found = {
-            one.name: next((name for name in (one.source, *one.stand_ins) if name in bases), "") for one in self.models
+        chosen = {
+            encoder.name: next((name for name in (encoder.source, *encoder.stand_ins) if name in bases), "")
+            for encoder in self.models
         }
-        return {name: base for name, base in found.items() if base}
+        return {name: base for name, base in chosen.items() if base}
 
     def change(self, model: str, task: str, pooling: str, objective: str) -> tuple[float, float] | None:
         """Change over the lower and over the upper layers, in points; None if it was not read."""

@@ -44,7 +44,7 @@ def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
         chosen = _ordered(examples, balanced=protocol != SENTEVAL)
         dropped[BALANCED] += len(examples) - len(chosen)
         if most is not None:
-            classes = len({one.label for one in chosen})
+            classes = len({example.label for example in chosen})
             dropped[CAPPED] += max(0, len(chosen) - most[place] // classes * classes)
             chosen = chosen[: most[place] // classes * classes]
         parts[part] = tuple(chosen)
@@ -61,7 +61,7 @@ def cleaned(rows: Sequence[Labelled]) -> tuple[list[Labelled], Counter[str]]:
     labels = defaultdict(set)
     for row in rows:
         labels[_text(row)].add(row.example.label)
-    kept: list[Labelled] = []
+    remaining: list[Labelled] = []
     dropped: Counter[str] = Counter()
     seen = set()
     for row in sorted(rows, key=_place):
@@ -72,8 +72,8 @@ def cleaned(rows: Sequence[Labelled]) -> tuple[list[Labelled], Counter[str]]:
             dropped[REPEATED] += 1
         else:
             seen.add(text)
-            kept.append(row)
-    return kept, dropped
+            remaining.append(row)
+    return remaining, dropped
 
 
 def words_key(example: Example) -> str:
@@ -145,7 +145,7 @@ def _clusters(rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
     for key, row in zip(keys, rows, strict=True):
         members[root(key)].append(row)
         words[root(key)].add(key)
-    return {hashlib.sha256("\n".join(sorted(words[key])).encode()).hexdigest(): found for key, found in members.items()}
+    return {hashlib.sha256("\n".join(sorted(words[key])).encode()).hexdigest(): group for key, group in members.items()}
 
 
 def _drop_same_words(placed: dict[str, list[Labelled]], dropped: Counter[str]) -> None:
@@ -153,9 +153,9 @@ def _drop_same_words(placed: dict[str, list[Labelled]], dropped: Counter[str]) -
     seen: set[str] = set()
     for part in reversed(PARTS):
         keys = [words_key(row.example) for row in placed[part]]
-        kept = [row for key, row in zip(keys, placed[part], strict=True) if key not in seen]
-        dropped[SAME_WORDS] += len(keys) - len(kept)
-        placed[part] = kept
+        remaining = [row for key, row in zip(keys, placed[part], strict=True) if key not in seen]
+        dropped[SAME_WORDS] += len(keys) - len(remaining)
+        placed[part] = remaining
         seen.update(keys)
 
 
@@ -175,14 +175,14 @@ def _ordered(examples: Sequence[Example], balanced: bool) -> list[Example]:
     If balanced, larger classes are cut to the size of the smallest.
     """
     classes = defaultdict(list)
-    for one in examples:
-        classes[one.label].append(one)
+    for example in examples:
+        classes[example.label].append(example)
     most = min(map(len, classes.values())) if balanced else len(examples)
     ranked = []
     for label, members in classes.items():
-        kept = sorted(members, key=lambda one: one.sha256)[:most]
-        ranked += [((place + 0.5) / len(kept), label, one) for place, one in enumerate(kept)]
-    return [one for _, _, one in sorted(ranked, key=lambda entry: entry[:2])]
+        chosen = sorted(members, key=lambda example: example.sha256)[:most]
+        ranked += [((place + 0.5) / len(chosen), label, example) for place, example in enumerate(chosen)]
+    return [example for _, _, example in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def cut_to(data: SentenceData, most: int) -> SentenceData:
@@ -191,5 +191,5 @@ def cut_to(data: SentenceData, most: int) -> SentenceData:
     if total <= most:
         return data
     classes = len(data.labels)
-    kept = {part: max(classes, len(data.parts[part]) * most // total // classes * classes) for part in PARTS}
-    return replace(data, parts={part: data.parts[part][: kept[part]] for part in PARTS})
+    sizes = {part: max(classes, len(data.parts[part]) * most // total // classes * classes) for part in PARTS}
+    return replace(data, parts={part: data.parts[part][: sizes[part]] for part in PARTS})

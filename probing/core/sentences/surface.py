@@ -22,22 +22,22 @@ def surface_features(train: Sequence[Example], part: Sequence[Example]) -> np.nd
     lower case.
     """
     counts: Counter[str] = Counter()
-    for one in train:
-        counts.update(_words(one))
+    for example in train:
+        counts.update(_words(example))
     common = sorted(counts, key=lambda word: (-counts[word], word))[:WORDS]
     place = {word: number for number, word in enumerate(common)}
-    paired = any(one.pair for one in train)
-    shapes = [_shape(one.text) + (_shape(one.pair) if paired else []) for one in part]
+    paired = any(example.pair for example in train)
+    shapes = [_shape(example.text) + (_shape(example.pair) if paired else []) for example in part]
     features = np.zeros((len(part), 3 + len(_MARKS) if not paired else 2 * (3 + len(_MARKS))), dtype=np.float32)
     features[:] = shapes
     words = np.zeros((len(part), len(common)), dtype=np.float32)
-    for row, one in zip(words, part, strict=True):
-        row[[place[word] for word in _words(one) if word in place]] = 1
+    for row, example in zip(words, part, strict=True):
+        row[[place[word] for word in _words(example) if word in place]] = 1
     return np.concatenate([features, words], axis=1)
 
 
-def _words(one: Example) -> set[str]:
-    return set(_WORD.findall(f"{one.text} {one.pair}".lower()))
+def _words(example: Example) -> set[str]:
+    return set(_WORD.findall(f"{example.text} {example.pair}".lower()))
 
 
 def _shape(text: str) -> list[float]:

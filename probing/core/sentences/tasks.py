@@ -128,13 +128,13 @@ def _check_protocol(protocol: str) -> None:
         raise OptionError(f"got the protocol {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
 
 
-def _own_task(given: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
-    path = Path(given).expanduser()
+def _own_task(file: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
+    path = Path(file).expanduser()
     if path.name in _BROKEN:
         raise SentenceDataError(_BROKEN_REASON)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
         raise OptionError(
-            f"got the task {given!r}; expected one of {', '.join(SENTENCE_TASKS)}, or the path of a file"
+            f"got the task {file!r}; expected one of {', '.join(SENTENCE_TASKS)}, or the path of a file"
             f" ({', '.join(SUFFIXES)})"
         )
     return _own(read_own_file(path), path, protocol)
@@ -154,23 +154,23 @@ def _own(
             f"got the file name {path.name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the"
             " file"
         )
-    rows, incomplete, said = read
-    kept, dropped = cleaned(rows)
-    check_classes(kept, path.name, {**incomplete, **dropped})
+    rows, incomplete, note = read
+    usable, dropped = cleaned(rows)
+    check_classes(usable, path.name, {**incomplete, **dropped})
     task = SentenceTask(
         name, name, "own", "Which label does the sentence have?", (), "the user's own", path.name, open=True
     )
     data = split(name, rows, protocol)
-    return task, replace(data, dropped={**incomplete, **data.dropped}, said=said)
+    return task, replace(data, dropped={**incomplete, **data.dropped}, said=note)
 
 
 def _fetched(task: SentenceTask, downloads: Path, protocol: str) -> str:
     """The data set that is read; SentEval's own comes first under its protocol."""
-    order = sorted(task.data_sets, key=lambda one: protocol == SENTEVAL and one != SENTEVAL_DATA)
+    order = sorted(task.data_sets, key=lambda name: protocol == SENTEVAL and name != SENTEVAL_DATA)
     for data_set in order:
         if (downloads / data_set).is_dir():
             return data_set
-    fetch = " or ".join(f"python -m probing fetch {one}" for one in order)
+    fetch = " or ".join(f"python -m probing fetch {name}" for name in order)
     raise SentenceDataError(f"no folder {downloads / order[0]}; {task.name} needs it: {fetch}")
 
 
@@ -180,7 +180,7 @@ def _rows(name: str, data_set: str, folder: Path, protocol: str) -> tuple[list[L
         return read_glue(name, folder), {}
     if data_set == EWT:
         examples, without = odd_man_out(folder)
-        return [Labelled(one) for one in examples], {NO_CANDIDATE: without}
+        return [Labelled(example) for example in examples], {NO_CANDIDATE: without}
     stem, labels = _FILES[name]
     paths = [folder / f"{stem}.txt"] if data_set == SENTEVAL_DATA else sorted(folder.glob(f"{stem}.*.txt"))
     if not paths:

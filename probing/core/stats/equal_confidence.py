@@ -96,7 +96,7 @@ def paired(first: Answers, second: Answers) -> Difference | None:
         return None
     seeds = min(len(first.back), len(second.back))
     each = first.back[:seeds].astype(float) - second.back[:seeds]
-    value, low, high, error = _interval(each, first.clusters, lambda one: _mean(one, first.clusters))
+    value, low, high, error = _interval(each, first.clusters, lambda differences: _mean(differences, first.clusters))
     own = float(first.back[:seeds].mean())
     return Difference(own, own - value, low, high, error, first.n, second.n)
 
@@ -122,19 +122,19 @@ def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> 
     # Every answer is in one relation, so that nearly all of a row is 0.
     design = sparse.csr_array(_design(first, second))
     others = design[slice(None) if both else slice(first.n), 1:]
-    found: list[tuple[float, float]] = []
+    shares: list[tuple[float, float]] = []
 
-    def difference(one: NDArray[np.float64]) -> tuple[float, float]:
-        weights, spread = _logistic(design, one, clusters)
+    def difference(outcomes: NDArray[np.float64]) -> tuple[float, float]:
+        weights, spread = _logistic(design, outcomes, clusters)
         sides = [special.expit(others @ weights[1:] + group) for group in (weights[0], 0)]
         bends = [side * (1 - side) for side in sides]
         gradient = np.r_[bends[0].mean(), (bends[0] - bends[1]) @ others / others.shape[0]]
-        found.append((float(sides[0].mean()), float(sides[1].mean())))
-        return found[-1][0] - found[-1][1], float(gradient @ spread @ gradient)
+        shares.append((float(sides[0].mean()), float(sides[1].mean())))
+        return shares[-1][0] - shares[-1][1], float(gradient @ spread @ gradient)
 
     _, low, high, error = _interval(back, clusters, difference, fewest)
     # The first fit is that of all seeds together.
-    return Difference(*found[0], low, high, error, first.n, second.n)
+    return Difference(*shares[0], low, high, error, first.n, second.n)
 
 
 def _interval(
@@ -153,7 +153,7 @@ def _interval(
     # 0.
     variance, degrees = max(variance, 2 / (few + 4) ** 2), max(1.0, few - 1)
     if len(back) > 1:
-        of_seeds = float(np.var([estimate(one.astype(float))[0] for one in back], ddof=1)) / len(back)
+        of_seeds = float(np.var([estimate(seed_back.astype(float))[0] for seed_back in back], ddof=1)) / len(back)
         total = variance + of_seeds
         # Welch and Satterthwaite: few seeds count for little only if they vary little.
         parts = variance**2 / degrees + of_seeds**2 / (len(back) - 1)
@@ -180,7 +180,7 @@ def _design(first: Answers, second: Answers) -> NDArray[np.float64]:
     """(answers, effects): group, a column for each relation, spline."""
     relations = np.concatenate([first.relations, second.relations])
     group = np.r_[np.ones(first.n), np.zeros(second.n)][:, None]
-    logits = [special.logit(np.clip(one.confidence, 1e-6, 1 - 1e-6)) for one in (first, second)]
+    logits = [special.logit(np.clip(answers.confidence, 1e-6, 1 - 1e-6)) for answers in (first, second)]
     spline = _spline(np.concatenate(logits), np.unique(np.quantile(logits[0], _KNOTS)))
     return np.hstack([group, relations[:, None] == np.unique(relations), spline])
 

@@ -180,13 +180,13 @@ def fisher(correlation: float, n: int) -> tuple[float, float]:
 
 def _with_facts(counts: Sequence[RelationCounts]) -> list[RelationCounts]:
     """Counts with at least one fact, by name, so that the order of rows changes nothing."""
-    kept = sorted((c for c in counts if c.n), key=lambda c: c.relation)
-    for before, after in itertools.pairwise(kept):
+    with_facts = sorted((c for c in counts if c.n), key=lambda c: c.relation)
+    for before, after in itertools.pairwise(with_facts):
         if before.relation == after.relation:
             raise ValueError(
                 f"relation {after.relation!r} is counted twice, expected one entry per relation; add them up"
             )
-    return kept
+    return with_facts
 
 
 def _sums(counts: RelationCounts) -> tuple[float, float]:

@@ -87,7 +87,7 @@ def together_counted(counts: Iterable[PairedCounts]) -> PairedCounts:
     """The counts of several sets of facts as those of one."""
     many = list(counts)
     return PairedCounts(
-        *(sum(getattr(one, name) for one in many) for name in ("both", "first_only", "second_only", "neither"))
+        *(sum(getattr(part, name) for part in many) for name in ("both", "first_only", "second_only", "neither"))
     )
 
 
@@ -99,20 +99,20 @@ def macro_difference(counts: Mapping[str, PairedCounts]) -> Difference:
     discordant fact either way is shared among all relations, as ``intervals.macro`` shares its half hits. One relation
     alone has Newcombe's interval; one without facts takes no part.
     """
-    kept = {relation: one for relation, one in sorted(counts.items()) if one.n}
-    pooled = together_counted(kept.values())
-    if len(kept) < 2:
+    by_relation = {relation: paired for relation, paired in sorted(counts.items()) if paired.n}
+    pooled = together_counted(by_relation.values())
+    if len(by_relation) < 2:
         return paired_difference(pooled)
-    n = np.array([one.n for one in kept.values()], dtype=np.float64)
+    n = np.array([paired.n for paired in by_relation.values()], dtype=np.float64)
     first, second = (
-        np.array([getattr(one, side) for one in kept.values()], dtype=np.float64)
+        np.array([getattr(paired, side) for paired in by_relation.values()], dtype=np.float64)
         for side in ("first_only", "second_only")
     )
     mean = float(((first - second) / n).mean())
-    shared = 1 / len(kept)
+    shared = 1 / len(by_relation)
     size, difference = n + 2 * shared, (first - second) / (n + 2 * shared)
     variance = ((first + second + 2 * shared) / size - difference**2) / size
-    half = NORMAL_QUANTILE * math.sqrt(variance.sum()) / len(kept)
+    half = NORMAL_QUANTILE * math.sqrt(variance.sum()) / len(by_relation)
     return Difference(
         mean,
         max(mean - half, -1.0),
@@ -159,8 +159,8 @@ def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np
     left = len(p_values) - np.arange(len(p_values))
     adjusted, levels = np.empty_like(p_values), np.empty_like(p_values)
     adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * left), 1.0)
-    kept = np.flatnonzero(p_values[order] * left > level)
-    stop = kept[0] if len(kept) else len(p_values)
+    not_rejected = np.flatnonzero(p_values[order] * left > level)
+    stop = not_rejected[0] if len(not_rejected) else len(p_values)
     levels[order] = level / left[np.minimum(np.arange(len(p_values)), stop)] if len(p_values) else levels
     return adjusted, levels
 
@@ -175,6 +175,6 @@ def _correlation(counts: PairedCounts) -> float:
     return (max(product - counts.n / 2, 0.0) if product > 0 else product) / math.sqrt(margins)
 
 
-def _joined(one: float, other: float, phi: float) -> float:
+def _joined(first: float, second: float, phi: float) -> float:
     # Rounding can give slightly less than zero if phi is 1.
-    return math.sqrt(max(one**2 - 2 * phi * one * other + other**2, 0.0))
+    return math.sqrt(max(first**2 - 2 * phi * first * second + second**2, 0.0))

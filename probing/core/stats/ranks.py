@@ -26,8 +26,8 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[f
     n = len(first_ranks)
     if n < 3 or len(set(first_ranks)) < 2 or len(set(second_ranks)) < 2:
         return float("nan"), float("nan")
-    found = scipy.stats.spearmanr(first, second)
-    rho, p = float(found.statistic), float(found.pvalue)
+    correlation = scipy.stats.spearmanr(first, second)
+    rho, p = float(correlation.statistic), float(correlation.pvalue)
     if n <= _COUNTED:
         orders = second_ranks[np.array(list(permutations(range(n))))]
         p = float(np.mean(np.abs(scipy.stats.pearsonr(orders, first_ranks[None], axis=1).statistic) >= abs(rho) - 1e-9))

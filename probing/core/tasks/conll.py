@@ -38,7 +38,7 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     # Not str.split: a no-break space is part of a word.
     split = [(number, re.split(" *\t *" if "\t" in line else " +", line)) for number, line in lines]
     widths = Counter(len(cells) for _, cells in split if _TAG.fullmatch(cells[-1]) and not cells[0].startswith(_MARK))
-    width = max(widths, key=lambda one: (widths[one], one), default=2)
+    width = max(widths, key=lambda columns: (widths[columns], columns), default=2)
     sentences: list[list[list[str]]] = [[]]
     for number, cells in split:
         if not any(cells) or cells[0].startswith(_MARK):
@@ -57,8 +57,10 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     if word:
         _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, width)
     return [
-        TaggedSentence(tuple(without_controls(cells[word]) for cells in one), tuple(iob2([cells[-1] for cells in one])))
-        for one in sentences
+        TaggedSentence(
+            tuple(without_controls(cells[word]) for cells in rows), tuple(iob2([cells[-1] for cells in rows]))
+        )
+        for rows in sentences
     ]
 
 
@@ -98,8 +100,10 @@ def conll_dev(folder: Path) -> list[TaggedSentence]:
 def read_parts_of_speech(path: Path) -> list[TaggedSentence]:
     """Sentences of a CoNLL-U file with the universal tag of every word."""
     lines = ((number, without_controls(line)) for number, line in lines_of(path))
-    sentences = [TaggedSentence(one.column(1), one.column(_UPOS)) for one in conllu_sentences(lines, path, FactsError)]
-    if all(tag == "_" for one in sentences for tag in one.tags):
+    sentences = [
+        TaggedSentence(tree.column(1), tree.column(_UPOS)) for tree in conllu_sentences(lines, path, FactsError)
+    ]
+    if all(tag == "_" for sentence in sentences for tag in sentence.tags):
         raise FactsError(f"{path} has no universal parts of speech; expected CoNLL-U's columns, with one in the fourth")
     return sentences
 

@@ -60,8 +60,8 @@ rte_parts = partial(_parts, read_rte, "RTE")
 
 def without_scored(train: Sequence[LabelledText], scored: Sequence[LabelledText]) -> list[LabelledText]:
     """The training part without texts that are scored: 16 of CoLA's development sentences are in both."""
-    held = {(one.text, one.pair) for one in scored}
-    return [one for one in train if (one.text, one.pair) not in held]
+    held = {(example.text, example.pair) for example in scored}
+    return [example for example in train if (example.text, example.pair) not in held]
 
 
 def _below_a_header(path: Path, columns: Sequence[str], labels: Mapping[str, str]) -> list[LabelledText]:

@@ -62,14 +62,14 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
                     f"{path}, line {number}: got {line.strip()!r}, expected query id, 0, passage id, grade"
                 ) from error
     relevant_from = 1 if tables else TREC_RELEVANT
-    found = []
+    ranked = []
     for query_id, query, passages in lists:
         judged = grades.get(query_id)
-        kept = tuple(Passage(i, text, None if judged is None else max(0, judged.get(i, 0))) for i, text in passages)
-        found.append(
-            RankedList(query_id, query, kept, tuple(g for g in (judged or {}).values() if g > 0), relevant_from)
+        graded = tuple(Passage(i, text, None if judged is None else max(0, judged.get(i, 0))) for i, text in passages)
+        ranked.append(
+            RankedList(query_id, query, graded, tuple(g for g in (judged or {}).values() if g > 0), relevant_from)
         )
-    return found
+    return ranked
 
 
 def read_triples(path: Path, limit: int) -> Iterator[tuple[str, str, bool]]:
@@ -93,39 +93,39 @@ def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str,
     MS MARCO's own training triples if they exist; else the pairs of the lists whose query is not in the test part, an
     unjudged passage counting as irrelevant, as MS MARCO's sampled negatives do.
     """
-    judged = [found for found in read_ranked_lists(folder) if found.judged]
+    judged = [ranked for ranked in read_ranked_lists(folder) if ranked.judged]
     triples = folder / "triples.train.small.tsv"
     if triples.is_file():
         return list(read_triples(triples, limit)), judged
     pairs = [
-        (found.query, passage.text, (passage.grade or 0) >= found.relevant_from)
-        for found in judged
-        if not in_test_part(found.query)
-        for passage in found.passages
+        (ranked.query, passage.text, (passage.grade or 0) >= ranked.relevant_from)
+        for ranked in judged
+        if not in_test_part(ranked.query)
+        for passage in ranked.passages
     ]
-    return pairs[:limit], [found for found in judged if in_test_part(found.query)]
+    return pairs[:limit], [ranked for ranked in judged if in_test_part(ranked.query)]
 
 
 def ranked_lists(pairs: Iterable[tuple[str, str, bool]]) -> list[RankedList]:
     """The pairs (query, passage, relevant) of each query as a list; queries without a relevant passage are left out."""
-    found: dict[str, list[Passage]] = {}
+    by_query: dict[str, list[Passage]] = {}
     for query, text, relevant in pairs:
-        passages = found.setdefault(query, [])
+        passages = by_query.setdefault(query, [])
         passages.append(Passage(str(len(passages)), text, int(relevant)))
     lists = (
-        RankedList(query, query, tuple(kept), tuple(one.grade for one in kept if one.grade), 1)
-        for query, kept in found.items()
+        RankedList(query, query, tuple(passages), tuple(passage.grade for passage in passages if passage.grade), 1)
+        for query, passages in by_query.items()
     )
-    return [one for one in lists if one.judged]
+    return [ranked for ranked in lists if ranked.judged]
 
 
 def ranking_texts(folder: Path, passages_per_text: int = 10) -> list[tuple[str, str]]:
     """(query, text): each query with ten of its passages at a time, then the query again with the next ten."""
     texts = []
-    for found in read_ranked_lists(folder):
-        for start in range(0, len(found.passages), passages_per_text):
-            passages = [passage.text for passage in found.passages[start : start + passages_per_text]]
-            texts.append((found.query, " ".join([found.query, *passages])))
+    for ranked in read_ranked_lists(folder):
+        for start in range(0, len(ranked.passages), passages_per_text):
+            passages = [passage.text for passage in ranked.passages[start : start + passages_per_text]]
+            texts.append((ranked.query, " ".join([ranked.query, *passages])))
     return texts
 
 

@@ -76,16 +76,16 @@ class Task:
         ends = [pooling] * (pooling != FIRST) + ["shuffled"] * bool(self.settings.get("shuffled_labels"))
         return "-".join([self.slug, *ends])
 
-    def data_at(self, given: Path | None) -> Path:
+    def data_at(self, path: Path | None) -> Path:
         """Where its data are: the given folder (for the control a text file), by default the fetched data set."""
-        data = given or (cache_folder() / "downloads" / self.data_set if self.data_set else None)
+        data = path or (cache_folder() / "downloads" / self.data_set if self.data_set else None)
         if data is None or not data.exists():
-            wanted = (
+            advice = (
                 f"fetch it with: python -m probing fetch {self.data_set}"
                 if self.data_set
                 else "name a text file with --data"
             )
-            raise FactsError(f"no data for {self.slug} at {data or 'any path'}; {wanted}")
+            raise FactsError(f"no data for {self.slug} at {data or 'any path'}; {advice}")
         return data
 
     def shuffled(self) -> "Task":

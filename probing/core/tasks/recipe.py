@@ -121,16 +121,16 @@ def protection_in_words(protection: str) -> str:
     """
     if protection == UNPROTECTED:
         return "plain"
-    said = []
+    phrases = []
     for part in protection.split(", "):
         name, _, number = part.partition(" ")
         if name == "freeze":
-            said.append(f"lowest {number} layers frozen")
+            phrases.append(f"lowest {number} layers frozen")
         elif name in ("replay", "average"):
-            said.append(f"{100 * float(number):g} % old {'text' if name == 'replay' else 'weights'}")
+            phrases.append(f"{100 * float(number):g} % old {'text' if name == 'replay' else 'weights'}")
         else:
-            said.append(part)
-    return ", ".join(said)
+            phrases.append(part)
+    return ", ".join(phrases)
 
 
 def _canonical(fields: Mapping[str, Any]) -> str:

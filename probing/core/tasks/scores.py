@@ -14,29 +14,29 @@ import numpy as np
 
 def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
     """(type, first word, word after the last) of every entity in IOB tags; a lone ``I-`` begins one too."""
-    found, start = set(), None
+    spans, start = set(), None
     for place, tag in enumerate([*tags, "O"]):
         inside = start is not None and tag[0] == "I" and tag[2:] == tags[start][2:]
         if start is not None and not inside:
-            found.add((tags[start][2:], start, place))
+            spans.add((tags[start][2:], start, place))
             start = None
         if tag != "O" and start is None:
             start = place
-    return found
+    return spans
 
 
 def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
     """Micro F1 over exactly matching entities, as in CoNLL-2003 (Tjong Kim Sang and De Meulder 2003)."""
-    right = there = said = 0
-    for one, other in zip(gold, guessed, strict=True):
-        wanted, got = entities(one), entities(other)
-        right, there, said = right + len(wanted & got), there + len(wanted), said + len(got)
-    return 2 * right / (there + said) if there + said else 0.0
+    right = n_gold = n_guessed = 0
+    for tags, guess in zip(gold, guessed, strict=True):
+        true, predicted = entities(tags), entities(guess)
+        right, n_gold, n_guessed = right + len(true & predicted), n_gold + len(true), n_guessed + len(predicted)
+    return 2 * right / (n_gold + n_guessed) if n_gold + n_guessed else 0.0
 
 
 def words_tagged_right(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
     """Share of words with the right tag, including O."""
-    right = sum(a == b for one, other in zip(gold, guessed, strict=True) for a, b in zip(one, other, strict=True))
+    right = sum(a == b for tags, guess in zip(gold, guessed, strict=True) for a, b in zip(tags, guess, strict=True))
     return right / sum(len(tags) for tags in gold)
 
 

@@ -42,21 +42,21 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
 
     def question(row: tuple[Any, Any, Any]) -> Question:
         nonlocal flagged
-        title, paragraph, asked = row
-        flagged |= "is_impossible" in asked
+        title, paragraph, entry = row
+        flagged |= "is_impossible" in entry
         context = _text(paragraph, "context")
-        return Question(str(title or context[:60]), _text(asked, "question").strip(), context, _answers(asked, context))
+        return Question(str(title or context[:60]), _text(entry, "question").strip(), context, _answers(entry, context))
 
-    every = ((title, paragraph, asked) for title, paragraph, questions in _paragraphs(path) for asked in questions)
-    named = (((isinstance(row[2], Mapping) and row[2].get("id")) or number, row) for number, row in enumerate(every, 1))
+    rows = ((title, paragraph, entry) for title, paragraph, questions in _paragraphs(path) for entry in questions)
+    named = (((isinstance(row[2], Mapping) and row[2].get("id")) or number, row) for number, row in enumerate(rows, 1))
     good, wrong = sorted_out(named, question, f"{path} has no question in SQuAD's format", FactsError, "question")
     if wrong:
         _log.warning("%s: %s", path, counted("malformed questions left out", wrong))
-    found = [one for _, one in good]
-    kept = found if flagged or any(question.answers for question in found) else []
+    questions = [question for _, question in good]
+    usable = questions if flagged or any(question.answers for question in questions) else []
     left_out["malformed questions"] += len(wrong)
-    left_out["questions whose answers are not recorded"] += len(found) - len(kept)
-    return kept
+    left_out["questions whose answers are not recorded"] += len(questions) - len(usable)
+    return usable
 
 
 def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple[list[Question], list[Question]]:
@@ -72,11 +72,11 @@ def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple
         return train, dev
     questions: dict[tuple[str, str], Question] = {}
     for path in json_files(folder):
-        found = read_squad(path, left_out)
-        if impossible and all(question.answers for question in found):
-            left_out["questions of files without unanswerable ones"] += len(found)
+        of_file = read_squad(path, left_out)
+        if impossible and all(question.answers for question in of_file):
+            left_out["questions of files without unanswerable ones"] += len(of_file)
             continue
-        for question in _answerable(found, impossible, left_out):
+        for question in _answerable(of_file, impossible, left_out):
             left_out["repeated questions"] += (question.context, question.question) in questions
             questions.setdefault((question.context, question.question), question)
     if not questions:
@@ -100,11 +100,11 @@ def squad_texts(folder: Path) -> list[tuple[str, str]]:
         try:
             for title, paragraph, questions in _paragraphs(path):
                 context = _text(paragraph, "context")
-                _, asked = texts.setdefault(context, (str(title or context[:60]), []))
-                asked += [text for q in questions if (text := _text(q, "question").strip()) not in asked]
+                _, wordings = texts.setdefault(context, (str(title or context[:60]), []))
+                wordings += [text for q in questions if (text := _text(q, "question").strip()) not in wordings]
         except MALFORMED as error:
             raise FactsError(f"{path} is not in SQuAD's format ({in_words(error)}); {_EXPECTED}") from error
-    return [(title, " ".join([context, *asked])) for context, (title, asked) in texts.items()]
+    return [(title, " ".join([context, *wordings])) for context, (title, wordings) in texts.items()]
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[Any, Any, list[Any]]]:
@@ -128,23 +128,25 @@ def _text(row: Mapping[str, Any], key: str) -> str:
     return without_controls(row[key])
 
 
-def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
+def _answers(entry: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
     """The recorded answers, none if it is unanswerable; one of ``MALFORMED`` if one is not where it says."""
     # Some write it as text.
-    flag = str(asked.get("is_impossible") or False).lower()
+    flag = str(entry.get("is_impossible") or False).lower()
     if flag not in ("true", "1", "false", "0"):
-        raise ValueError(f"'is_impossible' is {asked['is_impossible']!r}, expected true or false")
+        raise ValueError(f"'is_impossible' is {entry['is_impossible']!r}, expected true or false")
     if flag in ("true", "1"):
         return ()
-    if "answers" not in asked and "answer" in asked:
+    if "answers" not in entry and "answer" in entry:
         raise ValueError("the key is 'answer', expected 'answers'")
-    given = asked.get("answers") or []
-    if isinstance(given, Mapping):
-        pairs = zip_longest(given["text"], given["answer_start"])
-        given = [{"text": text, "answer_start": start} for text, start in pairs]
+    recorded = entry.get("answers") or []
+    if isinstance(recorded, Mapping):
+        pairs = zip_longest(recorded["text"], recorded["answer_start"])
+        recorded = [{"text": text, "answer_start": start} for text, start in pairs]
     # A place without a text is how some write that there is no answer.
     answers = [
-        (without_controls(one["text"]), str(one["answer_start"])) for one in given if (one["text"] or "").strip()
+        (without_controls(answer["text"]), str(answer["answer_start"]))
+        for answer in recorded
+        if (answer["text"] or "").strip()
     ]
     for text, start in answers:
         if not start.isdecimal() or context[int(start) : int(start) + len(text)] != text:
@@ -153,6 +155,6 @@ def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], .
 
 
 def _answerable(questions: Sequence[Question], impossible: bool, left_out: Counter[str]) -> list[Question]:
-    kept = [question for question in questions if impossible or question.answers]
-    left_out["questions without an answer"] += len(questions) - len(kept)
-    return kept
+    answerable = [question for question in questions if impossible or question.answers]
+    left_out["questions without an answer"] += len(questions) - len(answerable)
+    return answerable

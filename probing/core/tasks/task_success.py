@@ -99,36 +99,37 @@ class TaskScore:
 def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
     """Every stored score of a model, the one that decides first; an objective not in ``CALLED`` has none that does."""
     rule = RULES[CALLED[objective].kind] if objective in CALLED else None
-    names = list(dict.fromkeys(one.metric for one in stored))
+    names = list(dict.fromkeys(row.metric for row in stored))
     decisive = rule.metric if rule and rule.metric in names else ""
-    items = {one.metric: one.n for one in stored}
-    found = [
-        _score([one for one in stored if one.metric == name], rule, _units(name, rule, items), name == decisive)
+    items = {row.metric: row.n for row in stored}
+    scores = [
+        _score([row for row in stored if row.metric == name], rule, _units(name, rule, items), name == decisive)
         for name in names
     ]
     published = CALLED[objective].published if objective in CALLED else None
-    return sorted(_with_published(found, published), key=lambda one: not one.decides)
+    return sorted(_with_published(scores, published), key=lambda score: not score.decides)
 
 
 def _with_published(scores: Sequence[TaskScore], published: PublishedScore | None) -> list[TaskScore]:
     """The scores with the share of the way to the published one, on its own metric and on the deciding one."""
     measured = next(
-        (one for one in scores if published and one.metric == published.metric and one.baseline is not None), None
+        (score for score in scores if published and score.metric == published.metric and score.baseline is not None),
+        None,
     )
     if published is None or measured is None:
         return list(scores)
     closed = share_closed(measured.value, measured.baseline or 0.0, published.value)
     return [
         replace(
-            one,
+            score,
             closed=closed,
             published=published.value,
             published_metric=published.metric,
             published_source=published.source,
         )
-        if one.decides or one is measured
-        else one
-        for one in scores
+        if score.decides or score is measured
+        else score
+        for score in scores
     ]
 
 
@@ -151,12 +152,12 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
         return "control"
     if not scores:
         return "no score stored"
-    found = next((one for one in scores if one.decides), None)
-    if found is None or found.baseline is None:
+    score = next((score for score in scores if score.decides), None)
+    if score is None or score.baseline is None:
         return "cannot tell"
-    if found.low > found.baseline:
-        return "partly" if found.closed is not None and found.closed < HALF_WAY else "learned"
-    return "not learned" if found.high <= found.baseline + RULES[CALLED[objective].kind].negligible else "cannot tell"
+    if score.low > score.baseline:
+        return "partly" if score.closed is not None and score.closed < HALF_WAY else "learned"
+    return "not learned" if score.high <= score.baseline + RULES[CALLED[objective].kind].negligible else "cannot tell"
 
 
 def in_words(verdict: str) -> str:
@@ -178,9 +179,9 @@ def _score(rows: Sequence[Beside], rule: Rule | None, units: int, decides: bool)
     value = rows[0].value
     interval, unknown = (fisher, (-1.0, 1.0)) if rows[0].metric == MATTHEWS else (wilson_mean, (0.0, 1.0))
     low, high = interval(value, units) if units else unknown
-    there = [(one.beside, one.name) for one in rows if one.beside is not None]
-    baselines = sorted(((worth, name) for worth, name in there if rule and name in rule.baselines), reverse=True)
-    others = sorted((one for one in there if one not in baselines[:1]), reverse=True)
+    pairs = [(row.beside, row.name) for row in rows if row.beside is not None]
+    baselines = sorted(((worth, name) for worth, name in pairs if rule and name in rule.baselines), reverse=True)
+    others = sorted((pair for pair in pairs if pair not in baselines[:1]), reverse=True)
     baseline, baseline_name = baselines[0] if baselines else (None, "")
     other, other_name = others[0] if others else (None, "")
     return TaskScore(rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides)

@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from probing.core.checkpoint.cases import SLOW, said_of_mask, said_of_surplus, said_of_words
+from probing.core.checkpoint.cases import SLOW, warn_of_words, why_no_mask, why_too_many_tokens
 from probing.core.checkpoint.fit import Shape, added_tokens, unlike
 from probing.core.errors import HeadError, ModelError, ProbingError
 from probing.core.options import spelled
@@ -160,9 +160,9 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
     if not tokenizer.is_fast:
         raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
     if tokenizer.mask_token_id is None:
-        raise ModelError(f"{source} {said_of_mask(tokenizer.get_vocab())}")
+        raise ModelError(f"{source} {why_no_mask(tokenizer.get_vocab())}")
     if len(tokenizer) > vocabulary:
-        raise ModelError(f"{source} {said_of_surplus(len(tokenizer), vocabulary)}")
+        raise ModelError(f"{source} {why_too_many_tokens(len(tokenizer), vocabulary)}")
     # A wrong tokenizer usually has a handful of tokens; padding the matrix to a round size is common and harmless.
     if not vocabulary // 2 < len(tokenizer):
         raise ModelError(
@@ -170,7 +170,7 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
             " together"
         )
     normalizer = tokenizer.backend_tokenizer.normalizer
-    return said_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
+    return warn_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
 
 
 def log_notes(*notes: str) -> tuple[str, ...]:

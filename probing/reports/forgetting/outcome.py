@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from probing.core.forgetting.memory import detectable, said, verdict
+from probing.core.forgetting.memory import describe, detectable, verdict
 from probing.core.forgetting.summary import NEVER_HAD
 from probing.core.forgetting.ways import ANY, KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES, RANDOM_BODY, USUAL_STEPS
 from probing.reports.forgetting.runs import KEYS, with_keys
@@ -111,4 +111,4 @@ def tested(rows: pd.DataFrame) -> pd.DataFrame:
 
 def in_words(test: Any) -> str:
     """One row of ``tested`` or ``memory``, of ``itertuples``, as command, card, document and page say it."""
-    return said(test.verdict, test.difference, [getattr(test, end) for end in _ENDS], test.detectable)
+    return describe(test.verdict, test.difference, [getattr(test, end) for end in _ENDS], test.detectable)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from probing.core.checkpoint.fit import said_of_drift
+from probing.core.checkpoint.fit import warn_of_drift
 from probing.core.errors import StoreError
 from probing.core.head_kinds import head_order
 from probing.core.knowledge.transitions import outcome_words
@@ -221,7 +221,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         changed=changed,
         trex=_on_trex(db, [one["model"] for one in (base, row) if one is not None], row["head"], k),
         back=outcome(db, forgetting_runs),
-        doubt="" if base is None else said_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
+        doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )
 

@@ -53,8 +53,8 @@ def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
             rows = connection.sql(_ROWS, params=[part]).to_arrow_table()
             if not _is_yes_or_no(rows):
                 traces.append(as_stored("edge_traces", _traces(run_id, part, rows)))
-    found = {"edge_sentence_counts": [counts] if len(counts) else [], "edge_traces": traces}
-    return {table: pa.concat_tables(rows) for table, rows in found.items() if rows}
+    parts = {"edge_sentence_counts": [counts] if len(counts) else [], "edge_traces": traces}
+    return {table: pa.concat_tables(rows) for table, rows in parts.items() if rows}
 
 
 def _is_yes_or_no(rows: pa.Table) -> bool:

@@ -54,7 +54,7 @@ def by_task(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     places = {name: task.place for name, task in EDGE_TASKS.items()}
     key = {"task": lambda names: names.map(lambda name: (places.get(name, len(places)), name))}
     return table.sort_values(
-        list(columns), key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True
+        list(columns), key=lambda col: key.get(str(col.name), lambda same: same)(col), kind="stable", ignore_index=True
     )
 
 

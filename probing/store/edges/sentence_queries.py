@@ -188,7 +188,7 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
         """,
         _values(run_ids, part, filters) | {"text_sha256": text_sha256},
     )
-    lists = {name: [list(one) for one in answers[name]] for name in ("gold", "memory", "predicted", "p_gold")}
+    lists = {name: [list(cell) for cell in answers[name]] for name in ("gold", "memory", "predicted", "p_gold")}
     return by_task(answers.assign(**lists), "task", "target", "layer")
 
 

@@ -98,8 +98,8 @@ def answer_clusters(
     """
     columns = f"SELECT run_id, layer, relation, {', '.join((*columns_of(f'hits_{k}'), *columns_of(f'above_{k}')))}"
     if exposures is None and answer_in_subject is None:
-        asked = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
-        return db.query(f"{columns} FROM answer_clusters {asked}", {"run_ids": list(run_ids)})
+        condition = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
+        return db.query(f"{columns} FROM answer_clusters {condition}", {"run_ids": list(run_ids)})
     # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
     counted = _by_layer(
         (k,), OF_RUNS, "JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1" if last_only else ""

@@ -212,5 +212,5 @@ def count_facts(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         connection.execute(_KNOWN)
         connection.execute(_BY_LAYER)
         load_words(connection)
-        found = {table: connection.sql(sql).to_arrow_table() for table, sql in _COUNTS.items()}
-    return {table: as_stored(table, rows) for table, rows in found.items() if len(rows)}
+        counts = {table: connection.sql(sql).to_arrow_table() for table, sql in _COUNTS.items()}
+    return {table: as_stored(table, rows) for table, rows in counts.items() if len(rows)}

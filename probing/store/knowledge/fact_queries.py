@@ -64,15 +64,15 @@ def search_facts(
     if not 0 <= limit <= MAX_ROWS or offset < 0:
         raise ValueError(f"got offset {offset} and limit {limit}; expected offset >= 0 and limit from 0 to {MAX_ROWS}")
     where, values = FactFilter(**filters).condition()
-    theirs, beside = "", ""
+    theirs, join = "", ""
     if other:
-        theirs, beside = (
+        theirs, join = (
             ", o.last_rank AS their_last_rank",
             "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id",
         )
         values = {**values, "other": other}
     facts = db.query(
-        f"""SELECT {_COLUMNS}{theirs} {_FROM} {beside} WHERE k.run_id = $run_id AND {where}
+        f"""SELECT {_COLUMNS}{theirs} {_FROM} {join} WHERE k.run_id = $run_id AND {where}
             ORDER BY {_order(order)} LIMIT $limit OFFSET $offset""",
         {"run_id": run_id, "limit": int(limit), "offset": int(offset), **values},
         of=_of(run_id, other, filters),
@@ -132,7 +132,7 @@ def whole_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _of(run_id: str, other: str | None, filters: dict[str, Any]) -> list[str]:
     """The runs whose files a search opens."""
-    return [run_id, *(one for one in (other, filters.get("versus")) if one)]
+    return [run_id, *(run for run in (other, filters.get("versus")) if run)]
 
 
 def _order(name: str) -> str:

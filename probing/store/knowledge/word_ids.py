@@ -22,7 +22,7 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
     """
     numbers = _pieces(connection)
     places: dict[tuple, int] = defaultdict(lambda: _SPACE * len(places))
-    found: set[int] = set()
+    entries: set[int] = set()
     starts: dict[str, list] = {"fact_id": [], "subject_start": [], "relation_start": [], "prompt_start": []}
     rows = connection.execute(
         "SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts SEMI JOIN known USING (fact_id)"
@@ -33,8 +33,8 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
         of_relation, of_prompt = places[probe_set, relation], places["prompt", prompt]
         word = numbers.get(plain(answer))
         if word is not None:
-            found.update((of_subject + word, of_relation + word))
-        found.update(of_prompt + numbers[word] for word in words(prompt) if word in numbers)
+            entries.update((of_subject + word, of_relation + word))
+        entries.update(of_prompt + numbers[word] for word in words(prompt) if word in numbers)
         for name, value in zip(starts, (fact_id, of_subject, of_relation, of_prompt), strict=True):
             starts[name].append(value)
     kinds = [pa.string(), pa.int64(), pa.int64(), pa.int64()]
@@ -43,7 +43,7 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
         "word_places",
         pa.table([pa.array(v, kind) for v, kind in zip(starts.values(), kinds, strict=True)], list(starts)),
     )
-    _create(connection, "word_table", pa.table({"place": np.fromiter(found, np.int64, len(found))}))
+    _create(connection, "word_table", pa.table({"place": np.fromiter(entries, np.int64, len(entries))}))
 
 
 def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
@@ -68,8 +68,8 @@ def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 @lru_cache(maxsize=200_000)
 def _word_and_shape(text: str, starts_word: bool) -> tuple[str | None, str]:
     """Of a token: whoever counts many runs of one vocabulary asks for each many times."""
-    got = piece(text, starts_word)
-    return got.word, got.shape
+    token = piece(text, starts_word)
+    return token.word, token.shape
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:

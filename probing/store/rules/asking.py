@@ -65,23 +65,23 @@ def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Map
                 connection.execute(f"CREATE TEMP TABLE {name} AS {scans[name]}")
                 made.append(name)
 
-    found: dict[str, str] = {}
+    broken: dict[str, str] = {}
     try:
         for rule in rules:
             make(rule.sql)
             rows = connection.execute(f"SELECT DISTINCT ON (id) * FROM ({rule.sql}) ORDER BY ALL")
             names = [column[0] for column in rows.description or ()]
             for row in rows.fetchall():
-                if str(row[0]) not in found:
-                    short = (in_short(one) if isinstance(one, str) else one for one in row)
-                    found[str(row[0])] = rule.words.format(**dict(zip(names, short, strict=True)))
+                if str(row[0]) not in broken:
+                    short = (in_short(value) if isinstance(value, str) else value for value in row)
+                    broken[str(row[0])] = rule.words.format(**dict(zip(names, short, strict=True)))
     finally:
         for name in made:
             connection.execute(f"DROP TABLE {name}")
-    return found
+    return broken
 
 
-def asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def create_asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Makes ``ASKED`` of the rows that some SQL gives, and the functions that read JSON for rules."""
     for function in _FUNCTIONS:
         connection.execute(f"CREATE OR REPLACE TEMP MACRO {function}")

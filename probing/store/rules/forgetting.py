@@ -26,8 +26,8 @@ _CHEAPEST = f"""CASE WHEN f.layer IS NOT NULL THEN CASE WHEN f.way = '{AS_IN_BAS
     WHEN 2 * {_SEEDS} > length(f.after_15) THEN '{RELEARNED}' ELSE '{NOT_RECOVERED}' END"""
 #: Way, level and protocol of what has shares, as rows of SQL.
 _TRIED = ", ".join(
-    str(one)
-    for one in (
+    str(key)
+    for key in (
         *((way, ANY, AS_IT_IS) for way in WAYS if way != RELEARNED),
         (OTHER_LAYER, ANY, RANDOM_BODY),
         *((RELEARNED, steps, protocol) for protocol in RELEARNED_BY for steps in STEPS),

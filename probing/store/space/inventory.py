@@ -20,7 +20,7 @@ WHAT = (RUN, FACTS, MODEL)
 
 
 @dataclass(frozen=True)
-class Kept:
+class Entry:
     """Something of ``WHAT`` that takes space, in bytes; ``said`` is what it is, in words."""
 
     what: str
@@ -31,28 +31,28 @@ class Kept:
     delete: Callable[[], None] | None
 
 
-def kept(what: Sequence[str] = WHAT) -> list[Kept]:
+def list_entries(what: Sequence[str] = WHAT) -> list[Entry]:
     """What takes space, largest first for each kind."""
-    found: dict[str, Callable[[], list[Kept]]] = {RUN: _runs, FACTS: _probe_sets, MODEL: _models}
-    return [one for kind in what for one in sorted(found[kind](), key=lambda one: (-one.size, one.name))]
+    listers: dict[str, Callable[[], list[Entry]]] = {RUN: _runs, FACTS: _probe_sets, MODEL: _models}
+    return [entry for kind in what for entry in sorted(listers[kind](), key=lambda entry: (-entry.size, entry.name))]
 
 
-def delete(what: str, name: str, sure: Callable[[Kept], bool]) -> Kept | None:
-    """Deletes a run, a probe set with all its runs, or a model, as ``kept`` lists it; None if ``sure`` said no."""
-    listed = kept([what])
-    one = next((one for one in listed if one.name == name), None)
-    if one is None:
+def delete(what: str, name: str, sure: Callable[[Entry], bool]) -> Entry | None:
+    """Deletes a run, a probe set with all its runs, or a model of ``list_entries``; None if ``sure`` said no."""
+    listed = list_entries([what])
+    entry = next((entry for entry in listed if entry.name == name), None)
+    if entry is None:
         names = ", ".join(other.name for other in listed[:10]) or "none"
         raise StoreError(f"no {what} {name!r} below {cache_folder()} or in the hub's cache; there are: {names}")
-    if one.delete is None:
+    if entry.delete is None:
         raise StoreError(
             f"the {what} {name} is in a file that holds other runs, too; delete that file in {runs_folder()} if you"
             " want neither"
         )
-    if not sure(one):
+    if not sure(entry):
         return None
-    one.delete()
-    return one
+    entry.delete()
+    return entry
 
 
 def _rows() -> list[tuple[dict, Path]]:
@@ -77,23 +77,23 @@ def _files_of_run(run_id: str) -> set[Path]:
     return {one for folder in _folders() for one in folder.rglob(f"*-{run_id}.parquet")}
 
 
-def _runs() -> list[Kept]:
+def _runs() -> list[Entry]:
     return [_run(row, path) for row, path in _rows()]
 
 
-def _run(row: dict, path: Path) -> Kept:
+def _run(row: dict, path: Path) -> Entry:
     """A run; its files are those that have its id in their names."""
     run_id = row["run_id"]
     files = sorted(_files_of_run(run_id))
-    said = (
+    description = (
         f"{row['model']}"
         + (f" on {row['probe_set']}" if row.get("probe_set") else "")
         + (f", {row['head']}" if row.get("head") else "")
     )
-    return Kept(RUN, run_id, said, _size(files), partial(_delete_files, files) if path in files else None)
+    return Entry(RUN, run_id, description, _size(files), partial(_delete_files, files) if path in files else None)
 
 
-def _probe_sets() -> list[Kept]:
+def _probe_sets() -> list[Entry]:
     """Probe sets with their runs; the facts themselves, too, if no other set is in their file."""
     runs, whole, files = (
         defaultdict[str, set[str]](set),
@@ -111,7 +111,7 @@ def _probe_sets() -> list[Kept]:
         if len(names) == 1 and (only := str(names.pop())) in runs:
             files[only].add(path)
     return [
-        Kept(
+        Entry(
             FACTS,
             name,
             f"{len(ids):,} {'run' if len(ids) == 1 else 'runs'}",
@@ -122,32 +122,32 @@ def _probe_sets() -> list[Kept]:
     ]
 
 
-def _models() -> list[Kept]:
+def _models() -> list[Entry]:
     """Models below ``cache/models``, and those that the hub's library has downloaded."""
-    folder, found = cache_folder() / "models", []
+    folder, models = cache_folder() / "models", []
     for path in sorted(folder.rglob("config.json")) if folder.is_dir() else ():
         model = path.parent
-        size = _size(one for one in model.iterdir() if one.is_file())
-        found.append(
-            Kept(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model))
+        size = _size(file for file in model.iterdir() if file.is_file())
+        models.append(
+            Entry(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model))
         )
     from huggingface_hub.errors import CacheNotFound
 
     try:
-        repositories = [one for one in scan_cache_dir().repos if one.repo_type == "model"]
+        repositories = [repository for repository in scan_cache_dir().repos if repository.repo_type == "model"]
     except CacheNotFound:
         repositories = []
-    for one in repositories:
-        found.append(
-            Kept(
+    for repository in repositories:
+        models.append(
+            Entry(
                 MODEL,
-                one.repo_id,
+                repository.repo_id,
                 "downloaded from the hub",
-                one.size_on_disk,
-                partial(_delete_repository, one.repo_id),
+                repository.size_on_disk,
+                partial(_delete_repository, repository.repo_id),
             )
         )
-    return found
+    return models
 
 
 def scan_cache_dir() -> Any:
@@ -163,7 +163,7 @@ def _size(files) -> int:
 
 def _delete_files(files: Sequence[Path]) -> None:
     """Deletes the files of runs: the rows of runs last, so that a deletion that is cut off can be repeated."""
-    for path in sorted(files, key=lambda one: ("runs-" in one.name, one.name)):
+    for path in sorted(files, key=lambda file: ("runs-" in file.name, file.name)):
         path.unlink(missing_ok=True)
 
 
@@ -175,11 +175,11 @@ def _delete_folder(folder: Path) -> None:
 
 
 def _delete_repository(hub_id: str) -> None:
-    found = scan_cache_dir()
+    cache = scan_cache_dir()
     commits = [
-        one.commit_hash
-        for repo in found.repos
+        revision.commit_hash
+        for repo in cache.repos
         if (repo.repo_type, repo.repo_id) == ("model", hub_id)
-        for one in repo.revisions
+        for revision in repo.revisions
     ]
-    found.delete_revisions(*commits).execute()
+    cache.delete_revisions(*commits).execute()

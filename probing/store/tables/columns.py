@@ -136,19 +136,19 @@ class Table:
     def impossible(self, rows: pa.Table) -> str | None:
         """The first value that no counting gives, in words; None if there is none."""
         for column in self.columns:
-            if said := column.impossible(rows.column(column.name)):
-                return said
+            if problem := column.impossible(rows.column(column.name)):
+                return problem
         for less, more in itertools.chain.from_iterable(itertools.pairwise(names.split()) for names in self.ascending):
             # Not "above", because NaN is neither above nor below.
             if not (rows.column(less).to_numpy() <= rows.column(more).to_numpy()).all():
                 return f"{less} is above {more}: more facts are known than there are, or than have a higher rank"
         for names in self.aligned:
-            one, other = (pc.list_value_length(rows.column(name)) for name in names.split())
-            if not one.equals(other):
+            first, second = (pc.list_value_length(rows.column(name)) for name in names.split())
+            if not first.equals(second):
                 return f"{' and '.join(names.split())} of some rows have different lengths"
         for names in self.unions:
-            one, other, both, n = (rows.column(name).to_numpy().astype(np.int64) for name in names.split())
-            if (one + other - both > n).any():
+            first, second, both, n = (rows.column(name).to_numpy().astype(np.int64) for name in names.split())
+            if (first + second - both > n).any():
                 return "more facts are known with one subject, or with both, than there are"
         return None
 

@@ -145,7 +145,7 @@ def _facts() -> Given | None:
     except ProbingError as error:
         blocks.problem(error)
         return None
-    if other := background.asked_otherwise(facts.probe_set, content):
+    if other := background.find_clash(facts.probe_set, content):
         words = "The run {run} asked other facts under the name {name}. Give these another name, such as {free}."
         free = background.free_name(facts.probe_set, content)
         st.warning(filled(words, run=code(other.id), name=facts.probe_set, free=free), icon=":material/label:")

@@ -5,7 +5,7 @@ import streamlit as st
 
 from probing.core.errors import ProbingError
 from probing.core.own_model.model_check import in_bytes
-from probing.store.space.inventory import WHAT, Kept, delete, kept
+from probing.store.space.inventory import WHAT, Entry, delete, list_entries
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
@@ -31,7 +31,7 @@ def draw(view: View) -> None:
         required=True,
         format_func=_TITLES.__getitem__,
     )
-    found = kept([what])
+    found = list_entries([what])
     if not found:
         st.caption("There are none.")
         return
@@ -55,7 +55,7 @@ def draw(view: View) -> None:
         st.caption("It is in a file with other runs, so it cannot be deleted alone.")
 
 
-def _confirm(one: Kept) -> None:
+def _confirm(one: Entry) -> None:
     """Asks before anything is deleted."""
     st.markdown(
         filled(

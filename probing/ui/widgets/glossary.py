@@ -4,7 +4,7 @@ import re
 
 import streamlit as st
 
-from probing.core.glossary.terms import Term, found_in
+from probing.core.glossary.terms import Term, terms_in
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 _BADGE, _MARKUP = re.compile(r":\w+-badge\[[^\]]*\]"), re.compile(r"[*\\`]")
@@ -12,7 +12,7 @@ _BADGE, _MARKUP = re.compile(r":\w+-badge\[[^\]]*\]"), re.compile(r"[*\\`]")
 
 def help_on(text: str) -> Markdown:
     """The terms of a text with their meanings, one per line; ``""`` if it has none."""
-    return joined("\n", map(line, found_in(_MARKUP.sub("", _BADGE.sub("", text)))))
+    return joined("\n", map(line, terms_in(_MARKUP.sub("", _BADGE.sub("", text)))))
 
 
 def line(term: Term) -> Markdown:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from probing.core.sentences.example import LEFT_OUT, OWN
-from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
+from probing.core.sentences.pairs import Cell, right_and_right, stored_pairs
 from probing.core.sentences.run import SentenceRunConfig
 from probing.models.sentences.training.probe_predictions import Answer
 
@@ -104,9 +104,9 @@ def _prediction_rows(given: Answered) -> Iterator[dict]:
 
 
 def _pair_rows(given: Answered) -> Iterator[dict]:
-    """Every two probes that ``wanted_pairs`` names, on the same sentences."""
+    """Every two probes that ``stored_pairs`` names, on the same sentences."""
     dev, of_base = _dev_right(given.own, given.poolings), _dev_right(given.of_base, given.base_poolings)
-    for pair in wanted_pairs(given.model, dev, given.base, of_base):
+    for pair in stored_pairs(given.model, dev, given.base, of_base):
         ours = _right(given.own, given.poolings, pair.this, given.gold)
         theirs = _right(given.of_base, given.base_poolings, pair.other, given.gold)
         counts = dict(zip(("both", "only_this", "only_other", "neither"), right_and_right(ours, theirs), strict=True))

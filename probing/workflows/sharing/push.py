@@ -250,7 +250,7 @@ def _runs(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str
         raise StoreError(f"the {what} of {entry.name} cannot be shared: {problem}")
     lines = []
     for row in rows:
-        lines.append(f"`{row['run_id']}`: {' '.join(kind_of(what, row).said(row).split())}")
+        lines.append(f"`{row['run_id']}`: {' '.join(kind_of(what, row).describe(row).split())}")
         say(f"  {lines[-1].replace('`', '')}")
     licences = {
         row["task"]: row["licence"]

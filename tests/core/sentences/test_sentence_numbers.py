@@ -34,7 +34,7 @@ from probing.core.sentences.fates import (
     sentences_needed,
 )
 from probing.core.sentences.majority import majority_label, majority_right
-from probing.core.sentences.pairs import Cell, best_layers, neural, wanted_pairs
+from probing.core.sentences.pairs import Cell, best_layers, neural, stored_pairs
 from probing.core.sentences.readers.labelled_sentence import Labelled
 from probing.core.sentences.splits import BALANCED, CAPPED, REPEATED, SAME_WORDS, TWO_LABELS, cut_to, split, words_key
 from probing.core.sentences.surface import surface_features
@@ -161,7 +161,7 @@ def test_the_pairs_of_a_run_are_those_that_reports_need():
         Cell("first", 1, "own", 4): 1
     }
     assert best_layers(mine) == {"first": 0, "mean": 0} and best_layers(base) == {"first": 2, "mean": 2}
-    found = {(pair.this, pair.other) for pair in wanted_pairs("tuned", mine, "base", base)}
+    found = {(pair.this, pair.other) for pair in stored_pairs("tuned", mine, "base", base)}
     own = [Cell(pooling, layer) for pooling in ("first", "mean") for layer in range(3)]
     expected = {(cell, cell) for cell in own} | {(Cell("first", layer), Cell("mean", layer)) for layer in range(3)}
     expected |= {(Cell("first", layer, "frozen"), Cell("first", layer)) for layer in range(3)}
@@ -169,20 +169,20 @@ def test_the_pairs_of_a_run_are_those_that_reports_need():
     expected |= {(Cell(pooling, 0), Cell(pooling, layer)) for pooling in ("first", "mean") for layer in range(3)}
     expected |= {(Cell("mean", layer), Cell("first", layer)) for layer in range(3)}
     assert found == expected
-    assert {pair.with_model for pair in wanted_pairs("tuned", mine, "base", base)} == {"base"}
+    assert {pair.with_model for pair in stored_pairs("tuned", mine, "base", base)} == {"base"}
     better = {
-        pair.this: pair.other for pair in wanted_pairs("tuned", mine | {Cell("first", 2, "mlp"): 9}, "base", base)
+        pair.this: pair.other for pair in stored_pairs("tuned", mine | {Cell("first", 2, "mlp"): 9}, "base", base)
     }
     assert better[Cell("first", 2, "mlp")] == Cell("first", 2) and Cell("first", 1, "mlp") not in better
-    alone = wanted_pairs("base", base)
+    alone = stored_pairs("base", base)
     assert {(pair.this, pair.other) for pair in alone} == {
         (Cell("first", layer), Cell("mean", layer)) for layer in range(3)
     }
     mlp = {Cell("first", 2, "mlp"): 1}
-    assert {(pair.this, pair.other) for pair in wanted_pairs("base", base | mlp)} - {
+    assert {(pair.this, pair.other) for pair in stored_pairs("base", base | mlp)} - {
         (pair.this, pair.other) for pair in alone
     } == {(Cell("first", 2), Cell("first", 2, "mlp"))}
-    assert {pair.with_model for pair in alone} == {"base"} and wanted_pairs("base", base, "base", base) == alone
+    assert {pair.with_model for pair in alone} == {"base"} and stored_pairs("base", base, "base", base) == alone
 
 
 def test_the_best_layer_is_the_lowest_of_those_that_dev_likes_most():

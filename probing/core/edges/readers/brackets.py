@@ -27,16 +27,16 @@ def nonterminals(bits: Sequence[str], path: Path, line: int) -> list[Target]:
     opened: list[tuple[int, str]] = []
     waiting: list[int] = []
     for place, bit in enumerate(bits):
-        found = _BIT.fullmatch(bit)
-        if not found:
+        match = _BIT.fullmatch(bit)
+        if not match:
             raise wrong(path, line + place, f"got the parse bit {bit!r}, expected one such as (S(NP*, * or *))")
-        for label in found["open"].split("(")[1:]:
+        for label in match["open"].split("(")[1:]:
             waiting.append(len(opened))
             opened.append((place, bare_label(label)))
             ends.append(-1)
-        if len(found["close"]) > len(waiting):
+        if len(match["close"]) > len(waiting):
             raise wrong(path, line + place, f"the parse bit {bit!r} closes more brackets than are open")
-        for _ in found["close"]:
+        for _ in match["close"]:
             ends[waiting.pop()] = place + 1
     if waiting:
         raise wrong(
@@ -50,4 +50,4 @@ def merged(targets: Sequence[Target]) -> list[Target]:
     labels: dict[tuple[Span, Span | None], set[str]] = {}
     for target in targets:
         labels.setdefault((target.span1, target.span2), set()).update(target.labels)
-    return [Target(span1, span2, tuple(sorted(found))) for (span1, span2), found in labels.items()]
+    return [Target(span1, span2, tuple(sorted(names))) for (span1, span2), names in labels.items()]

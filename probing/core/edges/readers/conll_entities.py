@@ -25,10 +25,10 @@ def _part(folder: Path, names: Sequence[str]) -> Part:
         sentences = read_conll(path)
     except FactsError as error:
         raise EdgeDataError(str(error)) from error
-    return part_of(path, (Record(one.words, entities(one.tags), open=False) for one in sentences))
+    return part_of(path, (Record(sentence.words, entities(sentence.tags), open=False) for sentence in sentences))
 
 
 def entities(tags: Sequence[str]) -> tuple[Target, ...]:
     """One target per entity, in the order of the words."""
-    found = sorted(tagged_entities(tags), key=lambda one: one[1])
-    return tuple(Target((start, end), None, (kind,)) for kind, start, end in found)
+    spans = sorted(tagged_entities(tags), key=lambda span: span[1])
+    return tuple(Target((start, end), None, (kind,)) for kind, start, end in spans)

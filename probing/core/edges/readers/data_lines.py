@@ -34,8 +34,8 @@ def part_of(
     ``sentences`` is how many were read, if that is not the number of records.
     """
     everything = list(records)
-    kept = tuple(record for record in everything if record.targets)
-    if not kept:
+    with_targets = tuple(record for record in everything if record.targets)
+    if not with_targets:
         raise EdgeDataError(f"{path} has no targets; expected sentences with labelled spans")
     counted = {reason: number for reason, number in (dropped or {}).items() if number}
-    return Part(kept, counted, len(everything) if sentences is None else sentences)
+    return Part(with_targets, counted, len(everything) if sentences is None else sentences)

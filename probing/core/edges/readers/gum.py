@@ -74,18 +74,18 @@ def _read(folder: Path, guidelines: str, targets: Targets) -> Parts:
 
 def documents_by_part(path: Path) -> dict[str, list[str]]:
     """Part -> names of its documents, from GUM's ``splits.md``: one heading per part, one document per line."""
-    found: dict[str, list[str]] = {}
+    documents: dict[str, list[str]] = {}
     part = ""
     for _, line in numbered_lines(path):
         if line.startswith("## "):
             part = line[3:].strip()
         elif line.strip().startswith("* "):
-            found.setdefault(part, []).append(line.strip()[2:].strip())
-    if missing := [part for part in PARTS if not found.get(part)]:
+            documents.setdefault(part, []).append(line.strip()[2:].strip())
+    if missing := [part for part in PARTS if not documents.get(part)]:
         raise EdgeDataError(
             f"{path} lists no documents for {', '.join(missing)}; expected headings '## train', '## dev' and '## test'"
         )
-    return found
+    return documents
 
 
 def _documents(archive: Path, folder: Path) -> dict[str, _Document]:
@@ -123,14 +123,14 @@ def _part(
             dropped["documents without their words"] += 1
             continue
         # Forms may differ between the two files; the words are those of the parse.
-        found, unclosed = read_mentions(mentions[name], sum(len(sentence.words) for sentence in sentences))
+        document_mentions, unclosed = read_mentions(mentions[name], sum(len(sentence.words) for sentence in sentences))
         dropped["mentions that are never closed"] += unclosed
         start = 0
         for sentence in sentences:
             end = start + len(sentence.words)
-            inside = [mention for mention in found if start <= mention.span[0] and mention.span[1] <= end]
+            inside = [mention for mention in document_mentions if start <= mention.span[0] and mention.span[1] <= end]
             dropped["mentions across sentences"] += sum(
-                1 for mention in found if start <= mention.span[0] < end < mention.span[1]
+                1 for mention in document_mentions if start <= mention.span[0] < end < mention.span[1]
             )
             shifted = [Mention((mention.span[0] - start, mention.span[1] - start), mention.name) for mention in inside]
             records.append(Record(sentence.words, tuple(targets(shifted)), name, open=_genre(name) in OPEN_GENRES))
@@ -150,7 +150,7 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
     """
     path, content = document
     opened: dict[str, list[int]] = {}
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     place = 0
     for number, line in numbered(BytesIO(content), path):
         if not line.strip() or line.startswith("#"):
@@ -165,11 +165,11 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
         for bracket in _BRACKET.finditer(columns[2]):
             name = bracket["open"] or bracket["close"]
             if bracket["single"]:
-                found.append(Mention((place, place + 1), name))
+                mentions.append(Mention((place, place + 1), name))
             elif bracket["open"]:
                 opened.setdefault(name, []).append(place)
             elif opened.get(name):
-                found.append(Mention((opened[name].pop(), place + 1), name))
+                mentions.append(Mention((opened[name].pop(), place + 1), name))
             else:
                 raise wrong(path, number, f"the mention {name!r} closes here and was not opened before")
         place += 1
@@ -177,4 +177,4 @@ def read_mentions(document: _Document, words: int) -> tuple[list[Mention], int]:
         raise EdgeDataError(
             f"{path} has {place} words, its parse has {words}; the archives are of two versions: fetch gum again"
         )
-    return sorted(found, key=lambda one: (one.span[0], -one.span[1])), sum(len(starts) for starts in opened.values())
+    return sorted(mentions, key=lambda mention: (mention.span[0], -mention.span[1])), sum(map(len, opened.values()))

@@ -105,15 +105,15 @@ class _Reader:
 
 def _words(row: Mapping[str, Any]) -> tuple[str, ...]:
     """The words of a line: its list ``words``, in which they may hold blanks, or else those of its text."""
-    text, given = row.get("text", "" if "words" in row else None), row.get("words")
+    text, listed = row.get("text", "" if "words" in row else None), row.get("words")
     if not isinstance(text, str):
         raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
-    if given is not None and not (
-        isinstance(given, list) and all(isinstance(word, str) and word.strip() for word in given)
+    if listed is not None and not (
+        isinstance(listed, list) and all(isinstance(word, str) and word.strip() for word in listed)
     ):
-        raise ValueError(f"'words' is {_short(given)}, expected a list of texts, none of them empty")
+        raise ValueError(f"'words' is {_short(listed)}, expected a list of texts, none of them empty")
     text = without_controls(text)
-    words = tuple(text.split() if given is None else (" ".join(without_controls(word).split()) for word in given))
+    words = tuple(text.split() if listed is None else (" ".join(without_controls(word).split()) for word in listed))
     if text and "".join(words).replace(" ", "") != "".join(text.split()):
         raise ValueError("'words' are not the words of 'text'; expected the same letters in both, or 'words' alone")
     refuse_half_characters(" ".join(words), "'text'", EdgeDataError)
@@ -124,13 +124,13 @@ _EXAMPLE = '{"text": "The cat sleeps", "targets": [{"span1": [0, 2], "label": "N
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(
             f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice; expected it once"
         )
-    return found
+    return content
 
 
 def _span(span: Any, which: str, words: int) -> Span:
@@ -153,26 +153,26 @@ def _span(span: Any, which: str, words: int) -> Span:
 
 def _labels(label: Any, which: str) -> tuple[str, ...]:
     labels = label if isinstance(label, list) else [label]
-    if not all(isinstance(one, str) and one for one in labels):
+    if not all(isinstance(text, str) and text for text in labels):
         raise ValueError(
             f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty"
         )
     if len(set(labels)) != len(labels):
         raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
-    for one in labels:
-        refuse_label(one, f"{which}: 'label'", EdgeDataError)
+    for text in labels:
+        refuse_label(text, f"{which}: 'label'", EdgeDataError)
     return tuple(sorted(labels))
 
 
 def _document(info: Any) -> str:
     """jiant's files name documents in various ways, most of them not at all."""
-    found = info.get("document_id", "") if isinstance(info, Mapping) else ""
-    if not isinstance(found, str):
+    name = info.get("document_id", "") if isinstance(info, Mapping) else ""
+    if not isinstance(name, str):
         return ""
-    refuse_signs(found, "'document_id'", EdgeDataError)
-    return found
+    refuse_signs(name, "'document_id'", EdgeDataError)
+    return name
 
 
 def _short(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."

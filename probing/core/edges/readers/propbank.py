@@ -72,7 +72,7 @@ def _constituents(folder: Path, shaped: Callable[[Sequence[Target]], Sequence[Ta
             open=False,
         )
 
-    train, dev, test = (part_of(folder, [record(one) for one in _sentences(folder, part)]) for part in PARTS)
+    train, dev, test = (part_of(folder, [record(sentence) for sentence in _sentences(folder, part)]) for part in PARTS)
     return train, dev, test
 
 
@@ -112,13 +112,13 @@ def _role_spans(sentence: _Sentence, column: int) -> Iterator[tuple[Span, str]]:
     for place, row in enumerate(sentence.rows):
         if row[column] == "*":
             continue
-        found = _ROLE.fullmatch(row[column])
-        if not found or (found["open"] and label) or (found["close"] and not (label or found["open"])):
+        match = _ROLE.fullmatch(row[column])
+        if not match or (match["open"] and label) or (match["close"] and not (label or match["open"])):
             expected = "(ROLE*), (ROLE*, * or *), one span open at a time"
             raise wrong(sentence.path, sentence.line + place, f"got the role {row[column]!r}, expected {expected}")
-        if found["open"]:
-            label, start = found["open"], place
-        if found["close"]:
+        if match["open"]:
+            label, start = match["open"], place
+        if match["close"]:
             yield (start, place + 1), label
             label = ""
     if label:

@@ -41,13 +41,13 @@ def read_proto_roles(folder: Path, ewt: Path) -> Parts:
             )
         targets = []
         for key, properties in annotated.items():
-            found = _PAIR.fullmatch(key)
-            if not found or found["sentence"] != name:
+            match = _PAIR.fullmatch(key)
+            if not match or match["sentence"] != name:
                 raise EdgeDataError(
                     f"{path}, sentence {name}: got the pair {key!r}, expected"
                     f" {name}-semantics-pred-N%%{name}-semantics-arg-N"
                 )
-            places = int(found["predicate"]) - 1, int(found["argument"]) - 1
+            places = int(match["predicate"]) - 1, int(match["argument"]) - 1
             labels = held(properties)
             if labels is None:
                 dropped[part]["pairs without an applicable answer"] += 1
@@ -77,8 +77,8 @@ def _annotations(path: Path) -> dict[str, dict[str, Any]]:
     """Sentence -> pair -> property -> answers."""
     try:
         with zipfile.ZipFile(path) as archive:
-            found = json.loads(archive.read("protoroles.json"))["data"]
-        return {name: {key: pair["protoroles"] for key, pair in pairs.items()} for name, pairs in found.items()}
+            annotations = json.loads(archive.read("protoroles.json"))["data"]
+        return {name: {key: pair["protoroles"] for key, pair in pairs.items()} for name, pairs in annotations.items()}
     except _MALFORMED as error:
         raise _unreadable(path, error) from error
 

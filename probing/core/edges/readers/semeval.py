@@ -36,8 +36,8 @@ def _records(path: Path) -> Iterator[Record]:
             words, first, second = sentence
             yield Record(words, (Target(first, second, (line.strip(),)),))
             sentence = None
-        elif found := _SENTENCE.fullmatch(line):
-            sentence = _unmarked(path, number, found["text"])
+        elif match := _SENTENCE.fullmatch(line):
+            sentence = _unmarked(path, number, match["text"])
         elif line.strip() and not line.startswith("Comment"):
             raise wrong(path, number, f"got {line[:40]!r}, expected a number, a tab and a sentence")
     if sentence is not None:

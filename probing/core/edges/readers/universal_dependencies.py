@@ -30,18 +30,18 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
 def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[ParsedSentence]:
     """Sentences of the numbered lines of a CoNLL-U file; every head must be a word of the sentence."""
     document = ""
-    for found in conllu_sentences(lines, path, EdgeDataError):
-        document = found.comments.get("newdoc id", document)
-        words, tags, relations = found.column(1), found.column(4), found.column(7)
-        for line, columns in found.words:
+    for tree in conllu_sentences(lines, path, EdgeDataError):
+        document = tree.comments.get("newdoc id", document)
+        words, tags, relations = tree.column(1), tree.column(4), tree.column(7)
+        for line, columns in tree.words:
             if not columns[6].isdigit():
                 raise wrong(path, line, f"got the head {columns[6]!r}, expected the number of a word")
-        heads = tuple(map(int, found.column(6)))
+        heads = tuple(map(int, tree.column(6)))
         if max(heads) > len(words):
             raise wrong(
-                path, found.end, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words"
+                path, tree.end, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words"
             )
-        yield ParsedSentence(found.comments.get("sent_id", ""), document, words, tags, heads, relations)
+        yield ParsedSentence(tree.comments.get("sent_id", ""), document, words, tags, heads, relations)
 
 
 def part_of_speech(sentence: ParsedSentence) -> Iterator[Target]:
@@ -68,15 +68,15 @@ def read_ewt(targets: Callable[[ParsedSentence], Iterator[Target]], folder: Path
 
 
 def _part(path: Path, targets: Callable[[ParsedSentence], Iterator[Target]]) -> Part:
-    return part_of(path, (Record(one.words, tuple(targets(one)), one.document) for one in read_sentences(path)))
+    return part_of(path, (Record(parse.words, tuple(targets(parse)), parse.document) for parse in read_sentences(path)))
 
 
 def ewt_sentences(folder: Path) -> dict[str, ParsedSentence]:
     """All sentences of UD English EWT by their ids."""
-    found: dict[str, ParsedSentence] = {}
+    by_name: dict[str, ParsedSentence] = {}
     for part in PARTS:
         for sentence in read_sentences(ewt_file(folder, part)):
-            if sentence.name in found:
+            if sentence.name in by_name:
                 raise EdgeDataError(f"{ewt_file(folder, part)} has the sentence {sentence.name!r} a second time")
-            found[sentence.name] = sentence
-    return found
+            by_name[sentence.name] = sentence
+    return by_name

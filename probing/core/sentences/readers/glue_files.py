@@ -25,7 +25,7 @@ def read_glue(task: str, folder: Path) -> list[Labelled]:
     except FactsError as error:
         raise SentenceDataError(str(error)) from error
     return [
-        Labelled(Example(one.text, one.label, one.pair), part)
-        for part, found in (("train", train), ("test", test))
-        for one in found
+        Labelled(Example(row.text, row.label, row.pair), part)
+        for part, rows in (("train", train), ("test", test))
+        for row in rows
     ]

@@ -67,14 +67,14 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
         raise SentenceDataError(f"{name} holds no sentences; expected lines with {' and '.join(NEEDED)}")
-    read, malformed, said = table.made(columns, _labelled)
+    read, malformed, note = table.made(columns, _labelled)
     rows = [row for row in read if row]
     if 0 < sum(not row.part for row in rows) < len(rows):
         raise SentenceDataError(
             f"{name}: some rows name a part and others do not; give all of them one of {', '.join(PARTS)}, or none"
         )
     left_out = {INCOMPLETE: len(read) - len(rows), MALFORMED_ROWS: malformed}
-    return rows, {reason: n for reason, n in left_out.items() if n}, said
+    return rows, {reason: n for reason, n in left_out.items() if n}, note
 
 
 def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int]) -> None:
@@ -93,7 +93,7 @@ def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int
             f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to"
             f" {MAX_CLASSES}{advice}"
         )
-    label = min(counts, key=lambda one: (counts[one], one))
+    label = min(counts, key=lambda candidate: (counts[candidate], candidate))
     if counts[label] < FEWEST_EXAMPLES:
         raise SentenceDataError(
             f"{name}: the label {label!r} has {counts[label]} different examples, expected at least {FEWEST_EXAMPLES}"
@@ -103,21 +103,21 @@ def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int
 
 def _columns(table: Table) -> dict[str, int]:
     """Our column -> its number; a column of parts under another name than ours has no other values than parts."""
-    found = table.kind.columns(table.heads, table.name)
-    if missing := [column for column in NEEDED if column not in found]:
+    candidates = table.kind.columns(table.heads, table.name)
+    if missing := [column for column in NEEDED if column not in candidates]:
         raise SentenceDataError(
             f"{table.name}: got the columns {', '.join(map(repr, table.heads))[:120]}; expected one called"
             f" {' and one called '.join(missing)} (or"
             f" {', '.join(name for column in missing for name in KIND.names[column][1:])}): name the columns in the"
             " first line, or give SentEval's three (tr, va or te; label; sentence) with tabs between them"
         )
-    found["part"] = [
+    candidates["part"] = [
         place
-        for place in found.get("part", [])
+        for place in candidates.get("part", [])
         if table.heads[place].strip().lower() == "part"
         or {str(cells[place] or "").strip().lower() for _, cells in table.rows} <= {*_PARTS, ""}
     ]
-    return {ours: places[0] for ours, places in found.items() if places}
+    return {ours: places[0] for ours, places in candidates.items() if places}
 
 
 def _labelled(row: Mapping[str, str]) -> Labelled | None:
