@@ -3,4 +3,4 @@
 from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.reports.report import Reports
 
-KINDS = Declared[Reports](lambda: {name: load(one.reports) for name, one in CAPABILITIES.items()})
+KINDS = Declared[Reports](lambda: {name: load(capability.reports) for name, capability in CAPABILITIES.items()})
