@@ -173,7 +173,7 @@ def curves(shown: Shown) -> None:
         options=list(MODES),
         required=True,
         wrap=True,
-        format_func=lambda one: MODES[one][0],
+        format_func=lambda mode: MODES[mode][0],
         label_visibility="collapsed",
     )
     name, words, options = MODES[mode]
@@ -247,7 +247,7 @@ def order(shown: Shown) -> None:
         table = shown.report(
             models_in_order, shown.models, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen
         )
-        labels = {one: table[one].map(shown.view.label) for one in ("first", "second")}
+        labels = {side: table[side].map(shown.view.label) for side in ("first", "second")}
         named = table.assign(task=table["task"].map(shown.tasks), **labels)
         blocks.table_with_download(
             table, shown=named, stamp=shown.stamp("order of models by task"), name="grammar-models"
@@ -337,13 +337,13 @@ def tab_of_words(view: View, shown: Shown | None, tab: str) -> None:
 
 
 view = page.open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
-said = st.container()
+sentence_place = st.container()
 shown = open_results(view)
 if shown is None:
     example(view)
 else:
     gains = shown.panels.gains()
-    with said:
+    with sentence_place:
         answer(shown, gains)
     picture(shown, gains)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:

@@ -99,16 +99,16 @@ def draw(view: View, base: str, tuned: str) -> None:
     if table.empty:
         return
     st.header("Are properties of sentences still read?")
-    told, single = shown.gone[shown.gone["fate"] != ""], turned.stored(shown)
-    left, right = st.columns(2, gap="medium") if len(told) else (st.container(), None)
+    fates, single = shown.gone[shown.gone["fate"] != ""], turned.stored(shown)
+    left, right = st.columns(2, gap="medium") if len(fates) else (st.container(), None)
     with left:
         _changes(shown, table, single)
     if right:
         with right:
-            _fates(shown, told)
+            _fates(shown, fates)
     if single:
         turned.draw(shown, table)
-    untold = told.empty and shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
+    untold = fates.empty and shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
     if lacking := [
         words
         for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single))
@@ -136,17 +136,17 @@ def _measurements(shown: Shown) -> None:
             format_func=lambda name: MEASURES[name][0],
             label_visibility="collapsed",
         )
-        found = shown.found[shown.found["panel"].str.startswith(MEASURES[measure][1])]
+        panel_rows = shown.found[shown.found["panel"].str.startswith(MEASURES[measure][1])]
         blocks.figure(
             drawing(
                 evidence_panels,
-                found,
-                names=[view.label(one) if one else "" for one in (shown.model, shown.base, shown.control)],
-                colours=[view.all_colours[one] for one in (shown.model, shown.base)],
+                panel_rows,
+                names=[view.label(name) if name else "" for name in (shown.model, shown.base, shown.control)],
+                colours=[view.all_colours[name] for name in (shown.model, shown.base)],
                 tasks=shown.titles,
                 tall=True,
             ),
-            table=found,
+            table=panel_rows,
             stamp=shown.stamp(f"{MEASURES[measure][0]} by layer"),
             name="beyond-facts",
             caption=_CAPTION,
@@ -164,7 +164,7 @@ def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
     kind = selection.bound(
         st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__
     )
-    model, base = (shown.view.label(one) for one in (shown.model, shown.base))
+    model, base = (shown.view.label(name) for name in (shown.model, shown.base))
     blocks.figure(
         drawing(change_map, table, kind=kind, titles=shown.titles, model=model, base=base),
         table=table,
@@ -186,7 +186,7 @@ def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
     )
 
 
-def _fates(shown: Shown, told: pd.DataFrame) -> None:
+def _fates(shown: Shown, fates: pd.DataFrame) -> None:
     """Where each property is read: task by task, and of the control all tasks together."""
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     control = (
@@ -200,7 +200,7 @@ def _fates(shown: Shown, told: pd.DataFrame) -> None:
             pd.concat([shares, control.assign(task=control["model"])], ignore_index=True),
             titles=shown.titles | {shown.control: shown.view.label(shown.control) if shown.control else ""},
         ),
-        table=told,
+        table=fates,
         stamp=shown.stamp("where properties are read"),
         name="where-gone",
         call=plot("sentences", "where-gone", model=shown.model, protocol=shown.protocol),

@@ -31,16 +31,18 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
     """The choice of a cell, and the list of its sentences; the table is of ``accuracy_changes.changes``."""
     st.header("Sentences that turned right or wrong")
     task, pooling, layer, way = _chosen(shown, table)
-    found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
-    if found.empty:
+    sentences = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
+    if sentences.empty:
         st.info("Both probes are right on the same sentences.", icon=":material/info:")
         return
-    found = sentence_words.with_words(found if way == "both" else found[found["turned"] == way], task, shown.protocol)
-    readable = found[found["text"].notna() & (found["text"] != "")].reset_index(drop=True)
-    if len(readable) < len(found):
+    sentences = sentence_words.with_words(
+        sentences if way == "both" else sentences[sentences["turned"] == way], task, shown.protocol
+    )
+    readable = sentences[sentences["text"].notna() & (sentences["text"] != "")].reset_index(drop=True)
+    if len(readable) < len(sentences):
         sources = shown.read(sentence_tasks).set_index("task")["source"]
         sentence_words.say_missing(task, str(sources.get(task, "")))
-    elif found.empty:
+    elif sentences.empty:
         st.info("No sentence turned this way.", icon=":material/info:")
     if len(readable):
         _list(shown, readable, f"{shown.titles[task]}, {POOLING_NAMES[pooling]}, layer {layer}")
@@ -54,7 +56,7 @@ def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
     tasks = list(dict.fromkeys(table["task"]))
     task = own.gone_task if own.gone_task in tasks else ranked["task"].iloc[0]
     ranked = ranked[ranked["task"] == task]
-    poolings = [one for one in POOLINGS if one in set(ranked["pooling"])]
+    poolings = [pooling for pooling in POOLINGS if pooling in set(ranked["pooling"])]
     pooling = own.gone_pooling if own.gone_pooling in poolings else ranked["pooling"].iloc[0]
     ranked = ranked[ranked["pooling"] == pooling]
     layers = sorted(ranked["layer"].astype(int))

@@ -36,7 +36,7 @@ _HOW = (
 
 
 def labels(shown: Shown) -> dict[str, str]:
-    published = {one.title: f"{one.title} (published)" for one in shown.numbers.models}
+    published = {model.title: f"{model.title} (published)" for model in shown.numbers.models}
     return published | ({shown.ours.name: shown.view.label(shown.ours.name)} if shown.ours else {})
 
 
@@ -46,7 +46,7 @@ def _colours(shown: Shown) -> dict[str, str]:
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    return {one.number: one.title for one in shown.numbers.figures} | {CURVES: "F1 of every layer"}
+    return {figure.number: figure.title for figure in shown.numbers.figures} | {CURVES: "F1 of every layer"}
 
 
 def panels(shown: Shown, number: str) -> dict[str, str]:
@@ -55,12 +55,12 @@ def panels(shown: Shown, number: str) -> dict[str, str]:
         return {task: report.CALLED[task] for task in shown.found.tables["points"]["task"].drop_duplicates()}
     if shown.numbers.figure(number).kind == "summary":
         return {_SCORES: "F1", _PLACES: "Places"}
-    return {one.name: labels(shown)[one.name] for one in _encoders(shown, number)}
+    return {encoder.name: labels(shown)[encoder.name] for encoder in _encoders(shown, number)}
 
 
 def _encoders(shown: Shown, number: str) -> list[EncoderNumbers]:
     named = {shown.numbers.model(name).title for name in shown.numbers.figure(number).models}
-    theirs = [one for one in published_encoders(shown.numbers) if one.name in named]
+    theirs = [encoder for encoder in published_encoders(shown.numbers) if encoder.name in named]
     return [*([shown.about] if shown.about else []), *theirs]
 
 
@@ -70,15 +70,15 @@ def draw(shown: Shown, number: str, panel: str) -> None:
         _curves(shown, panel)
     elif shown.numbers.figure(number).kind == "summary":
         table = shown.found.tables["summary"]
-        table = table[table["model"].isin([one.name for one in _encoders(shown, number)])]
+        table = table[table["model"].isin([encoder.name for encoder in _encoders(shown, number)])]
         if panel != _PLACES:
             _rows(shown, number, table, _SCORES)
         if panel != _SCORES:
             _rows(shown, number, table, _PLACES)
     else:
-        for one in _encoders(shown, number):
-            if panel in ("", one.name):
-                _bars(shown, number, one)
+        for encoder in _encoders(shown, number):
+            if panel in ("", encoder.name):
+                _bars(shown, number, encoder)
     if shown.ours:
         navigation.link("grammar", "More of this encoder: Grammar")
 
@@ -119,29 +119,29 @@ def _rows(shown: Shown, number: str, table: pd.DataFrame, panel: str) -> None:
     )
 
 
-def _bars(shown: Shown, number: str, one: EncoderNumbers) -> None:
-    table, name = report.bars(list(report.CALLED), one), labels(shown)[one.name]
-    colour = _colours(shown).get(one.name, theme.NEUTRAL)
+def _bars(shown: Shown, number: str, encoder: EncoderNumbers) -> None:
+    table, name = report.bars(list(report.CALLED), encoder), labels(shown)[encoder.name]
+    colour = _colours(shown).get(encoder.name, theme.NEUTRAL)
     blocks.figure(
-        drawing(layer_bars, table, colour=colour, titles=report.CALLED, notes=_notes(shown, one)),
+        drawing(layer_bars, table, colour=colour, titles=report.CALLED, notes=_notes(shown, encoder)),
         table=table,
         stamp=shown.stamp(f"Figure {number}, {name}"),
-        name=f"edge-figure-{number}-{'published' if one.published else 'ours'}-{one.depth}",
+        name=f"edge-figure-{number}-{'published' if encoder.published else 'ours'}-{encoder.depth}",
         caption=_BARS_CAPTION,
         how=_HOW,
         alt=f"{shown.numbers.figure(number).title}: {name}",
     )
 
 
-def _notes(shown: Shown, one: EncoderNumbers) -> dict[str, str]:
+def _notes(shown: Shown, encoder: EncoderNumbers) -> dict[str, str]:
     """K of weights and gains, written next to the panels as in the paper."""
     table = shown.found.tables["summary"]
     notes = {}
-    for row in table[table["model"] == one.name].to_dict("records"):
-        said = [
+    for row in table[table["model"] == encoder.name].to_dict("records"):
+        parts = [
             f"{name} {row[column]:.2f}"
             for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)"))
             if pd.notna(row[column])
         ]
-        notes[row["row"]] = "".join(f" · {part}" for part in said)
+        notes[row["row"]] = "".join(f" · {part}" for part in parts)
     return notes

@@ -33,7 +33,7 @@ _HOW = (
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    return {str(one.number): f"Figure {one.number}: {one.title}" for one in shown.numbers.figures}
+    return {str(figure.number): f"Figure {figure.number}: {figure.title}" for figure in shown.numbers.figures}
 
 
 def panels(shown: Shown, number: str) -> dict[str, str]:
@@ -77,10 +77,10 @@ def draw(shown: Shown, number: str, panel: str) -> None:
 
 def _chosen(frame: pd.DataFrame, objectives: list[str], sets: list[str], **equal) -> pd.DataFrame:
     """Rows of the figure, in the paper's order of probe sets and models."""
-    kept = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets)
+    chosen = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets)
     for column, value in equal.items():
-        kept &= frame[column] == value
-    order = frame[kept].assign(
+        chosen &= frame[column] == value
+    order = frame[chosen].assign(
         _set=frame["probe_set"].map(_place(sets)), _model=frame["objective"].map(_place(objectives))
     )
     return order.sort_values(["_set", "_model"], kind="stable").drop(columns=["_set", "_model"]).reset_index(drop=True)
@@ -97,7 +97,7 @@ def _labels(shown: Shown) -> dict[str, str]:
 def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: list[str], panel: str) -> None:
     table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
-    names = {one: set_name(one) for one in sets}
+    names = {probe_set: set_name(probe_set) for probe_set in sets}
     blocks.figure(
         drawing(total_bars, table, k=1, colours=shown.view.colours, names=names, labels=_labels(shown)),
         table=table,
@@ -123,7 +123,7 @@ def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: 
         title=title,
         unit="share",
         colours=shown.view.colours,
-        names={one: set_name(one) for one in sets},
+        names={probe_set: set_name(probe_set) for probe_set in sets},
         labels=_labels(shown),
         panels=several and table["model"].nunique() > 1,
         controls=shown.view.controls,

@@ -42,7 +42,7 @@ _HOW = (
 
 
 def titles(shown: Shown) -> dict[str, str]:
-    return {one.number: one.title for one in shown.numbers.figures}
+    return {figure.number: figure.title for figure in shown.numbers.figures}
 
 
 def _models(shown: Shown) -> dict[str, str]:
@@ -74,21 +74,24 @@ def draw(shown: Shown, number: str, panel: str) -> None:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return
     figure = shown.numbers.figure(number)
-    found, (drawn, caption) = plot(shown.about, figure.kind), _LOOKS[figure.kind]
+    plotted, (drawn, caption) = plot(shown.about, figure.kind), _LOOKS[figure.kind]
     if panel:
-        found = Plot(*(rows[rows["panel"] == panel] for rows in found))
-    several = found.points["encoder"].nunique() > 1
+        plotted = Plot(*(rows[rows["panel"] == panel] for rows in plotted))
+    several = plotted.points["encoder"].nunique() > 1
     labels, colours = {}, {}
-    for encoder, objective in dict.fromkeys(zip(found.points["encoder"], found.points["objective"], strict=True)):
+    for encoder, objective in dict.fromkeys(zip(plotted.points["encoder"], plotted.points["objective"], strict=True)):
         line = f"{encoder} {objective}"
         labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
         colours[line] = (
             shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
         )
-    points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
+    points, stars = (
+        points_of.assign(line=points_of["encoder"] + " " + points_of["objective"])
+        for points_of in (plotted.points, plotted.stars)
+    )
     blocks.figure(
-        drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
-        table=found.points,
+        drawing(reproduced_lines, points, plotted.levels, stars, drawn=drawn, colours=colours, labels=labels),
+        table=plotted.points,
         stamp=shown.stamp(titled(number, panel), panel=panel),
         name=f"interplay-figure-{number}",
         caption=caption,

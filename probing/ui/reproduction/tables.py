@@ -63,7 +63,7 @@ def _briefly(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
     """Table 2 or 3 with the marks of our models and short words; shares are per cent, and two of them are one text."""
     brief = _labelled(shown, table).assign(published=table["published"].replace(NOT_PUBLISHED, NONE))
     if "authors" in brief:
-        per_cent = [one if one == NONE else f"{100 * float(one):.0f}" for one in brief["published"]]
+        per_cent = [share if share == NONE else f"{100 * float(share):.0f}" for share in brief["published"]]
         brief = brief.assign(published=per_cent, authors=100 * brief["authors"])
     for shares in (("last_micro", "total_micro"), ("last_macro", "total_macro"), ("inner_own", "inner_swapped")):
         if set(shares) <= set(table):

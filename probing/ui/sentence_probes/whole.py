@@ -84,7 +84,7 @@ def draw(view: View) -> None:
         blocks.missing("No probes of sentences are stored yet.", TRAIN.format(model="nesia-mini", tasks="all"))
         return
     own = selection.of(GrammarSelection)
-    stored = [one for one in PROTOCOLS if one in set(runs["protocol"])]
+    stored = [protocol for protocol in PROTOCOLS if protocol in set(runs["protocol"])]
     protocol = own.sentence_protocol if own.sentence_protocol in stored else stored[0]
     runs = runs[runs["protocol"] == protocol]
     about = tasks_of_runs(view.read(sentence_tasks), runs, protocol)
@@ -182,7 +182,7 @@ def _layers(shown: Shown, mode: str) -> None:
             st.info(size_words(int(n), "test sentences", str(name)), icon=":material/straighten:")
     panel = shown.panels.panels()
     poolings = list(selection.of(GrammarSelection).poolings) or None
-    given: dict[str, Any] = {
+    filters: dict[str, Any] = {
         "model": list(shown.models),
         "task": list(shown.tasks),
         "pooling": poolings,
@@ -204,7 +204,7 @@ def _layers(shown: Shown, mode: str) -> None:
         caption=CAPTION,
         how=HOW,
         alt="Right answers of sentence probes by layer, one panel per property, with what needs no model",
-        call=plot("sentences", "accuracy", **given) if mode == "value" else "",
+        call=plot("sentences", "accuracy", **filters) if mode == "value" else "",
     )
 
 

@@ -61,7 +61,7 @@ def figure(
     ``customdata`` of a clicked point; ``call`` is the call of ``results.plot`` that draws the figure, empty if the
     page's link does.
     """
-    shown = on_page(drawn)
+    on_this_page = on_page(drawn)
     config = {
         "displaylogo": False,
         "displayModeBar": True,
@@ -77,10 +77,10 @@ def figure(
                 on_point(list(points[0]["customdata"]))
 
         st.plotly_chart(
-            shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None
+            on_this_page, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None
         )
     else:
-        st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
+        st.plotly_chart(on_this_page, config=config, key=key, alt=alt or caption or None)
     files(drawn, table=table, stamp=stamp, name=name, caption=caption, how=how, alt=alt, call=call)
 
 
@@ -128,7 +128,7 @@ def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> No
 
 def _how(told: Told) -> None:
     """How a figure is read, the terms in it, and where its numbers come from."""
-    text = joined("\n\n", [one for one in (told.how, help_on(f"{told.caption} {told.how}")) if one])
+    text = joined("\n\n", [text_part for text_part in (told.how, help_on(f"{told.caption} {told.how}")) if text_part])
     if text:
         st.markdown(text)
     st.caption(escape(told.stamp.text))
@@ -238,7 +238,7 @@ def in_words(*paragraphs: Markdown) -> DeltaGenerator:
     """Shows a page's answer at length, folded; empty paragraphs are left out. Returns the place below them."""
     place = st.expander("In words", icon=":material/notes:")
     with place:
-        st.markdown(joined("\n\n", [one for one in paragraphs if one]))
+        st.markdown(joined("\n\n", [paragraph for paragraph in paragraphs if paragraph]))
     return place
 
 

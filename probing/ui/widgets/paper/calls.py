@@ -12,7 +12,7 @@ def plot(method: str, *given: str, filtered: bool = False, **arguments: object) 
     """
     if filtered:
         return ""
-    named = [repr(one) for one in given]
+    named = [repr(name) for name in given]
     named += [
         f"{name}={_plain(value)!r}" for name, value in arguments.items() if value is not None and _plain(value) != []
     ]

@@ -119,19 +119,19 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
 def _words(figure: go.Figure, told: Told) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
     words = caption_of(
-        _plain(joined(" ", [one for one in (told.caption, told.how) if one])),
+        _plain(joined(" ", [text for text in (told.caption, told.how) if text])),
         told.stamp.filters,
         told.table,
         figure,
         told.stamp.data,
     )
-    shown = {
+    formats = {
         "Caption": (words, None),
-        "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),
+        "BibTeX": ("\n\n".join(paper.bibtex for paper in (SOFTWARE, *PAPERS)), "bibtex"),
         "Python": (told.call or of_page(link(), told.name), "python"),
         "Link": (link(), None),
     }
-    for tab, (text, language) in zip(st.tabs(list(shown)), shown.values(), strict=True):
+    for tab, (text, language) in zip(st.tabs(list(formats)), formats.values(), strict=True):
         with tab:
             st.code(text, language=language, wrap_lines=True)
 
