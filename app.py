@@ -47,10 +47,10 @@ def ask_line(sentence: str) -> None:
             label_visibility="collapsed",
             width="stretch",
         )
-        st.form_submit_button("Ask", type="primary", on_click=asked)
+        st.form_submit_button("Ask", type="primary", on_click=take_sentence)
 
 
-def asked() -> None:
+def take_sentence() -> None:
     """Takes the typed sentence."""
     sentence = st.session_state[FIELD].strip()
     st.session_state[EMPTY] = not sentence
@@ -64,13 +64,13 @@ def pills(prompts: Sequence[str], own: HomeSelection) -> None:
         "Examples with stored predictions",
         numbers,
         key=PILLS,
-        on_change=taken,
+        on_change=take_example,
         format_func=lambda n: escape(prompts[n - 1]),
         label_visibility="collapsed",
     )
 
 
-def taken() -> None:
+def take_example() -> None:
     """Takes an example. Pressing the selected one again gives None; the example stays."""
     selection.update(example=st.session_state[PILLS] or selection.of(HomeSelection).example, sentence="")
 
@@ -199,7 +199,7 @@ sentence_place, above = st.container(), st.container()
 with above:
     ask_line(own.sentence or (example["prompt"] if example else ""))
     if examples:
-        pills([one["prompt"] for one in examples], own)
+        pills([example["prompt"] for example in examples], own)
 if st.session_state.pop(EMPTY, False):
     st.info(filled("Type a sentence with a gap, written {mask}, and press Ask.", mask=MASK), icon=":material/edit:")
 if own.sentence:

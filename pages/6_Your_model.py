@@ -53,7 +53,7 @@ PER_CENT = {
 }
 
 
-def found_of(view: View, run: OwnRun | None) -> OwnResult | None:
+def own_result(view: View, run: OwnRun | None) -> OwnResult | None:
     """The result of a run, or of the sample; None if nothing is stored yet, or it cannot be read, which is said."""
     if view.database is None:
         return None
@@ -263,7 +263,7 @@ if own.my_run and own.my_run not in {run.id for run in runs}:
     blocks.say_ignored([own.my_run])
 run = next((own_run for own_run in runs if own_run.id == own.my_run), runs[0] if runs else None)
 shown = view if run else of_sample(view)
-result = found_of(shown, run)
+result = own_result(shown, run)
 rows = shown.read(fact_rows, result) if result else pd.DataFrame()
 head(shown, runs, result, rows)
 # The same tabs before a run and while it is at work: other tabs would be drawn again, and the view would jump.

@@ -22,7 +22,7 @@ from probing.ui.choices.papers import TABS, PapersSelection
 from probing.ui.frame import filters, navigation, page, selection
 from probing.ui.frame.page import View
 from probing.ui.reproduction import edge_figures, knowledge_figures, sentence_figures
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.shown import PaperView
 from probing.ui.reproduction.tables import TABLES
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, with_minus
@@ -149,13 +149,13 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
     )
 
 
-def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None:
+def picture(paper_view: PaperView, judged: Sequence[Judged], short: pd.DataFrame) -> None:
     """One tile per claim, with the quiet row."""
     whole = claims_frame(judged).assign(against=[judgement.claim.against for judgement in judged])
     rows = zip(judged, short.to_dict("records"), whole.to_dict("records"), strict=True)
     st.html(Path(reproduction.__file__).with_name("tiles.css"))
     st.html(f'<div class="claims">{"".join(tile(*row) for row in rows)}</div>')
-    paper = shown.numbers
+    paper = paper_view.numbers
     how = filled(
         "{how}\n\n{authors}, *{title}*, {venue}, <{url}>.",
         how=Markdown(HOW),
@@ -167,8 +167,8 @@ def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None
     blocks.files(
         None,
         table=with_comparisons(judged),
-        stamp=shown.stamp("claims"),
-        name=f"{shown.paper.name}-claims",
+        stamp=paper_view.stamp("claims"),
+        name=f"{paper_view.paper.name}-claims",
         caption=CAPTION,
         how=how,
     )
@@ -182,17 +182,23 @@ def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
         blocks.say_ignored([panel], of="this figure")
     if len(panels) < 2:
         return ""
-    shown = panel if panel in titles else next(iter(panels))
+    panel_shown = panel if panel in titles else next(iter(panels))
     chosen = selection.bound(
-        st.selectbox, "Panel", "panel", page_name, value=shown, options=list(titles), format_func=titles.__getitem__
+        st.selectbox,
+        "Panel",
+        "panel",
+        page_name,
+        value=panel_shown,
+        options=list(titles),
+        format_func=titles.__getitem__,
     )
     return "" if chosen == ALL_PANELS else chosen
 
 
-def draw_figure(shown: Shown) -> None:
+def draw_figure(paper_view: PaperView) -> None:
     """The choice of a figure and of a panel; draws ours, and says what the paper's shows."""
-    module = FIGURES[shown.paper.name]
-    titles = module.titles(shown)
+    module = FIGURES[paper_view.paper.name]
+    titles = module.titles(paper_view)
     figure_wanted = selection.of(PapersSelection).figure
     if figure_wanted and figure_wanted not in titles:
         blocks.say_ignored([figure_wanted], of="this paper")
@@ -202,15 +208,15 @@ def draw_figure(shown: Shown) -> None:
             st.selectbox,
             "Figure",
             "figure",
-            shown.view.page,
+            paper_view.view.page,
             value=number,
             resets={"panel": ""},
             options=list(titles),
             format_func=titles.__getitem__,
         )
-        panel = choose_panel(module.panels(shown, number), shown.view.page)
-    module.draw(shown, number, panel)
-    if sentence := next((figure.shows for figure in shown.numbers.figures if str(figure.number) == number), ""):
+        panel = choose_panel(module.panels(paper_view, number), paper_view.view.page)
+    module.draw(paper_view, number, panel)
+    if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):
         st.caption(filled("The paper's figure: {said}", said=sentence))
 
 
@@ -219,19 +225,19 @@ sentence_place = st.container()
 chosen = choose(view)
 name = selection.of(PapersSelection).paper
 compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
-shown = Shown(view, PAPERS[name], compared)
+paper_view = PaperView(view, PAPERS[name], compared)
 short = tiles(judged)
 with sentence_place:
     say(short)
 if not compared.ours or not compared.ours.run_ids:
     what, command = MISSING[name]
     blocks.missing(filled("{what}", what=what), command)
-picture(shown, judged, short)
+picture(paper_view, judged, short)
 tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
 with selection.open_tab("papers_tab", tabs, view.page) as tab:
     if tab == "tables":
         for paper_table in TABLES[name]:
-            paper_table.draw(shown)
+            paper_table.draw(paper_view)
     else:
-        draw_figure(shown)
+        draw_figure(paper_view)
 page.end(view)

@@ -113,7 +113,7 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),
         table=rows,
-        stamp=Stamp(f"{', '.join(one.name for one in choices)}, {pair.good.text} / {pair.bad.text}"),
+        stamp=Stamp(f"{', '.join(choice.name for choice in choices)}, {pair.good.text} / {pair.bad.text}"),
         name="live-minimal-pair",
         caption=ONE,
         alt="Difference of log-probability by layer",
