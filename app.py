@@ -36,9 +36,9 @@ OF_TYPED = (
 )
 
 
-def ask_line(shown: str) -> None:
+def ask_line(sentence: str) -> None:
     """Draws the text field and its button; Enter has the same effect."""
-    st.session_state[FIELD] = shown
+    st.session_state[FIELD] = sentence
     with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
             "A sentence with a gap",
@@ -47,10 +47,10 @@ def ask_line(shown: str) -> None:
             label_visibility="collapsed",
             width="stretch",
         )
-        st.form_submit_button("Ask", type="primary", on_click=asked)
+        st.form_submit_button("Ask", type="primary", on_click=take_sentence)
 
 
-def asked() -> None:
+def take_sentence() -> None:
     """Takes the typed sentence."""
     sentence = st.session_state[FIELD].strip()
     st.session_state[EMPTY] = not sentence
@@ -64,39 +64,44 @@ def pills(prompts: Sequence[str], own: HomeSelection) -> None:
         "Examples with stored predictions",
         numbers,
         key=PILLS,
-        on_change=taken,
+        on_change=take_example,
         format_func=lambda n: escape(prompts[n - 1]),
         label_visibility="collapsed",
     )
 
 
-def taken() -> None:
+def take_example() -> None:
     """Takes an example. Pressing the selected one again gives None; the example stays."""
     selection.update(example=st.session_state[PILLS] or selection.of(HomeSelection).example, sentence="")
 
 
 def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]:
     """The sentence and the grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
-    shown = stored_examples.in_models(view, example)
+    by_model = stored_examples.in_models(view, example)
     words = stored_examples.sentence(
-        view, example["object"], {one: stored_examples.first_layers(rows) for one, rows in shown.items()}
+        view, example["object"], {model: stored_examples.first_layers(rows) for model, rows in by_model.items()}
     )
-    grids = [stored_examples.grid(view, model, rows) for model, rows in shown.items()]
-    return words, grids, view.stamp(f"{', '.join(shown)}, {example['prompt']}", (example["run_id"],)), example["object"]
+    grids = [stored_examples.grid(view, model, rows) for model, rows in by_model.items()]
+    return (
+        words,
+        grids,
+        view.stamp(f"{', '.join(by_model)}, {example['prompt']}", (example["run_id"],)),
+        example["object"],
+    )
 
 
-def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
+def live(view: View, sentence: str, models: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
     """The same of a typed sentence, asked of the wanted models on this machine; None if none can be asked."""
     offered = {
-        name: one
-        for name, one in live_models.choices().items()
-        if one.here and not live_models.missing_shipped(one.location)
+        name: choice
+        for name, choice in live_models.choices().items()
+        if choice.here and not live_models.missing_shipped(choice.location)
     }
-    offered = {name: one for name, one in offered.items() if not live_models.lacks_head(one) or name in wanted}
+    offered = {name: choice for name, choice in offered.items() if not live_models.lacks_head(choice) or name in models}
     if not offered:
         blocks.missing("No model is on this machine.", "python -m probing pretrain && python -m probing train-heads")
         return None
-    choices = [offered[name] for name in wanted if name in offered] or [next(iter(offered.values()))]
+    choices = [offered[name] for name in models if name in offered] or [next(iter(offered.values()))]
     try:
         with st.spinner(filled("Asking {name} …", name=choices[0].name), show_time=True):
             question = Question(sentence, head, 10, mask=0)
@@ -105,9 +110,14 @@ def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[M
     except ProbingError as error:
         blocks.problem(error)
         return None
-    firsts = {one.model: first_layers(one, best) for one in answers}
+    firsts = {answer.model: first_layers(answer, best) for answer in answers}
     stamp = Stamp(f"{', '.join(firsts)}, {answers[0].head} heads, {answers[0].prompt}")
-    return stored_examples.sentence(view, best, firsts), [pictures.grid(view, one) for one in answers], stamp, best
+    return (
+        stored_examples.sentence(view, best, firsts),
+        [pictures.grid(view, answer) for answer in answers],
+        stamp,
+        best,
+    )
 
 
 def answer_of(choice: live_models.Choice, question: Question) -> Answer:
@@ -129,7 +139,7 @@ def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> N
     token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
     blocks.files(
         token_grids.as_figure(grids[0]),
-        table=token_grids.numbers((one.model, one) for one in grids).dropna(axis="columns", how="all"),
+        table=token_grids.numbers((grid.model, grid) for grid in grids).dropna(axis="columns", how="all"),
         stamp=stamp,
         name="home-tokens",
         caption=caption,
@@ -185,11 +195,11 @@ own = selection.of(HomeSelection)
 runs = stored_examples.base_runs(view)
 examples = stored_examples.stored_examples(view, runs)
 example = examples[min(own.example, len(examples)) - 1] if examples else None
-said, above = st.container(), st.container()
+sentence_place, above = st.container(), st.container()
 with above:
     ask_line(own.sentence or (example["prompt"] if example else ""))
     if examples:
-        pills([one["prompt"] for one in examples], own)
+        pills([example["prompt"] for example in examples], own)
 if st.session_state.pop(EMPTY, False):
     st.info(filled("Type a sentence with a gap, written {mask}, and press Ask.", mask=MASK), icon=":material/edit:")
 if own.sentence:
@@ -198,7 +208,7 @@ if own.sentence:
 else:
     shown = stored(view, example) if example else None
 if shown:
-    with said:
+    with sentence_place:
         blocks.sentence(shown[0])
     picture(*shown[1:], OF_TYPED if own.sentence else token_grids.CAPTION)
 cards(view, str(runs["run_id"].iloc[0]))

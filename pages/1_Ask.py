@@ -62,13 +62,13 @@ TOKENS = (
 def first_sentence(view: View) -> tuple[str, list[str]]:
     """The sentence that is asked as it was typed, by default Home's first, and the examples."""
     runs = stored_examples.base_runs(view) if len(view.runs) else view.runs
-    examples = [str(one["prompt"]) for one in stored_examples.stored_examples(view, runs)] if len(runs) else []
+    examples = [str(example["prompt"]) for example in stored_examples.stored_examples(view, runs)] if len(runs) else []
     examples = list(dict.fromkeys([*examples, *EXAMPLES]))
     typed = selection.of(AskSelection).prompt
     return examples[0] if typed == OF_EXAMPLE else typed, examples
 
 
-def ask_line(view: View, label: Markdown, shown: str) -> None:
+def ask_line(view: View, label: Markdown, sentence: str) -> None:
     """Draws the sentence; Enter and leaving the field send it, too."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
@@ -76,7 +76,7 @@ def ask_line(view: View, label: Markdown, shown: str) -> None:
             label,
             "prompt",
             view.page,
-            value=shown,
+            value=sentence,
             max_chars=selection.MAX_TEXT,
             placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
             resets={"cell": ""},
@@ -111,11 +111,11 @@ def choose_example(examples: Sequence[str]) -> None:
 
 def gap(view: View) -> None:
     """The first tab: a sentence with a gap, filled by every layer."""
-    shown, examples = first_sentence(view)
-    prompt = with_masks(shown)
+    sentence, examples = first_sentence(view)
+    prompt = with_masks(sentence)
     stored = view.read(stored_of, prompt) if view.database and prompt.strip() else None
     words = followed_words(prompt, stored.answers if stored else ())
-    ask_line(view, Markdown("A sentence with a gap"), shown)
+    ask_line(view, Markdown("A sentence with a gap"), sentence)
     with filters.bar(view, own=OPTIONS, label="Options") as place:
         models.choose(view)
         choose_example(examples)
@@ -136,19 +136,21 @@ def gap(view: View) -> None:
     several = max(gaps.values()) > 1
     if several:
         there, question = choose_gap(view, there, question, gaps)
-    asked = followed(view, there, question, alone=not several or question.mask is not None)
-    answers = filled_gap(view, asked) if several and question.mask is None else models.of_each(asked, live_models.ask)
+    questions = followed(view, there, question, alone=not several or question.mask is not None)
+    answers = (
+        filled_gap(view, questions) if several and question.mask is None else models.of_each(questions, live_models.ask)
+    )
     if not answers:
         return
-    asked = {choice: question for choice, question in asked.items() if choice.name in answers}
+    questions = {choice: question for choice, question in questions.items() if choice.name in answers}
     word = answer_in(view, answers)
     pictures.grids(
         view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored)
     )
     pictures.computed(next(iter(answers.values())).device)
-    other = changed.draw(view, asked, answers) if not several else {}
+    other = changed.draw(view, questions, answers) if not several else {}
     curve(view, answers, other)
-    changed.layers_put_back(view, asked)
+    changed.layers_put_back(view, questions)
 
 
 def followed_words(prompt: str, answers: Sequence[str]) -> tuple[str, ...]:
@@ -200,15 +202,15 @@ def followed(view: View, there: Sequence[Choice], question: Question, *, alone: 
     Without such a word, what the first model says at the end is followed, if one gap is read ``alone``.
     """
     typed = selection.of(AskSelection).watch != OF_EXAMPLE
-    found = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
-    if found and not any(one.watch for one in found.values()) and alone:
+    questions = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
+    if questions and not any(question_of.watch for question_of in questions.values()) and alone:
         try:
             best = live_models.ask(there[0], replace(question, watch=())).layers[-1].tokens[0].token
         except ProbingError:
-            return found
+            return questions
         question = replace(question, watch=(best,))
-        found = {choice: replace(question, watch=_possible(view, choice, question, say=False)) for choice in there}
-    return found
+        questions = {choice: replace(question, watch=_possible(view, choice, question, say=False)) for choice in there}
+    return questions
 
 
 def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> tuple[str, ...]:
@@ -258,45 +260,45 @@ def choose_gap(
     return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
 
 
-def filled_gap(view: View, asked: Mapping[Choice, Question]) -> dict[str, Answer]:
+def filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, Answer]:
     """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
-    given = models.of_each(asked, live_models.fill)
-    for name, (text, _) in given.items():
+    by_model = models.of_each(questions, live_models.fill)
+    for name, (text, _) in by_model.items():
         st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
-    if not given:
+    if not by_model:
         return {}
     # A model may recognise fewer gaps than another.
-    places = list(range(1, max(len(answers) for _, answers in given.values()) + 1))
+    places = list(range(1, max(len(answers) for _, answers in by_model.values()) + 1))
     place = min(max(selection.of(AskSelection).gap, 1), len(places))
     selection.bound(st.segmented_control, "Gap shown", "gap", view.page, value=place, options=places, required=True)
-    return {name: answers[place - 1] for name, (_, answers) in given.items() if place <= len(answers)}
+    return {name: answers[place - 1] for name, (_, answers) in by_model.items() if place <= len(answers)}
 
 
 def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
     """Draws the sentence: at which layers the followed word comes first. Returns the word."""
-    found = list(answers.values())
-    watched = [one.layers[-1].watched[0].token for one in found if one.layers[-1].watched]
-    word = watched[0] if watched else found[0].layers[-1].tokens[0].token
-    places = [stored_examples.at_layers(first_layers(one, word)) for one in found]
+    answers_in_order = list(answers.values())
+    watched = [answer.layers[-1].watched[0].token for answer in answers_in_order if answer.layers[-1].watched]
+    word = watched[0] if watched else answers_in_order[0].layers[-1].tokens[0].token
+    places = [stored_examples.at_layers(first_layers(answer, word)) for answer in answers_in_order]
     others = [
-        filled("in {name} {at}", name=view.name(one.model), at=at)
-        for one, at in zip(found[1:2], places[1:], strict=False)
+        filled("in {name} {at}", name=view.name(answer.model), at=at)
+        for answer, at in zip(answers_in_order[1:2], places[1:], strict=False)
     ]
     first = filled("**{word}** comes first {at}", word=word, at=places[0])
     blocks.sentence(filled("{parts}.", parts=joined("; ", [first, *others])))
-    for note in dict.fromkeys(note for one in found for note in one.notes):
+    for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
         st.info(escape(note), icon=":material/visibility:")
     return word if watched else ""
 
 
-def guesses(one: Answer, stored: Stored | None) -> Markdown:
+def guesses(answer: Answer, stored: Stored | None) -> Markdown:
     """The sentence's yardsticks: chance, a stored relation's commonest answer, and the pieces that the model reads."""
-    said = [filled("By chance a word has {share:.2g} %.", share=100 / one.vocabulary)]
+    sentences = [filled("By chance a word has {share:.2g} %.", share=100 / answer.vocabulary)]
     if stored is not None and may_be_shown(stored.n):
         words = "The commonest answer of such sentences is {most}, right for {share:.0f} % of {n:,} facts."
-        said.append(filled(words, most=stored.majority, share=stored.share * 100, n=stored.n))
-    said.append(filled("Word pieces: {pieces}", pieces=" ".join(one.pieces)))
-    return joined(" ", said)
+        sentences.append(filled(words, most=stored.majority, share=stored.share * 100, n=stored.n))
+    sentences.append(filled("Word pieces: {pieces}", pieces=" ".join(answer.pieces)))
+    return joined(" ", sentences)
 
 
 def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]) -> None:
@@ -322,18 +324,18 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
 
 def tokens(view: View) -> None:
     """The tab of all tokens: the best word of every layer at every token of a sentence."""
-    shown, examples = first_sentence(view)
-    ask_line(view, Markdown("A sentence, with or without a gap"), shown)
+    sentence, examples = first_sentence(view)
+    ask_line(view, Markdown("A sentence, with or without a gap"), sentence)
     with filters.bar(view, own={"live_head": OPTIONS["live_head"]}, label="Options") as place:
         models.choose(view)
         choose_example(examples)
         with place:
             choose_head(view)
-    text, head = with_masks(shown), selection.of(AskSelection).live_head
+    text, head = with_masks(sentence), selection.of(AskSelection).live_head
     if not text.strip():
         st.info("Type a sentence; it needs no gap.", icon=":material/edit:")
         return
-    chosen = next(one for one in models.chosen(view) if one.name == models.first(view))
+    chosen = next(choice for choice in models.chosen(view) if choice.name == models.first(view))
     there = models.ready(view, [chosen], head)
     if not there:
         return
@@ -358,7 +360,7 @@ def token_table(got: EveryToken, stamp: Stamp) -> None:
     """One row per token of the sentence, one column per layer; a click on a cell opens it."""
     best, dark, key = every_token_of(got), blocks.dark(), "ask.every-token"
     words, odds = (best.pivot(index="position", columns="layer", values=name) for name in ("token", "probability"))
-    words.columns, odds.columns = ([f"layer {layer}" for layer in one.columns] for one in (words, odds))
+    words.columns, odds.columns = ([f"layer {layer}" for layer in table.columns] for table in (words, odds))
     shades = odds.map(
         lambda share: f"background-color: {tint(share, dark=dark)}; color: {ink_on(tint(share, dark=dark))}"
     )
@@ -396,8 +398,8 @@ def token_table(got: EveryToken, stamp: Stamp) -> None:
 def opened_cell(got: EveryToken) -> tuple[int, int] | None:
     """Layer and token of the cell of the link; None if there is no such cell."""
     text = selection.of(AskSelection).cell
-    found = re.fullmatch(r"(\d{1,3})-(\d{1,5})", text)
-    layer, position = map(int, found.groups()) if found else (len(got.ids), 0)
+    match = re.fullmatch(r"(\d{1,3})-(\d{1,5})", text)
+    layer, position = map(int, match.groups()) if match else (len(got.ids), 0)
     if layer < len(got.ids) and position < len(got.pieces):
         return layer, position
     blocks.say_ignored([text] if text else [])
@@ -408,9 +410,9 @@ def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
     every = every_token_of(got, TOP_OF_CELL)
     cell = every[(every["layer"] == layer) & (every["position"] == position)]
     st.markdown(filled("**{piece}**, layer {layer}", piece=got.pieces[position], layer=layer))
-    shown = pd.DataFrame({"rank": cell["place"], "token": cell["token"], "probability": cell["probability"]})
+    cells = pd.DataFrame({"rank": cell["place"], "token": cell["token"], "probability": cell["probability"]})
     config = {"probability": st.column_config.NumberColumn("share", format="percent")}
-    blocks.table_with_download(cell, shown=shown, stamp=stamp, name="live-cell", column_config=config)
+    blocks.table_with_download(cell, shown=cells, stamp=stamp, name="live-cell", column_config=config)
 
 
 DRAWN = {"gap": gap, "tokens": tokens, "spans": spans.draw, "sentence": sentence.draw, "pairs": pairs.draw}

@@ -120,11 +120,11 @@ def with_usual_lines(view: View) -> View:
     if selection.current().models:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
-    told = [one.model for one in view.clear_ones[:2]]
-    bases = {str(runs["base"].get(model) or model) for model in (*told, *view.added)}
-    wanted = {*told, *bases, *view.added, *view.controls}
-    models = tuple(model for model in view.colours if model in wanted)
-    return replace(view, chosen=replace(view.chosen, models=models)) if told else view
+    clearest = [finding.model for finding in view.clear_ones[:2]]
+    bases = {str(runs["base"].get(model) or model) for model in (*clearest, *view.added)}
+    lines = {*clearest, *bases, *view.added, *view.controls}
+    models = tuple(model for model in view.colours if model in lines)
+    return replace(view, chosen=replace(view.chosen, models=models)) if clearest else view
 
 
 def metric_of(view: View) -> str:
@@ -319,17 +319,17 @@ def draw_map(view: View, mode: str) -> pd.DataFrame:
     if points["value"].isna().all():
         st.info(NO_FACTS, icon=":material/filter_alt_off:")
         return points
-    named, shown = "", points
+    named, compared = "", points
     if base is not None and own.against_base:
         other = above(view.report(precision_by_relation, (base["run_id"],), chosen.k), mode)[
             ["relation", "layer", "value"]
         ]
-        shown = points.merge(other.rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left")
+        compared = points.merge(other.rename(columns={"value": "base_value"}), on=["relation", "layer"], how="left")
         named = view.name(base["model"])
     fields = {name: run[name] for name in ("model", "head", "probe_set")}
     blocks.figure(
-        drawing(relation_map, shown, k=chosen.k, order=own.row_order, base=named, mode=mode, dark=blocks.dark()),
-        table=shown,
+        drawing(relation_map, compared, k=chosen.k, order=own.row_order, base=named, mode=mode, dark=blocks.dark()),
+        table=compared,
         stamp=view.stamp(run_words(view, mode) + (f", difference to {named}" if named else ""), (run["run_id"],)),
         name="relation-map",
         caption=MAP,
@@ -471,13 +471,13 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     if table.empty:
         return
     definition = selection.of(LayersSelection).definition
-    shown = with_yardsticks(table, points).drop(columns=["run_id", "model", "head", "probe_set"])
-    shown = shown.sort_values([definition, "drop"], ascending=False, ignore_index=True)
+    relations = with_yardsticks(table, points).drop(columns=["run_id", "model", "head", "probe_set"])
+    relations = relations.sort_values([definition, "drop"], ascending=False, ignore_index=True)
     key = f"layers.relations.{run['run_id']}.{chosen.k}.{definition}"
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
-            row = shown.iloc[rows[0]]
+            row = relations.iloc[rows[0]]
             open_relation(view, [row["relation"], row["best_layer"]])
 
     number = st.column_config.NumberColumn
@@ -494,19 +494,19 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         "swapped_last",
         "swapped_inner",
         "doubling",
-        *(one for one in DEFINITIONS if one != definition),
+        *(name for name in DEFINITIONS if name != definition),
     ]
     st.markdown(filled("### {model}, relation by relation", model=view.name(chosen.model)))
     st.caption(DETAILS)
     blocks.table_with_download(
-        shown,
+        relations,
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", (run["run_id"],)),
         name="relation-forgetting",
         key=key,
-        height=38 + 35 * min(len(shown), 4),
+        height=38 + 35 * min(len(relations), 4),
         on_select=picked,
         selection_mode="single-row",
-        column_order=[*first, *(name for name in shown if name not in first)],
+        column_order=[*first, *(name for name in relations if name not in first)],
         column_config={
             "label": st.column_config.TextColumn("relation", pinned=True),
             "onset": number("half known from layer"),
@@ -534,34 +534,34 @@ def draw_relation_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     rows = points.sort_values("label").drop_duplicates("relation")
     cardinality = rows["cardinality"].fillna("")
     labels = dict(
-        zip(rows["relation"], rows["label"] + cardinality.map(lambda one: f" ({one})" if one else ""), strict=True)
+        zip(rows["relation"], rows["label"] + cardinality.map(lambda kind: f" ({kind})" if kind else ""), strict=True)
     )
-    wanted = [name for name in selection.of(LayersSelection).relations if name in labels]
-    shown = wanted[:MAX_LINES] or telling(points)
+    chosen = [name for name in selection.of(LayersSelection).relations if name in labels]
+    lines = chosen[:MAX_LINES] or telling(points)
     selection.bound(
         st.multiselect,
         "Relations",
         "relations",
         view.page,
-        value=tuple(shown),
+        value=tuple(lines),
         options=list(labels),
         format_func=labels.__getitem__,
         max_selections=MAX_LINES,
     )
-    if beyond := [labels[name] for name in wanted[MAX_LINES:]]:
+    if beyond := [labels[name] for name in chosen[MAX_LINES:]]:
         words = "At most {most} relations are drawn. Ignored: {names}"
         st.info(filled(words, most=MAX_LINES, names=listing(beyond)), icon=":material/link_off:")
-    places = {name: place for place, name in enumerate(shown)}
-    drawn = points[points["relation"].isin(shown)].assign(_place=lambda rows: rows["relation"].map(places))
+    places = {name: place for place, name in enumerate(lines)}
+    drawn = points[points["relation"].isin(lines)].assign(_place=lambda rows: rows["relation"].map(places))
     drawn = drawn.sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(
         drawing(relation_curves, above(drawn, mode), k=view.chosen.k),
         table=drawn,
-        stamp=view.stamp(f"{run_words(view, mode)}, {', '.join(shown)}", (run_of(view)["run_id"],)),
+        stamp=view.stamp(f"{run_words(view, mode)}, {', '.join(lines)}", (run_of(view)["run_id"],)),
         name="relation-curves",
         caption=RELATION_CURVES,
         how=CURVE_HOW,
-        alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",
+        alt=f"P@{view.chosen.k} by layer of {', '.join(lines)}",
         on_point=lambda point: open_relation(view, point),
     )
 
@@ -583,8 +583,8 @@ def heads_tab(view: View, mode: str) -> None:
         words = "{model} was probed on {facts} through one reader only: {head}."
         read = head_name(kinds["head"].iloc[0])
         added = LOGIT_LENS if kinds["head"].iloc[0] != LOGIT_LENS else LEAST_SQUARES
-        said = filled(words, model=view.name(chosen.model), facts=set_name(chosen.probe_set), head=read)
-        blocks.missing(said, heads_command({**kinds.iloc[0], "head": added}))
+        message = filled(words, model=view.name(chosen.model), facts=set_name(chosen.probe_set), head=read)
+        blocks.missing(message, heads_command({**kinds.iloc[0], "head": added}))
     draw_readers(view, kinds, mode)
     draw_losses(view, kinds)
     draw_lost(view)
@@ -677,17 +677,17 @@ def draw_lost(view: View) -> None:
         st.info(NO_FACTS, icon=":material/filter_alt_off:")
         return
     several = table.groupby("model")["head"].transform("nunique") > 1
-    shown = table[several] if several.any() else table
-    verdicts = read_out(shown)
+    losses = table[several] if several.any() else table
+    verdicts = read_out(losses)
     verdicts = verdicts.loc[verdicts["what"] == "lost", ["model", "apart", "changed"]]
-    kinds = [head for head in HEADS if head in set(shown["head"])]
+    kinds = [head for head in HEADS if head in set(losses["head"])]
     words = (
         f"P@{k} lost at the last layer, {set_name(probe_set)}, {', '.join(kinds)} heads, micro, {view.filter_words()}"
     )
     blocks.figure(
-        drawing(loss_points, shown, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+        drawing(loss_points, losses, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
         table=table.merge(verdicts, on="model", how="left"),
-        stamp=view.stamp(words, tuple(dict.fromkeys((*shown["base_run_id"], *shown["run_id"])))),
+        stamp=view.stamp(words, tuple(dict.fromkeys((*losses["base_run_id"], *losses["run_id"])))),
         name="heads-lost",
         caption=LOST,
         how=LOST_HOW,
@@ -696,7 +696,7 @@ def draw_lost(view: View) -> None:
 
 
 view = with_usual_lines(page.open_page("layers", "Layers", "Where does knowledge appear?"))
-said = st.container()
+sentence_place = st.container()
 shown_metric = metric_of(view)
 curve = curve_points(view, shown_metric)
 minus = bar(view, curve, shown_metric)
@@ -704,7 +704,7 @@ if curve.empty:
     st.info(NO_FACTS, icon=":material/filter_alt_off:")
 else:
     steps = curve if shown_metric.startswith("p_at") else curve_points(view, f"p_at_{view.chosen.k}")
-    with said:
+    with sentence_place:
         say(view, steps)
         yardsticks.say_size(curve)
     draw_curve(view, curve, shown_metric, minus)

@@ -328,10 +328,12 @@ def lost_facts(pair: Pair) -> None:
         if rows := st.session_state[key].selection.rows:
             selection.update(lost_fact=str(table["fact_id"].iloc[rows[0]]))
 
-    shown = table[["relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin"]]
+    columns_shown = table[
+        ["relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin"]
+    ]
     blocks.table_with_download(
         table,
-        shown=shown.assign(relation=[labels.get(name) or name for name in table["relation"]]),
+        shown=columns_shown.assign(relation=[labels.get(name) or name for name in table["relation"]]),
         stamp=pair.stamp("lost facts"),
         name="lost-facts",
         key=key,
@@ -478,11 +480,11 @@ def layers(pair: Pair) -> None:
 
 def exits(pair: Pair, table: pd.DataFrame) -> None:
     """Last layer, best layer and any layer of both models."""
-    shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
+    run_rows = table.drop(columns=["run_id", "head", "probe_set", "k"])
     number = st.column_config.NumberColumn
     blocks.table_with_download(
-        shown,
-        shown=shown.assign(model=shown["model"].map(pair.view.label)),
+        run_rows,
+        shown=run_rows.assign(model=run_rows["model"].map(pair.view.label)),
         stamp=pair.stamp(f"early exit, rank ≤ {pair.view.chosen.k}, micro"),
         name="early-exit",
         column_config={
@@ -503,12 +505,12 @@ view = page.open_page(
 if view.database is None:
     blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
 else:
-    said = st.container()
+    sentence_place = st.container()
     pair = choose(view)
     if pair is not None:
         words = first_view(pair)
         if words:
-            with said:
+            with sentence_place:
                 blocks.sentence(words)
         below(pair)
         with selection.open_tab("compare_tab", TABS, view.page) as tab:

@@ -19,7 +19,7 @@ from probing.ui.choices.grammar import LAYERWISE, TABS
 from probing.ui.frame import page, selection
 from probing.ui.frame.page import View
 from probing.ui.grammar import word_by_word
-from probing.ui.grammar.shown import TRAIN_COMMAND, Shown, open_results
+from probing.ui.grammar.shown import TRAIN_COMMAND, GrammarProbes, open_results
 from probing.ui.sentence_probes import own_file, whole
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -105,10 +105,10 @@ LABELS_HOW = (
 )
 
 
-def answer(shown: Shown, gains: pd.DataFrame) -> None:
+def answer(probes: GrammarProbes, gains: pd.DataFrame) -> None:
     """The sentence: how much of all gains comes at layer 1, in the first model and in BERT-base."""
-    share = share_of_first(gains, shown.models[0])
-    published = published_gains(tuple(shown.tasks))
+    share = share_of_first(gains, probes.models[0])
+    published = published_gains(tuple(probes.tasks))
     if np.isnan(share):
         return
     blocks.sentence(
@@ -116,22 +116,22 @@ def answer(shown: Shown, gains: pd.DataFrame) -> None:
             "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar, in BERT-base"
             " **{other:.0f} %**.",
             share=share * 100,
-            model=shown.view.name(shown.models[0]),
-            tasks=count(gains.loc[gains["model"] == shown.models[0], "task"].nunique(), "task"),
+            model=probes.view.name(probes.models[0]),
+            tasks=count(gains.loc[gains["model"] == probes.models[0], "task"].nunique(), "task"),
             other=share_of_first(published, published["model"].iloc[0]) * 100,
         )
     )
 
 
-def picture(shown: Shown, gains: pd.DataFrame) -> None:
+def picture(probes: GrammarProbes, gains: pd.DataFrame) -> None:
     """What each layer adds, one small panel per task."""
     blocks.figure(
-        drawing(gain_panels, gains, colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        drawing(gain_panels, gains, colours=probes.colours, labels=probes.labels, titles=probes.tasks),
         table=gains,
-        stamp=shown.stamp("gain in F1 by layer"),
+        stamp=probes.stamp("gain in F1 by layer"),
         name="grammar-gains",
         caption=GAINS,
-        how=f"{GAINS_HOW} {shown.marks}",
+        how=f"{GAINS_HOW} {probes.marks}",
         alt="Points of F1 that each layer adds, one panel per task",
     )
 
@@ -147,210 +147,218 @@ def example(view: View) -> None:
     blocks.figure(drawn, table=gains, stamp=stamp, name="grammar-gains", caption=GAINS, how=GAINS_HOW)
 
 
-def scores(shown: Shown) -> None:
+def scores(probes: GrammarProbes) -> None:
     """F1 of words alone and of all layers, with the yardsticks."""
-    rows = shown.panels.summary
+    rows = probes.panels.summary
     blocks.figure(
         drawing(
-            score_rows, rows.assign(row=rows["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks
+            score_rows,
+            rows.assign(row=rows["task"]),
+            colours=probes.colours,
+            labels=probes.labels,
+            titles=probes.tasks,
         ),
-        table=pd.concat([rows, shown.panels.paper], ignore_index=True),
-        stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"),
+        table=pd.concat([rows, probes.panels.paper], ignore_index=True),
+        stamp=probes.stamp("F1 of P(0) and P(L) with yardsticks"),
         name="grammar-scores",
         caption=SCORES,
-        how=f"{SCORES_HOW} {shown.marks}",
+        how=f"{SCORES_HOW} {probes.marks}",
         alt="F1 by task and model, with memory, commonest label, ceiling and random encoder",
     )
 
 
-def curves(shown: Shown) -> None:
+def curves(probes: GrammarProbes) -> None:
     st.header("Layer by layer", anchor="layer-by-layer")
     mode = selection.bound(
         st.segmented_control,
         "What is drawn",
         "layerwise",
-        shown.view.page,
+        probes.view.page,
         options=list(MODES),
         required=True,
         wrap=True,
-        format_func=lambda one: MODES[one][0],
+        format_func=lambda mode: MODES[mode][0],
         label_visibility="collapsed",
     )
     name, words, options = MODES[mode]
-    panel = shown.panels.curves(mode)
+    panel = probes.panels.curves(mode)
     if panel.rows.empty:
-        command = f"python -m probing edges train --model {shown.models[0]} --tasks {','.join(shown.tasks)}{options}"
+        command = f"python -m probing edges train --model {probes.models[0]} --tasks {','.join(probes.tasks)}{options}"
         return blocks.missing(
             filled("{name} is not stored for these models and tasks.", name=name.capitalize()), command
         )
-    stored = [title for task, title in shown.tasks.items() if task in set(panel.rows["task"])]
-    if len(stored) < len(shown.tasks):
+    stored = [title for task, title in probes.tasks.items() if task in set(panel.rows["task"])]
+    if len(stored) < len(probes.tasks):
         st.markdown(filled("Stored for {tasks} only.", tasks=listing(stored)))
     blocks.figure(
         drawing(
             task_curves,
             panel.rows,
             axis=axis_of(panel.rows, mode),
-            colours=shown.colours,
-            labels=shown.labels,
+            colours=probes.colours,
+            labels=probes.labels,
             **panel.options,
         ),
         table=panel.rows,
-        stamp=shown.stamp(TITLES[mode]),
+        stamp=probes.stamp(TITLES[mode]),
         name="grammar-curves",
         caption=CURVES,
-        how=f"{words} {CURVES_HOW} {shown.marks}",
+        how=f"{words} {CURVES_HOW} {probes.marks}",
         alt=f"{name} by layer, one panel per task",
     )
 
 
-def places(shown: Shown) -> None:
+def places(probes: GrammarProbes) -> None:
     """Expected layer and centre of gravity, one row per task."""
-    panel = shown.panels.places()
+    panel = probes.panels.places()
     blocks.figure(
-        drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
+        drawing(place_rows, panel.rows, colours=probes.colours, labels=probes.labels, **panel.options),
         table=panel.rows.drop(columns="row"),
-        stamp=shown.stamp("centre of gravity and expected layer"),
+        stamp=probes.stamp("centre of gravity and expected layer"),
         name="grammar-places",
         caption=PLACES,
-        how=f"{PLACES_HOW} {shown.marks}",
+        how=f"{PLACES_HOW} {probes.marks}",
         alt="Expected layer and centre of gravity by task and model",
-        call=shown.call("summary", published=shown.own.published),
+        call=probes.call("summary", published=probes.own.published),
     )
 
 
-def order(shown: Shown) -> None:
+def order(probes: GrammarProbes) -> None:
     """Which of two tasks comes first in a model, and in which of two models a task comes first; the layers' weights."""
     st.header("Which task comes first?", anchor="order")
-    shown.choose_model(Markdown("Model"))
-    model = shown.model
-    pairs = shown.panels.order(model).rows
+    probes.choose_model(Markdown("Model"))
+    model = probes.model
+    pairs = probes.panels.order(model).rows
     if pairs.empty:
         st.info("An order needs probes of at least two tasks.", icon=":material/info:")
     elif (pairs["verdict"] == UNRESOLVED).all():
         words = (
             "Of {pairs} of tasks, none can be put in an order in {model}: their mean layers do not lie clearly apart."
         )
-        st.markdown(filled(words, pairs=count(len(pairs), "pair"), model=shown.view.name(model)))
+        st.markdown(filled(words, pairs=count(len(pairs), "pair"), model=probes.view.name(model)))
     else:
         blocks.figure(
-            drawing(order_matrix, pairs, titles=shown.tasks),
+            drawing(order_matrix, pairs, titles=probes.tasks),
             table=pairs,
-            stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
+            stamp=probes.stamp(f"order of tasks, {probes.view.label(model)}"),
             name="grammar-order",
             caption=ORDER,
             how=ORDER_HOW,
             alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
-            call=shown.call("tasks", {"model": model}),
+            call=probes.call("tasks", {"model": model}),
         )
-    if len(shown.models) > 1:
-        table = shown.report(
-            models_in_order, shown.models, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen
+    if len(probes.models) > 1:
+        table = probes.report(
+            models_in_order,
+            probes.models,
+            tuple(probes.tasks),
+            part=probes.own.edge_part,
+            unseen=probes.own.unseen,
         )
-        labels = {one: table[one].map(shown.view.label) for one in ("first", "second")}
-        named = table.assign(task=table["task"].map(shown.tasks), **labels)
+        labels = {side: table[side].map(probes.view.label) for side in ("first", "second")}
+        named = table.assign(task=table["task"].map(probes.tasks), **labels)
         blocks.table_with_download(
-            table, shown=named, stamp=shown.stamp("order of models by task"), name="grammar-models"
+            table, shown=named, stamp=probes.stamp("order of models by task"), name="grammar-models"
         )
 
 
-def weights(shown: Shown) -> None:
+def weights(probes: GrammarProbes) -> None:
     """Mixing weights and gains of one model (Figure 2 of the paper)."""
     st.header("What each layer counts", anchor="weights")
-    table, model = shown.panels.bars(shown.model), shown.model
+    table, model = probes.panels.bars(probes.model), probes.model
     if table.empty:
         st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
         return
-    selection.bound(st.toggle, "Weights times the norm of the layer", "normed", shown.view.page)
-    of_model = shown.panels.summary[shown.panels.summary["model"] == model]
+    selection.bound(st.toggle, "Weights times the norm of the layer", "normed", probes.view.page)
+    of_model = probes.panels.summary[probes.panels.summary["model"] == model]
     blocks.figure(
         drawing(
             layer_bars,
             table,
-            colour=shown.colours.get(model, theme.NEUTRAL),
-            titles=shown.tasks,
-            weights="normed" if shown.own.normed else "weight",
+            colour=probes.colours.get(model, theme.NEUTRAL),
+            titles=probes.tasks,
+            weights="normed" if probes.own.normed else "weight",
         ),
         table=table.merge(of_model[["task", "k_weights", "k_gains", "weights_near_uniform"]], on="task", how="left"),
-        stamp=shown.stamp(f"mixing weights and gains of {shown.view.label(model)}"),
+        stamp=probes.stamp(f"mixing weights and gains of {probes.view.label(model)}"),
         name="grammar-weights",
         caption=WEIGHTS,
         how=WEIGHTS_HOW,
-        alt=f"Mixing weights and gains by layer of {shown.view.label(model)}, one panel per task",
+        alt=f"Mixing weights and gains by layer of {probes.view.label(model)}, one panel per task",
     )
 
 
-def labels(shown: Shown) -> None:
+def labels(probes: GrammarProbes) -> None:
     """One task label by label; a click lists the label's sentences."""
     st.header("Label by label", anchor="labels")
-    task = shown.own.labels_of if shown.own.labels_of in shown.tasks else next(iter(shown.tasks))
-    if len(shown.tasks) > 1:
-        titles = shown.tasks
+    task = probes.own.labels_of if probes.own.labels_of in probes.tasks else next(iter(probes.tasks))
+    if len(probes.tasks) > 1:
+        titles = probes.tasks
         selection.bound(
             st.selectbox,
             "Task",
             "labels_of",
-            shown.view.page,
+            probes.view.page,
             value=task,
             options=list(titles),
             format_func=titles.__getitem__,
             width=240,
         )
-    panel = shown.panels.labels(task)
+    panel = probes.panels.labels(task)
     if panel.table is None or panel.rows.empty:
         st.info("For no label can its mean layer be told.", icon=":material/info:")
         return
     blocks.figure(
-        drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
+        drawing(place_rows, panel.rows, colours=probes.colours, labels=probes.labels, **panel.options),
         table=panel.table,
-        stamp=shown.stamp(f"labels of {shown.tasks[task]}"),
+        stamp=probes.stamp(f"labels of {probes.tasks[task]}"),
         name="grammar-labels",
         caption=LABELS,
-        how=f"{LABELS_HOW} {shown.marks}",
-        alt=f"Expected layer of each label of {shown.tasks[task]}",
-        call=shown.call("labels", {"task": task}),
+        how=f"{LABELS_HOW} {probes.marks}",
+        alt=f"Expected layer of each label of {probes.tasks[task]}",
+        call=probes.call("labels", {"task": task}),
         on_point=lambda point: selection.update(
             grammar_tab="sentence",
             trace_task=task,
             trace_label=point[0],
-            trace_part=shown.own.edge_part,
+            trace_part=probes.own.edge_part,
             trace_page=1,
             text_hash="",
         ),
     )
 
 
-def tab_of_words(view: View, shown: Shown | None, tab: str) -> None:
+def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
     """The tabs on words and spans."""
     if tab == "sentence":
         word_by_word.draw(view)
-    elif shown is None:
+    elif probes is None:
         st.info("Nothing is stored for this tab yet.", icon=":material/info:")
     elif tab == "scores":
-        scores(shown)
-        curves(shown)
+        scores(probes)
+        curves(probes)
     else:
-        places(shown)
-        order(shown)
-        weights(shown)
-        labels(shown)
+        places(probes)
+        order(probes)
+        weights(probes)
+        labels(probes)
 
 
 view = page.open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
-said = st.container()
-shown = open_results(view)
-if shown is None:
+sentence_place = st.container()
+probes = open_results(view)
+if probes is None:
     example(view)
 else:
-    gains = shown.panels.gains()
-    with said:
-        answer(shown, gains)
-    picture(shown, gains)
+    gains = probes.panels.gains()
+    with sentence_place:
+        answer(probes, gains)
+    picture(probes, gains)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:
     if tab == "whole":
         whole.draw(view)
     elif tab == "own":
         own_file.draw(view)
     else:
-        tab_of_words(view, shown, tab)
+        tab_of_words(view, probes, tab)
 page.end(view)

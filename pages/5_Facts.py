@@ -83,13 +83,13 @@ def compared(view: View) -> pd.Series | None:
 
 def recovery(view: View) -> str:
     """Id of the run that asked for the facts that the model lost against its base; ``""`` if there is none."""
-    found = view.read(
+    recoveries = view.read(
         stored_runs, (view.chosen.model,), (view.chosen.probe_set,), (selection.of(FactsSelection).part_k,)
     )
-    return next(iter(found["run_id"]), "")
+    return next(iter(recoveries["run_id"]), "")
 
 
-def wanted(view: View) -> dict[str, Any]:
+def active_filters(view: View) -> dict[str, Any]:
     """The active filters, as arguments of the store's queries."""
     own, run = selection.of(FactsSelection), compared(view)
     return {
@@ -183,7 +183,7 @@ def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[
         value=value,
         options=options,
         resets=FIRST_PAGE,
-        format_func=lambda one: words.get(one, str(one)),
+        format_func=lambda option: words.get(option, str(option)),
     )
 
 
@@ -226,7 +226,7 @@ def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd
     )
     outcome = table.loc[table["model"].isin(others[:1]), "outcome"]
     parts = [
-        filled("{part} {model}", part=OUTCOMES[str(one).split(":")[0]], model=view.name(others[0])) for one in outcome
+        filled("{part} {model}", part=OUTCOMES[str(part).split(":")[0]], model=view.name(others[0])) for part in outcome
     ]
     blocks.sentence(joined("; ", [known, *parts]) + Markdown("."))
 
@@ -249,23 +249,23 @@ def one_fact(view: View, fact_id: str) -> None:
     alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(predictions["run_id"])]
     run_ids = alike.drop_duplicates("model").set_index("model")["run_id"]
     by_model = {model: predictions[predictions["run_id"] == run_id] for model, run_id in run_ids.items()}
-    shown = {model: by_model[model] for model in side_by_side(view, alike)}
+    grid_models = {model: by_model[model] for model in side_by_side(view, alike)}
     outcomes = outcomes_of(view, alike, by_model)
-    if shown:
-        say(view, fact, shown, outcomes)
+    if grid_models:
+        say(view, fact, grid_models, outcomes)
     bar(view)
     if view.chosen.model not in by_model and not count_messages.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
         st.info(
             filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:"
         )
-    if shown:
+    if grid_models:
         left, right = st.columns([2, 1])
         with left:
-            grids(view, fact, shown, run_ids)
+            grids(view, fact, grid_models, run_ids)
         with right:
-            curve(view, fact, runs, predictions, list(shown))
-    about(view, fact, shown)
+            curve(view, fact, runs, predictions, list(grid_models))
+    about(view, fact, grid_models)
     if len(outcomes):
         st.header("In every model fine-tuned from the same base")
         blocks.table_with_download(
@@ -283,36 +283,38 @@ def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFr
     ranks = {model: [int(rank) for rank in rows.sort_values("layer")["gold_rank"]] for model, rows in by_model.items()}
     order = [view.chosen.model, *view.colours, *ranks]
     after = {model: ranks[model] for model in dict.fromkeys(order) if model in ranks and base_of(runs, model) == base}
-    after = {model: found for model, found in after.items() if len(found) > 2}
+    after = {model: by_layer for model, by_layer in after.items() if len(by_layer) > 2}
     return fates(
         ranks.get(base, []), after if len(ranks.get(base, [])) > 1 else {}, selection.of(FactsSelection).part_k
     )
 
 
-def grids(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame], run_ids: pd.Series) -> None:
+def grids(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame], run_ids: pd.Series) -> None:
     """Draws the words of every layer, two models next to each other, with their quiet row."""
-    found = {model: stored_examples.grid(view, model, rows) for model, rows in shown.items()}
-    drawn = list(found.values())
+    grids_of = {model: stored_examples.grid(view, model, rows) for model, rows in by_model.items()}
+    drawn = list(grids_of.values())
     for number in range(0, len(drawn), 2):
         token_grids.draw(drawn[number : number + 2], answer=fact["object"], key=f"facts.grids.{number}")
-    model = next(iter(found))
+    model = next(iter(grids_of))
     blocks.files(
         token_grids.as_figure(drawn[0], fact["object"]),
-        table=token_grids.numbers(found.items()),
-        stamp=view.stamp(f"{', '.join(found)}, {view.chosen.head}, {fact['prompt']}", tuple(run_ids[list(found)])),
+        table=token_grids.numbers(grids_of.items()),
+        stamp=view.stamp(
+            f"{', '.join(grids_of)}, {view.chosen.head}, {fact['prompt']}", tuple(run_ids[list(grids_of)])
+        ),
         name="fact-tokens",
         caption=token_grids.CAPTION,
-        how=joined(" ", [Markdown(HOW), *guesses(view, fact, shown[model], run_ids[model])]),
+        how=joined(" ", [Markdown(HOW), *guesses(view, fact, by_model[model], run_ids[model])]),
         alt=f"Words of every layer for: {fact['prompt']}",
     )
 
 
 def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> list[Markdown]:
     """What guessing would give: the commonest answer of the relation, and the word's rank for somebody else's name."""
-    said = []
+    parts = []
     commonest = view.read(commonest_answer, run_id, fact["fact_id"])
     if len(commonest) and may_be_shown(commonest["of"].iloc[0]):
-        said.append(
+        parts.append(
             filled(
                 "The commonest answer of “{label}” is {word}.", label=fact["label"], word=commonest["object"].iloc[0]
             )
@@ -320,22 +322,22 @@ def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> lis
     other = rows.sort_values("layer")["other_rank"].iloc[-1]
     if pd.notna(other):
         words = "With somebody else's name in the question, the last layer gives {answer} rank {rank:,}."
-        said.append(filled(words, answer=fact["object"], rank=int(other)))
-    return said
+        parts.append(filled(words, answer=fact["object"], rank=int(other)))
+    return parts
 
 
-def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataFrame, shown: list[str]) -> None:
+def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataFrame, models: list[str]) -> None:
     """Draws the right word's rank by layer in the models of the grids; of one model alone, by every head."""
-    table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, shown), predictions)
-    table = table[table["model"].isin(shown)]
-    first, *tuned = shown
+    table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, models), predictions)
+    table = table[table["model"].isin(models)]
+    first, *tuned = models
     colours = {**view.colours, first: theme.BASE, **dict.fromkeys(tuned[:1], theme.TUNED)}
-    labels = {model: view.label(model) for model in shown}
+    labels = {model: view.label(model) for model in models}
     blocks.figure(
         drawing(run_rank_lines, table, colours=colours, labels=labels, controls=view.controls),
         table=table,
         stamp=view.stamp(
-            f"rank of {fact['object']}, {fact['prompt']}", tuple(runs.loc[runs["model"].isin(shown), "run_id"])
+            f"rank of {fact['object']}, {fact['prompt']}", tuple(runs.loc[runs["model"].isin(models), "run_id"])
         ),
         name="fact-ranks",
         caption=RANKS_CAPTION,
@@ -344,22 +346,22 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
     )
 
 
-def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> None:
+def about(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame]) -> None:
     """Draws one line on the fact, how it comes back if it was lost, and the ways to other facts."""
     run = run_of(view)
-    said = [
+    parts = [
         escape(fact["prompt"]),
         escape(set_name(fact["probe_set"])),
         filled("relation: {label}", label=fact["label"]),
     ]
-    asked = view.read(fact_runs, fact["fact_id"])
-    of_run = asked[(asked["run_id"] == run["run_id"]) & (asked["exposure"] != "unknown")]
-    said += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]
-    said += [escape("the name gives it away")] if fact["answer_in_subject"] else []
-    said += way_back(view, fact, list(shown)[1:2])
-    st.markdown(joined(" · ", said))
+    runs = view.read(fact_runs, fact["fact_id"])
+    of_run = runs[(runs["run_id"] == run["run_id"]) & (runs["exposure"] != "unknown")]
+    parts += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]
+    parts += [escape("the name gives it away")] if fact["answer_in_subject"] else []
+    parts += way_back(view, fact, list(by_model)[1:2])
+    st.markdown(joined(" · ", parts))
     before, after = view.read(
-        neighbours, run["run_id"], fact["fact_id"], order=selection.of(FactsSelection).order, **wanted(view)
+        neighbours, run["run_id"], fact["fact_id"], order=selection.of(FactsSelection).order, **active_filters(view)
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", "arrow_back", before), ("Next", "arrow_forward", after)):
@@ -371,7 +373,7 @@ def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> Non
                 on_click=selection.update,
                 kwargs=to,
             )
-        others = tuple(name for name in shown if name != view.chosen.model)
+        others = tuple(name for name in by_model if name != view.chosen.model)
         asked_now = {
             "prompt": fact["prompt"],
             "watch": fact["object"],
@@ -387,10 +389,10 @@ def way_back(view: View, fact: pd.Series, tuned: list[str]) -> list[Markdown]:
     if not tuned:
         return []
     for run_id in view.read(stored_runs, tuple(tuned), (fact["probe_set"],), (1,))["run_id"]:
-        found = view.read(lost_facts, run_id, None, (fact["relation"],))
-        found = found[found["fact_id"] == fact["fact_id"]]
-        if len(found):
-            return [filled("comes back by: {way}", way=found["way"].iloc[0])]
+        recovered = view.read(lost_facts, run_id, None, (fact["relation"],))
+        recovered = recovered[recovered["fact_id"] == fact["fact_id"]]
+        if len(recovered):
+            return [filled("comes back by: {way}", way=recovered["way"].iloc[0])]
     return []
 
 
@@ -400,31 +402,31 @@ def listing(view: View) -> str:
     st.header("Find a fact", anchor="find-a-fact")
     if count_messages.say(view, run):
         return own.fact
-    asked, last = wanted(view), int(run["layers"]) - 1
-    found = view.read(count_facts, run["run_id"], **asked)
-    search(view, run["run_id"], asked, found, last)
+    filters, last = active_filters(view), int(run["layers"]) - 1
+    total = view.read(count_facts, run["run_id"], **filters)
+    search(view, run["run_id"], filters, total, last)
     why_no_part(view)
-    if own.way_back and not asked["back"][0]:
+    if own.way_back and not filters["back"][0]:
         words = "No way back was looked for to the facts of {facts} that {model} lost."
         st.info(
             filled(words, facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model)),
             icon=":material/link_off:",
         )
-    if not found:
+    if not total:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
         return own.fact
-    pages = -(-found // ROWS)
+    pages = -(-total // ROWS)
     at = min(max(own.list_page, 1), pages)
     other = compared(view)
-    asked = asked if other is None else {**asked, "other": other["run_id"]}
-    facts = view.read(search_facts, run["run_id"], order=own.order, offset=(at - 1) * ROWS, limit=ROWS, **asked)
+    filters = filters if other is None else {**filters, "other": other["run_id"]}
+    facts = view.read(search_facts, run["run_id"], order=own.order, offset=(at - 1) * ROWS, limit=ROWS, **filters)
     ids = list(facts["fact_id"])
-    key = f"facts.list.{abs(hash((run['run_id'], at, own.order, *asked.values())))}"
+    key = f"facts.list.{abs(hash((run['run_id'], at, own.order, *filters.values())))}"
     table = facts[[name for name in LISTED if name in facts]].rename(columns=LISTED)
     headings = {"first": "first known", "last": "last known", "theirs": f"last rank in {view.label(own.versus)}"}
     blocks.choices(table, lambda row: selection.update(fact=ids[row]), key=key, headings=headings)
-    leaf(view, run["run_id"], asked, found, at, pages)
+    leaf(view, run["run_id"], filters, total, at, pages)
     if own.fact:
         return own.fact
     rocky = stored_examples.rocky(view) if unfiltered(view) else None
@@ -442,7 +444,7 @@ def unfiltered(view: View) -> bool:
     return not view.filtered and own == plain
 
 
-def search(view: View, run_id: str, asked: dict[str, Any], found: int, last: int) -> None:
+def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: int) -> None:
     """Draws the search, the order, and ways to facts worth looking at."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         words: dict[str, Any] = {
@@ -466,11 +468,11 @@ def search(view: View, run_id: str, asked: dict[str, Any], found: int, last: int
 
     def pick_random() -> None:
         st.session_state["facts.seed"] = seed + 1
-        selection.update(fact=view.read(random_fact, run_id, seed=seed, **asked))
+        selection.update(fact=view.read(random_fact, run_id, seed=seed, **filters))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(filled("**{facts}**", facts=count(found, "fact")))
-        st.button("Random", icon=":material/casino:", on_click=pick_random, disabled=not found)
+        st.markdown(filled("**{facts}**", facts=count(total, "fact")))
+        st.button("Random", icon=":material/casino:", on_click=pick_random, disabled=not total)
         afresh = {"afresh": True, **selection.ALL_FACTS}
         rocky = stored_examples.rocky(view)
         if rocky is not None:
@@ -503,16 +505,16 @@ def why_no_part(view: View) -> None:
     )
 
 
-def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pages: int) -> None:
+def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, pages: int) -> None:
     """Draws the buttons to the other parts of a long list, and the CSV of all of it."""
 
     def content() -> bytes:
-        starts, order = range(0, found, MAX_ROWS), selection.of(FactsSelection).order
+        starts, order = range(0, total, MAX_ROWS), selection.of(FactsSelection).order
         parts = [
-            view.read(search_facts, run_id, order=order, offset=start, limit=MAX_ROWS, **asked) for start in starts
+            view.read(search_facts, run_id, order=order, offset=start, limit=MAX_ROWS, **filters) for start in starts
         ]
         names = [view.chosen.model, view.chosen.head, set_name(view.chosen.probe_set), view.filter_words()]
-        filters_words = ", ".join([*names, *(f"{name} {value}" for name, value in asked.items() if value)])
+        filters_words = ", ".join([*names, *(f"{name} {value}" for name, value in filters.items() if value)])
         return export.csv_bytes(pd.concat(parts), view.stamp(filters_words, (run_id,)))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -540,7 +542,7 @@ def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pa
             key="facts.csv",
             on_click="ignore",
             icon=":material/download:",
-            disabled=not found,
+            disabled=not total,
         )
 
 

@@ -53,7 +53,7 @@ PER_CENT = {
 }
 
 
-def found_of(view: View, run: OwnRun | None) -> OwnResult | None:
+def own_result(view: View, run: OwnRun | None) -> OwnResult | None:
     """The result of a run, or of the sample; None if nothing is stored yet, or it cannot be read, which is said."""
     if view.database is None:
         return None
@@ -78,24 +78,24 @@ def of_sample(view: View) -> View:
         return replace(view, database=None)
 
 
-def sentence(found: OwnResult, rows: pd.DataFrame) -> None:
+def sentence(result: OwnResult, rows: pd.DataFrame) -> None:
     """Draws what the model kept, lost and gained; without a base, what it knows."""
     n = rows["part"].value_counts()
     kept, lost, gained = (int(n.get(part, 0)) for part in ("kept", "lost", "gained"))
-    if found.base:
+    if result.base:
         blocks.sentence(
             filled("{kept:,} kept, **{lost:,} lost**, {gained:,} gained.", kept=kept, lost=lost, gained=gained)
         )
     else:
-        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=kept, n=found.n))
+        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=kept, n=result.n))
 
 
-def head(view: View, runs: Sequence[OwnRun], found: OwnResult | None, rows: pd.DataFrame) -> None:
+def head(view: View, runs: Sequence[OwnRun], result: OwnResult | None, rows: pd.DataFrame) -> None:
     """Draws the sentence, and which run it is about; nothing above the form, which is about none."""
     if selection.of(OwnModelSelection).own_tab == "new":
         return
-    if found is not None:
-        sentence(found, rows)
+    if result is not None:
+        sentence(result, rows)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own-run"):
         if runs:
             by_id, chosen = {run.id: run for run in runs}, selection.of(OwnModelSelection).my_run
@@ -106,21 +106,21 @@ def head(view: View, runs: Sequence[OwnRun], found: OwnResult | None, rows: pd.D
                 view.page,
                 value=chosen if chosen in by_id else runs[0].id,
                 options=list(by_id),
-                format_func=lambda one: called(by_id[one]),
+                format_func=lambda run_id: called(by_id[run_id]),
                 width=420,
             )
-        elif found is not None:
+        elif result is not None:
             words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
             st.markdown(
                 filled(
                     words,
-                    model=view.name(found.model),
-                    base=view.name(found.base),
-                    facts=count(found.n, "made-up question"),
+                    model=view.name(result.model),
+                    base=view.name(result.base),
+                    facts=count(result.n, "made-up question"),
                 ),
                 width="content",
             )
-        if found is not None:
+        if result is not None:
             selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Counts as known: rank")
         st.button(
             "Ask your own model",
@@ -140,28 +140,28 @@ def called(run: OwnRun) -> str:
     )
 
 
-def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> None:
+def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> None:
     """Draws the facts, lost first, and what leads on; ``own``: the run is the user's, which every page shows."""
-    if found.doubt:
-        st.warning(filled("{doubt}", doubt=found.doubt), icon=":material/report:")
-    run = {"model": found.model, "head": found.head, "probe_set": found.probe_set}
-    top, base = rows.head(MOST_ROWS), view.name(found.base) if found.base else ""
+    if result.doubt:
+        st.warning(filled("{doubt}", doubt=result.doubt), icon=":material/report:")
+    run = {"model": result.model, "head": result.head, "probe_set": result.probe_set}
+    top, base = rows.head(MOST_ROWS), view.name(result.base) if result.base else ""
     links = {fact: navigation.address("facts", fact=fact, **run) for fact in top["fact_id"]} if own else {}
-    st.html(fact_table(top, base=base, model=view.name(found.model), k=found.k, links=links))
+    st.html(fact_table(top, base=base, model=view.name(result.model), k=result.k, links=links))
     blocks.files(
-        drawing(fact_squares, top, base=base, model=view.name(found.model), k=found.k),
+        drawing(fact_squares, top, base=base, model=view.name(result.model), k=result.k),
         table=rows,
-        stamp=view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids),
+        stamp=view.stamp(f"{result.title}, {result.head}, rank ≤ {result.k}", result.run_ids),
         name="own-facts",
         caption=CAPTION if len(rows) == len(top) else f"{CAPTION} {len(top)} of {len(rows):,} facts; Data has all.",
         how=HOW,
-        alt=f"Facts that {found.model} lost, gained and kept, with the layers that know them",
+        alt=f"Facts that {result.model} lost, gained and kept, with the layers that know them",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Report (HTML)",
-            lambda: report(found),
-            f"{name_in_files(found.model)}-{found.probe_set}.html",
+            lambda: report(result),
+            f"{name_in_files(result.model)}-{result.probe_set}.html",
             "text/html",
             key="own_model.report",
             on_click="ignore",
@@ -170,46 +170,46 @@ def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> Non
         )
         if not own:
             return
-        both = tuple(name for name in (found.base, found.model) if name)
+        both = tuple(name for name in (result.base, result.model) if name)
         navigation.link(
-            "layers", "Its curve in Layers", models=both, heads=(found.head,), probe_sets=(found.probe_set,)
+            "layers", "Its curve in Layers", models=both, heads=(result.head,), probe_sets=(result.probe_set,)
         )
         navigation.link("facts", "These facts one by one", afresh=True, **run)
-        if found.base:
+        if result.base:
             navigation.link(
                 "compare",
                 "Compared with its base",
-                tuned=found.model,
-                k=found.k,
-                head=found.head,
-                probe_set=found.probe_set,
+                tuned=result.model,
+                k=result.k,
+                head=result.head,
+                probe_set=result.probe_set,
             )
 
 
-def report(found: OwnResult) -> bytes:
-    figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
-    return report_page(found.title, found.sentences, figure, found.changed, found.origin).encode()
+def report(result: OwnResult) -> bytes:
+    figure = own_curves(result.layers, base=result.base, model=result.model, k=result.k)
+    return report_page(result.title, result.sentences, figure, result.changed, result.origin).encode()
 
 
-def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
+def curve(view: View, result: OwnResult, run: OwnRun | None) -> None:
     """Draws what every layer knows, and all models that were asked the same facts."""
     blocks.figure(
-        drawing(own_curves, found.layers, base=found.base, model=found.model, k=found.k),
-        table=found.layers,
-        stamp=view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids),
+        drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k),
+        table=result.layers,
+        stamp=view.stamp(f"{result.title}, {result.head}, rank ≤ {result.k}", result.run_ids),
         name="own-model",
         caption=CURVE,
         how=CURVE_HOW,
-        alt=f"P@{found.k} by layer of {found.model}",
+        alt=f"P@{result.k} by layer of {result.model}",
     )
-    table = view.read(side_by_side, found.probe_set, found.k)
+    table = view.read(side_by_side, result.probe_set, result.k)
     st.header("All models on these facts")
     blocks.table_with_download(
         table,
         shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"]).assign(
             model=table["model"].map(view.label)
         ),
-        stamp=view.stamp(f"{found.probe_set}, last layer, rank ≤ {found.k}", tuple(table["run_id"])),
+        stamp=view.stamp(f"{result.probe_set}, last layer, rank ≤ {result.k}", tuple(table["run_id"])),
         name="own-model-all",
         column_config={"n": "facts", "left_out": "left out", **PER_CENT},
     )
@@ -217,7 +217,7 @@ def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
         return
     file = Path(run.state.wish.facts)
     try:
-        left = not_asked(view.database, table, own_facts(file.read_bytes(), file.name, found.probe_set))
+        left = not_asked(view.database, table, own_facts(file.read_bytes(), file.name, result.probe_set))
     except (OSError, ProbingError):
         # The copy of the facts was deleted or replaced; the numbers stay.
         return
@@ -226,27 +226,27 @@ def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
             st.dataframe(left.head(blocks.MAX_ROWS), hide_index=True)
 
 
-def ways(view: View, found: OwnResult) -> None:
+def ways(view: View, result: OwnResult) -> None:
     """Draws how many of the known facts come back, and by which way."""
-    if found.back.empty:
+    if result.back.empty:
         blocks.missing(
             "No ways back were looked for in this run: choose them before it starts.",
             "python -m probing own --model FOLDER --recover",
         )
         return
     st.header("Of the facts that the base knew")
-    shown = found.back[found.back["n"] > 0]
+    back = result.back[result.back["n"] > 0]
     blocks.table_with_download(
-        found.back,
-        shown=shown[[name for name in ("part", "n", "share", "low", "high") if name in shown]],
-        stamp=view.stamp(f"{found.title}, ways back, rank ≤ {found.k}", found.run_ids),
+        result.back,
+        shown=back[[name for name in ("part", "n", "share", "low", "high") if name in back]],
+        stamp=view.stamp(f"{result.title}, ways back, rank ≤ {result.k}", result.run_ids),
         name="own-model-ways",
     )
 
 
 def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdown | None) -> None:
     """Draws the form; while a run is at work, or did not end well, that stands where its button was."""
-    busy = next((one for one in runs if one.running), None)
+    busy = next((own_run for own_run in runs if own_run.running), None)
     stands = busy or (run if run is not None and run.status != background.DONE else None)
     form.draw(
         view,
@@ -261,13 +261,13 @@ refused, own = why_not(), selection.of(OwnModelSelection)
 runs = background.own_runs()
 if own.my_run and own.my_run not in {run.id for run in runs}:
     blocks.say_ignored([own.my_run])
-run = next((one for one in runs if one.id == own.my_run), runs[0] if runs else None)
+run = next((own_run for own_run in runs if own_run.id == own.my_run), runs[0] if runs else None)
 shown = view if run else of_sample(view)
-found = found_of(shown, run)
-rows = shown.read(fact_rows, found) if found else pd.DataFrame()
-head(shown, runs, found, rows)
+result = own_result(shown, run)
+rows = shown.read(fact_rows, result) if result else pd.DataFrame()
+head(shown, runs, result, rows)
 # The same tabs before a run and while it is at work: other tabs would be drawn again, and the view would jump.
-titles = {name: title for name, title in TABS.items() if found or run or name not in ("facts", "curve", "ways")}
+titles = {name: title for name, title in TABS.items() if result or run or name not in ("facts", "curve", "ways")}
 titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
 with selection.open_tab("own_tab", titles, view.page) as tab:
     if tab == "space":
@@ -277,15 +277,15 @@ with selection.open_tab("own_tab", titles, view.page) as tab:
     else:
         if run is not None and run.status != background.DONE:
             run_state.draw(run, may_act=refused is None)
-        elif found is None:
+        elif result is None:
             st.info("The results of this run are not stored any more.", icon=":material/info:")
-        if found is not None:
+        if result is not None:
             if tab == "facts":
-                facts(shown, found, rows, own=run is not None)
+                facts(shown, result, rows, own=run is not None)
             elif tab == "curve":
-                curve(shown, found, run)
+                curve(shown, result, run)
             else:
-                ways(shown, found)
+                ways(shown, result)
         if run is not None and run.status == background.DONE and tab == "facts":
             run_state.draw(run, may_act=refused is None)
 run_state.scroll_up()

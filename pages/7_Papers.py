@@ -22,7 +22,7 @@ from probing.ui.choices.papers import TABS, PapersSelection
 from probing.ui.frame import filters, navigation, page, selection
 from probing.ui.frame.page import View
 from probing.ui.reproduction import edge_figures, knowledge_figures, sentence_figures
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.shown import PaperView
 from probing.ui.reproduction.tables import TABLES
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, with_minus
@@ -122,40 +122,40 @@ def say(short: pd.DataFrame) -> None:
 
 def target(claim: Claim) -> tuple[str, str]:
     """Title and address of what shows a claim."""
-    shown = claim.shown
-    if shown.page:
-        return "See the page", navigation.address(shown.page, **({f"{shown.page}_tab": shown.tab} if shown.tab else {}))
-    if shown.table:
+    place = claim.shown
+    if place.page:
+        return "See the page", navigation.address(place.page, **({f"{place.page}_tab": place.tab} if place.tab else {}))
+    if place.table:
         return "See the table", navigation.address("papers", papers_tab="tables")
-    return f"See Figure {shown.figure}", navigation.address(
-        "papers", papers_tab="figures", figure=str(shown.figure), panel=""
+    return f"See Figure {place.figure}", navigation.address(
+        "papers", papers_tab="figures", figure=str(place.figure), panel=""
     )
 
 
-def tile(one: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
+def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
     here = f'<span class="here">Here {text(short["here"])}</span>' if short["here"] else ""
-    asked = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
+    asks = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
     numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference", "beside") if whole[name])
     compared = f"{whole['compared']}: " if whole["compared"] else ""
     decides = f"<p>{text(with_minus(compared + numbers))}.</p>" if numbers else ""
     against = f"<p>The paper against itself: {text(whole['against'])}</p>" if whole["against"] else ""
-    words, address = target(one.claim)
+    words, address = target(judgement.claim)
     return (
         f'<details style="--verdict: {COLOURS[short["verdict"]]}"><summary><b>{text(short["claim"])}</b>'
         f"<span>{text(short['verdict'].capitalize())} · paper: {text(short['paper'])}</span>{here}"
         f'<span class="why">{text(short["reason"])}</span></summary>'
-        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asked}{decides}{against}'
+        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{against}'
         f'<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
     )
 
 
-def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None:
+def picture(paper_view: PaperView, judged: Sequence[Judged], short: pd.DataFrame) -> None:
     """One tile per claim, with the quiet row."""
-    whole = claims_frame(judged).assign(against=[one.claim.against for one in judged])
+    whole = claims_frame(judged).assign(against=[judgement.claim.against for judgement in judged])
     rows = zip(judged, short.to_dict("records"), whole.to_dict("records"), strict=True)
     st.html(Path(reproduction.__file__).with_name("tiles.css"))
     st.html(f'<div class="claims">{"".join(tile(*row) for row in rows)}</div>')
-    paper = shown.numbers
+    paper = paper_view.numbers
     how = filled(
         "{how}\n\n{authors}, *{title}*, {venue}, <{url}>.",
         how=Markdown(HOW),
@@ -167,8 +167,8 @@ def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None
     blocks.files(
         None,
         table=with_comparisons(judged),
-        stamp=shown.stamp("claims"),
-        name=f"{shown.paper.name}-claims",
+        stamp=paper_view.stamp("claims"),
+        name=f"{paper_view.paper.name}-claims",
         caption=CAPTION,
         how=how,
     )
@@ -177,61 +177,67 @@ def picture(shown: Shown, judged: Sequence[Judged], short: pd.DataFrame) -> None
 def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
     """Draws the choice of one panel, or of all, if there are several; ``""`` for all."""
     titles = {**panels, ALL_PANELS: "All"} if len(panels) > 1 else panels
-    wanted = selection.of(PapersSelection).panel
-    if wanted and wanted not in titles:
-        blocks.say_ignored([wanted], of="this figure")
+    panel = selection.of(PapersSelection).panel
+    if panel and panel not in titles:
+        blocks.say_ignored([panel], of="this figure")
     if len(panels) < 2:
         return ""
-    shown = wanted if wanted in titles else next(iter(panels))
+    panel_shown = panel if panel in titles else next(iter(panels))
     chosen = selection.bound(
-        st.selectbox, "Panel", "panel", page_name, value=shown, options=list(titles), format_func=titles.__getitem__
+        st.selectbox,
+        "Panel",
+        "panel",
+        page_name,
+        value=panel_shown,
+        options=list(titles),
+        format_func=titles.__getitem__,
     )
     return "" if chosen == ALL_PANELS else chosen
 
 
-def draw_figure(shown: Shown) -> None:
+def draw_figure(paper_view: PaperView) -> None:
     """The choice of a figure and of a panel; draws ours, and says what the paper's shows."""
-    module = FIGURES[shown.paper.name]
-    titles = module.titles(shown)
-    wanted = selection.of(PapersSelection).figure
-    if wanted and wanted not in titles:
-        blocks.say_ignored([wanted], of="this paper")
-    number = wanted if wanted in titles else next(iter(titles))
+    module = FIGURES[paper_view.paper.name]
+    titles = module.titles(paper_view)
+    figure_wanted = selection.of(PapersSelection).figure
+    if figure_wanted and figure_wanted not in titles:
+        blocks.say_ignored([figure_wanted], of="this paper")
+    number = figure_wanted if figure_wanted in titles else next(iter(titles))
     with st.container(horizontal=True):
         selection.bound(
             st.selectbox,
             "Figure",
             "figure",
-            shown.view.page,
+            paper_view.view.page,
             value=number,
             resets={"panel": ""},
             options=list(titles),
             format_func=titles.__getitem__,
         )
-        panel = choose_panel(module.panels(shown, number), shown.view.page)
-    module.draw(shown, number, panel)
-    if said := next((one.shows for one in shown.numbers.figures if str(one.number) == number), ""):
-        st.caption(filled("The paper's figure: {said}", said=said))
+        panel = choose_panel(module.panels(paper_view, number), paper_view.view.page)
+    module.draw(paper_view, number, panel)
+    if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):
+        st.caption(filled("The paper's figure: {said}", said=sentence))
 
 
 view = page.open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
-said = st.container()
+sentence_place = st.container()
 chosen = choose(view)
 name = selection.of(PapersSelection).paper
-found, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
-shown = Shown(view, PAPERS[name], found)
+compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
+paper_view = PaperView(view, PAPERS[name], compared)
 short = tiles(judged)
-with said:
+with sentence_place:
     say(short)
-if not found.ours or not found.ours.run_ids:
+if not compared.ours or not compared.ours.run_ids:
     what, command = MISSING[name]
     blocks.missing(filled("{what}", what=what), command)
-picture(shown, judged, short)
+picture(paper_view, judged, short)
 tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
 with selection.open_tab("papers_tab", tabs, view.page) as tab:
     if tab == "tables":
-        for one in TABLES[name]:
-            one.draw(shown)
+        for paper_table in TABLES[name]:
+            paper_table.draw(paper_view)
     else:
-        draw_figure(shown)
+        draw_figure(paper_view)
 page.end(view)

@@ -68,49 +68,49 @@ def draw_glossary(view: View) -> None:
         icon=":material/search:",
     )
     query = selection.of(MethodsSelection).methods_search
-    entries = sorted(found(list(glossary().values()), query), key=lambda one: one.name.lower())
+    entries = sorted(matching_terms(list(glossary().values()), query), key=lambda term: term.name.lower())
     if not entries:
         st.info("An entry must have all words of the search.", icon=":material/search_off:")
         return
-    letters = {one.name[0].upper(): anchor(one.name) for one in reversed(entries) if one.name[0].isalpha()}
+    letters = {term.name[0].upper(): anchor(term.name) for term in reversed(entries) if term.name[0].isalpha()}
     links = " ".join(f'<a href="#{target}" target="_self">{letter}</a>' for letter, target in sorted(letters.items()))
     st.html(_FOLDER / "glossary.css")
     st.html(f'<div class="letters">{links}</div><div class="glossary">{"".join(map(entry, entries))}</div>')
     st.html(_FOLDER / "glossary.js.html", unsafe_allow_javascript=True)
 
 
-def found(entries: Sequence[Term], query: str) -> list[Term]:
+def matching_terms(entries: Sequence[Term], query: str) -> list[Term]:
     """The entries that have all words of a search."""
     words = query.lower().split()
     return [
-        one
-        for one in entries
-        if all(word in f"{one.name} {one.meaning} {' '.join(one.forms)}".lower() for word in words)
+        term
+        for term in entries
+        if all(word in f"{term.name} {term.meaning} {' '.join(term.forms)}".lower() for word in words)
     ]
 
 
-def entry(one: Term) -> str:
-    meaning = one.meaning[:1].upper() + one.meaning[1:]
-    known = one.forms and f" <small>({text(', '.join(one.forms))})</small>"
-    return f'<p id="{anchor(one.name)}"><b>{text(one.name)}</b>{known or ""} {text(meaning)}.</p>'
+def entry(term: Term) -> str:
+    meaning = term.meaning[:1].upper() + term.meaning[1:]
+    known = term.forms and f" <small>({text(', '.join(term.forms))})</small>"
+    return f'<p id="{anchor(term.name)}"><b>{text(term.name)}</b>{known or ""} {text(meaning)}.</p>'
 
 
 def draw_metrics(view: View) -> None:
     """Every quantity, and an example of the null of total knowledge."""
     table = pd.DataFrame(
         {
-            "quantity": one.label,
-            "definition": one.definition,
-            "unit": one.unit,
-            "from": "−∞" if one.low is None else f"{one.low:g}",
-            "to": "∞" if one.high is None else f"{one.high:g}",
-            "better": one.better,
-            "ties": one.ties,
-            "nothing to count": one.empty,
-            "source": one.source,
-            "name": one.name,
+            "quantity": quantity.label,
+            "definition": quantity.definition,
+            "unit": quantity.unit,
+            "from": "−∞" if quantity.low is None else f"{quantity.low:g}",
+            "to": "∞" if quantity.high is None else f"{quantity.high:g}",
+            "better": quantity.better,
+            "ties": quantity.ties,
+            "nothing to count": quantity.empty,
+            "source": quantity.source,
+            "name": quantity.name,
         }
-        for one in METRICS.values()
+        for quantity in METRICS.values()
     )
     blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=600, row_height=60)
     st.header("The null of total knowledge")
@@ -145,8 +145,8 @@ def run_with_ranks(view: View) -> pd.Series | None:
     """The shown run, or else the first, that has examples of the null."""
     if view.runs.empty:
         return None
-    wanted = (view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)
-    ordered = pd.concat([view.runs[wanted], view.runs[view.runs["base"] == ""]])
+    of_run = (view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)
+    ordered = pd.concat([view.runs[of_run], view.runs[view.runs["base"] == ""]])
     for _, run in ordered[ordered["probe_set"] == view.chosen.probe_set].iterrows():
         if len(view.read(null_examples, str(run["run_id"]))):
             return run
@@ -155,12 +155,12 @@ def run_with_ranks(view: View) -> pd.Series | None:
 
 def example_rows(fact) -> list[dict]:
     """Two rows: the ranks with the own and with another name."""
-    asked = (("own", fact.prompt, fact.own_ranks), ("other", fact.swapped_prompt, fact.swapped_ranks))
+    prompts = (("own", fact.prompt, fact.own_ranks), ("other", fact.swapped_prompt, fact.swapped_ranks))
     kinds = {"own": "own name only", "swapped": "other name only", "both": "both"}
     return [
         {"found with": kinds[fact.kind], "answer": fact.object, "subject": side, "prompt": prompt}
         | {f"layer {layer}": rank for layer, rank in enumerate(ranks, 1)}
-        for side, prompt, ranks in asked
+        for side, prompt, ranks in prompts
     ]
 
 
@@ -170,17 +170,17 @@ def licences() -> pd.DataFrame:
     rows: list[dict] = list(OWN_LICENCES)
     rows += [
         {
-            "what": f"model {one.name}",
-            "licence": one.licence,
-            "source": one.source,
-            "revision": one.revision[:12],
-            "paper": one.paper,
+            "what": f"model {entry.name}",
+            "licence": entry.licence,
+            "source": entry.source,
+            "revision": entry.revision[:12],
+            "paper": entry.paper,
         }
-        for one in registry.models
+        for entry in registry.models
     ]
     rows += [
-        {"what": f"data {one.title}", "licence": one.licence, "source": one.homepage, "paper": one.paper}
-        for one in registry.data
+        {"what": f"data {entry.title}", "licence": entry.licence, "source": entry.homepage, "paper": entry.paper}
+        for entry in registry.data
     ]
     return pd.DataFrame(rows).fillna("")
 
@@ -248,13 +248,13 @@ def draw_runs(view: View) -> None:
         draw_run_table(view, runs)
     st.header("Every column of the stored tables")
     rows = [{"table": name, **column.described} for name, table in TABLES.items() for column in table.columns]
-    shown = pd.DataFrame(rows).replace("`", "", regex=True)
-    st.dataframe(shown, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(shown))
+    table = pd.DataFrame(rows).replace("`", "", regex=True)
+    st.dataframe(table, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(table))
 
 
 def draw_run_table(view: View, runs: pd.DataFrame) -> None:
-    shown = runs.assign(
-        left_out=[left_out_text(one) for one in runs["left_out"]],
+    table = runs.assign(
+        left_out=[left_out_text(reasons) for reasons in runs["left_out"]],
         probe_set=runs["probe_set"].map(set_name),
         model_revision=runs["model_revision"].fillna(LOCAL),
     )
@@ -272,7 +272,7 @@ def draw_run_table(view: View, runs: pd.DataFrame) -> None:
         "objective",
     ]
     columns += ["hub_id", "model_revision", "layers", "dtype", "device", "code_version", "created"]
-    blocks.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    blocks.table_with_download(table[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
     st.caption(
         "Read: probed and left out. The id of a run is the sha256 of its configuration; equal ids mean equal bytes."
     )

@@ -30,7 +30,9 @@ class Reference:
     @property
     def bibtex(self) -> str:
         """The BibTeX entry. Double braces keep the capitals of a title and keep a one-part name together."""
-        authors = " and ".join(f"{family}, {given}" if given else f"{{{family}}}" for given, family in self.authors)
+        authors = " and ".join(
+            f"{family}, {first_name}" if first_name else f"{{{family}}}" for first_name, family in self.authors
+        )
         lines = (("title", f"{{{self.title}}}"), ("author", authors), ("year", str(self.year)), *self.fields)
         return f"@{self.kind}{{{self.key},\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in lines) + "}"
 

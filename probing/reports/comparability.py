@@ -81,8 +81,8 @@ def badge(checks: Sequence[Check]) -> str:
     control = next((check.words for check in checks if check.name == "control"), "")
     differing = [f"{check.name} ({check.words})" for check in checks if not check.same and check.name != "control"]
     alike = ", ".join(check.name for check in checks if check.same and check.name != "control")
-    found = f"not alike in {'; '.join(differing)}" if differing else f"alike in {alike}"
-    return f"{found}; control: {control}" if control else found
+    outcome = f"not alike in {'; '.join(differing)}" if differing else f"alike in {alike}"
+    return f"{outcome}; control: {control}" if control else outcome
 
 
 def _alike(name: str, first: object, second: object) -> Check:
@@ -100,11 +100,11 @@ def _vocabulary(first: Mapping[str, Any], second: Mapping[str, Any], db: Databas
 
 def _casing(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
     """As the tokenizers treat capitals; runs without a record of it are alike if they have one vocabulary."""
-    found = [config.get("casing") or "not recorded" for config in (own, other)]
-    if first["tokenizer"] == second["tokenizer"] and "not recorded" in found:
+    casings = [config.get("casing") or "not recorded" for config in (own, other)]
+    if first["tokenizer"] == second["tokenizer"] and "not recorded" in casings:
         return Check("casing", True, "one vocabulary")
-    same = found[0] == found[1] != "not recorded"
-    return Check("casing", same, found[0] if found[0] == found[1] else f"{found[0]} and {found[1]}")
+    same = casings[0] == casings[1] != "not recorded"
+    return Check("casing", same, casings[0] if casings[0] == casings[1] else f"{casings[0]} and {casings[1]}")
 
 
 def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
@@ -120,14 +120,14 @@ def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other
     ]
     if same:
         return Check("facts", True, sizes[0])
-    said = (
+    size_words = (
         f"{sizes[0]} in one run, {sizes[1]} in the other"
         if sizes[0] != sizes[1]
         else f"{sizes[0]} in both runs, but different facts"
     )
     left = [json.loads(run.get("left_out") or "{}") for run in (first, second)]
-    only = [f"{n:,} {why}" for one, rest in (left, left[::-1]) for why, n in one.items() if why not in rest]
-    return Check("facts", False, f"{said}; one run alone left out {', '.join(only)}" if only else said)
+    only = [f"{n:,} {why}" for reasons, rest in (left, left[::-1]) for why, n in reasons.items() if why not in rest]
+    return Check("facts", False, f"{size_words}; one run alone left out {', '.join(only)}" if only else size_words)
 
 
 def _recipe(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
@@ -155,11 +155,11 @@ def _control(first: Mapping[str, Any], second: Mapping[str, Any], db: Database |
     bases = {run["base"] or run["model"] for run in (first, second)}
     fit = known[(known["objective"] == CONTROL) & known["base"].isin(bases)]
     fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]
-    found = [as_long(name, tuned) if tuned else (True, name) for name in dict.fromkeys(fit["model"])]
+    controls = [as_long(name, tuned) if tuned else (True, name) for name in dict.fromkeys(fit["model"])]
     # A control that was trained as long comes first.
     return (
-        Check("control", *max(found, key=lambda one: one[0]))
-        if found
+        Check("control", *max(controls, key=lambda control: control[0]))
+        if controls
         else Check("control", False, "none was probed in the same way")
     )
 
@@ -170,7 +170,7 @@ def _config(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(config: Mapping[str, Any]) -> dict[str, str]:
     """Field -> value as text; the recipe, itself JSON, field by field; checksums by their first digits."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, value in config.items():
         if name == "head_recipe":
             try:
@@ -178,8 +178,8 @@ def _flat(config: Mapping[str, Any]) -> dict[str, str]:
             except (TypeError, ValueError):
                 recipe = value
             if isinstance(recipe, Mapping):
-                found |= {f"head_recipe.{part}": str(content) for part, content in recipe.items()}
+                fields |= {f"head_recipe.{part}": str(content) for part, content in recipe.items()}
                 continue
         text = str(value)
-        found[name] = text[:12] if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
-    return found
+        fields[name] = text[:12] if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
+    return fields

@@ -69,12 +69,12 @@ def best_recipe(db: Database) -> Kept | None:
     """The protection that keeps most facts and no other recipe of its task beats in both; None without plain ones."""
     points = prevention(db)
     points = points[~points["control"] & points["score"].notna() & points["kept"].notna()]
-    found = []
+    recipes_kept = []
     for _, recipes in points.groupby(["base", "objective", "probe_set", "asked"]):
         plain, protected = (recipes[recipes["protection"].eq("unprotected") == is_plain] for is_plain in (True, False))
         best = protected[~protected["dominated"]].sort_values("kept", ascending=False).head(1)
         if len(plain) and len(best):
-            one, other = best.iloc[0], plain.iloc[0]
-            numbers = (one["kept"], one["metric"], one["score"], other["kept"], other["score"])
-            found.append(Kept(str(one["protection"]), *numbers))
-    return max(found, key=lambda one: one.share, default=None)
+            best_row, other = best.iloc[0], plain.iloc[0]
+            numbers = (best_row["kept"], best_row["metric"], best_row["score"], other["kept"], other["score"])
+            recipes_kept.append(Kept(str(best_row["protection"]), *numbers))
+    return max(recipes_kept, key=lambda kept: kept.share, default=None)

@@ -11,9 +11,9 @@ from probing.core.questions import Answer, EveryToken
 def tokens_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, layer, place, token, probability, framed``; ``framed`` marks tokens that are tracked."""
     rows = [
-        (got.model, one.layer, place, token.token, token.probability, token.id in {word.id for word in one.watched})
-        for one in got.layers
-        for place, token in enumerate(one.tokens, 1)
+        (got.model, layer.layer, place, token.token, token.probability, token.id in {word.id for word in layer.watched})
+        for layer in got.layers
+        for place, token in enumerate(layer.tokens, 1)
     ]
     return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "probability", "framed"])
 
@@ -22,9 +22,9 @@ def watched_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, word, layer, rank, probability``."""
     return pd.DataFrame(
         [
-            (got.model, token.token, one.layer, token.rank, token.probability)
-            for one in got.layers
-            for token in one.watched
+            (got.model, token.token, layer.layer, token.rank, token.probability)
+            for layer in got.layers
+            for token in layer.watched
         ],
         columns=["model", "word", "layer", "rank", "probability"],
     )
@@ -34,13 +34,18 @@ def tracked_ranks(got: Answer) -> dict[str, Any]:
     """``ranks`` by layer and ``ranked``, the first word that is tracked, for ``token_grid``; empty if none is."""
     if not got.layers or not got.layers[-1].watched:
         return {}
-    return {"ranks": {one.layer: one.watched[0].rank for one in got.layers}, "ranked": got.layers[-1].watched[0].token}
+    return {
+        "ranks": {layer.layer: layer.watched[0].rank for layer in got.layers},
+        "ranked": got.layers[-1].watched[0].token,
+    }
 
 
 def first_layers(got: Answer, word: str) -> list[int]:
     """The layers after the embeddings that give a word first: the followed one, else the one that is written so."""
-    followed = {one.layer: one.watched[0].rank for one in got.layers if one.watched and one.watched[0].token == word}
-    ranks = followed or {one.layer: 1 for one in got.layers if one.tokens[0].token == word}
+    followed = {
+        layer.layer: layer.watched[0].rank for layer in got.layers if layer.watched and layer.watched[0].token == word
+    }
+    ranks = followed or {layer.layer: 1 for layer in got.layers if layer.tokens[0].token == word}
     return [layer for layer, rank in ranks.items() if layer and rank == 1]
 
 
@@ -52,7 +57,7 @@ def lines_of(got: Answer) -> pd.DataFrame:
 def entropy_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, layer, entropy`` in nats."""
     return pd.DataFrame(
-        [(got.model, one.layer, one.entropy) for one in got.layers], columns=["model", "layer", "entropy"]
+        [(got.model, layer.layer, layer.entropy) for layer in got.layers], columns=["model", "layer", "entropy"]
     )
 
 
@@ -64,10 +69,10 @@ def every_token_of(got: EveryToken, top: int = 1) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "position": position.ravel(),
-            "piece": [got.pieces[one] for one in position.ravel()],
+            "piece": [got.pieces[piece] for piece in position.ravel()],
             "layer": layer.ravel(),
             "place": place.ravel() + 1,
-            "token": [got.words[int(one)] for one in ids],
+            "token": [got.words[int(token)] for token in ids],
             "probability": got.probabilities[:, :, :top].ravel(),
         }
     ).sort_values(["position", "layer", "place"], ignore_index=True)

@@ -44,8 +44,8 @@ class Relatives:
         without a control, and for itself.
         """
         controls = table[table["model"].isin(self.control.values())]
-        beside = controls[["base", *keys, *columns]].rename(columns=columns)
-        compared = table.merge(beside, on=["base", *keys], how="left")
+        of_control = controls[["base", *keys, *columns]].rename(columns=columns)
+        compared = table.merge(of_control, on=["base", *keys], how="left")
         is_control = compared["model"].map(self.stands).isin(self.control.values())
         compared.loc[is_control, list(columns.values())] = float("nan")
         return compared

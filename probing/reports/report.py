@@ -90,9 +90,9 @@ class Report:
 
     def json_table(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows and columns of its frame in JSON; refused if the rows would not state what distinguishes them."""
-        kept = self.rows(table) if self.rows else table
-        first = _columns(self.keys, kept)
-        return kept[[*first, *(name for name in kept if self.further and name not in first)]].reset_index(drop=True)
+        rows = self.rows(table) if self.rows else table
+        first = _columns(self.keys, rows)
+        return rows[[*first, *(name for name in rows if self.further and name not in first)]].reset_index(drop=True)
 
     def written(self, table: pd.DataFrame, form: Form) -> str:
         if form == "json":
@@ -130,13 +130,13 @@ class Reports:
 
     def named(self, what: str) -> Report:
         """A report by its name; refused if unknown."""
-        refuse_unknown_words("what", (what,), [one.name for one in self.every])
-        return next(one for one in self.every if one.name == what)
+        refuse_unknown_words("what", (what,), [report.name for report in self.every])
+        return next(report for report in self.every if report.name == what)
 
-    def choose(self, what: str, given: Mapping[str, Any] | None = None) -> Choice:
+    def choose(self, what: str, options: Mapping[str, Any] | None = None) -> Choice:
         """A report by its name, with the values of filters; those that are left out keep what is usual."""
         report = self.named(what)
-        values = {one.name: one.value((given or {}).get(one.name), what) for one in self.filters}
+        values = {option.name: option.value((options or {}).get(option.name), what) for option in self.filters}
         for name in report.needs:
             if (given_of := len(values[name] or ())) != 1:
                 raise OptionError(
@@ -154,15 +154,15 @@ class Reports:
         table, report = self.table(db, choice), choice.report
         if form != "json" or report.name not in self.together:
             return report.written(table, form), len(table)
-        several = {one.name: one for one in self.every if one.name in self.together}
-        frames = {name: table if one is report else one.table(db, choice) for name, one in several.items()}
+        several = {report.name: report for report in self.every if report.name in self.together}
+        frames = {name: table if each is report else each.table(db, choice) for name, each in several.items()}
         return as_json({name: objects(several[name].json_table(frames[name])) for name in self.together}), len(table)
 
 
-def refuse_unknown_words(option: str, wanted: Iterable[object] | None, known: Iterable[object]) -> None:
+def refuse_unknown_words(option: str, values: Iterable[object] | None, known: Iterable[object]) -> None:
     """Raises an ``OptionError`` for an unknown value of an option."""
     known = tuple(known)
-    if unknown := [one for one in wanted or () if one not in known]:
+    if unknown := [value for value in values or () if value not in known]:
         raise OptionError(f"got {spelled(option, unknown[0])}; expected one of {', '.join(map(str, known))}")
 
 

@@ -27,9 +27,9 @@ def choose(
     runs, heads = all_runs(db), canonical_heads(heads)
     runs = runs[runs["template_set"] == templates]
     runs = runs[runs["role"] == "primary"] if seeds is None else runs[runs["seed"].isin(list(seeds))]
-    for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
-        if wanted is not None:
-            runs = runs[runs[column].isin(list(wanted))]
+    for column, values in (("model", models), ("head", heads), ("probe_set", probe_sets)):
+        if values is not None:
+            runs = runs[runs[column].isin(list(values))]
     names = ["model", "head", "seed", "probe_set"]
     return _newest(runs, names).sort_values(names).reset_index(drop=True)
 
@@ -45,7 +45,9 @@ def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
     by_default = primary["template_set"] == "default"
     either = [_newest(primary[by_default], names), _newest(primary[~by_default], names)]
     return (
-        pd.concat([found for found in either if len(found)] or either[:1]).drop_duplicates(names).reset_index(drop=True)
+        pd.concat([newest for newest in either if len(newest)] or either[:1])
+        .drop_duplicates(names)
+        .reset_index(drop=True)
     )
 
 
@@ -71,8 +73,8 @@ def stored_templates(
     """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
     runs, heads = all_runs(db), canonical_heads(heads)
     runs = runs[runs["role"] == "primary"]
-    for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
-        runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]
+    for column, values in (("model", models), ("head", heads), ("probe_set", probe_sets)):
+        runs = runs if values is None else runs[runs[column].isin(list(values))]
     return sorted(set(runs["template_set"]))
 
 
@@ -122,18 +124,18 @@ def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> p
     return known.loc[[run_id for run_id in run_ids if run_id in known.index], list(IDENTITY)].reset_index(drop=True)
 
 
-def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str]]) -> pd.DataFrame:
+def pair_identities(db: Database, run_pairs: pd.DataFrame | Sequence[tuple[str, str]]) -> pd.DataFrame:
     """The columns of ``pairs`` for a frame of it, or for (base's run id, run id) of each pair.
 
     A pair is left out if one of its runs has counts only, because its facts cannot be compared one by one.
     """
     known = _by_fact(db).set_index("run_id")
-    if isinstance(wanted, pd.DataFrame):
-        wanted = wanted[wanted["base_run_id"].isin(known.index) & wanted["run_id"].isin(known.index)]
-        return wanted[list(PAIR)].drop_duplicates(["base_run_id", "run_id"]).reset_index(drop=True)
+    if isinstance(run_pairs, pd.DataFrame):
+        run_pairs = run_pairs[run_pairs["base_run_id"].isin(known.index) & run_pairs["run_id"].isin(known.index)]
+        return run_pairs[list(PAIR)].drop_duplicates(["base_run_id", "run_id"]).reset_index(drop=True)
     rows = [
         (base, run, known.at[base, "model"], *known.loc[run, ["model", "head", "seed", "probe_set"]])
-        for base, run in dict.fromkeys(wanted)
+        for base, run in dict.fromkeys(run_pairs)
         if base in known.index and run in known.index
     ]
     return pd.DataFrame(rows, columns=list(PAIR))

@@ -40,9 +40,9 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
     trained on with its base's own text; see ``core.tasks.task_success``.
     """
     rows = [
-        {**names, **score, "verdict": verdict_of(names["objective"], found)}
-        for names, found in _by_model(db, models)
-        for score in (map(asdict, found) if found else [{"decides": True}])
+        {**names, **score, "verdict": verdict_of(names["objective"], model_scores)}
+        for names, model_scores in _by_model(db, models)
+        for score in (map(asdict, model_scores) if model_scores else [{"decides": True}])
     ]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     numbers = ["value", "low", "high", "baseline", "other", "closed", "published"]
@@ -76,7 +76,7 @@ def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
     except RegistryError:
         # Pages that need the registry report its errors.
         listed = ()
-    known: dict[str, Verdict] = {one.name: verdict_of(one.objective, ()) for one in listed if one.base}
+    known: dict[str, Verdict] = {model.name: verdict_of(model.objective, ()) for model in listed if model.base}
     return known | dict(zip(table["model"], table["verdict"], strict=True))
 
 
@@ -97,11 +97,11 @@ def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[s
     )
     if models is not None:
         named = named[named["model"].isin(list(models))]
-    beside: dict[str, list[Beside]] = {}
+    by_model: dict[str, list[Beside]] = {}
     for row in stored.itertuples():
         value = None if pd.isna(row.chance) else float(row.chance)
         name = "" if pd.isna(row.chance_name) else row.chance_name
-        beside.setdefault(row.model, []).append(Beside(row.metric, float(row.value), int(row.n), value, name))
+        by_model.setdefault(row.model, []).append(Beside(row.metric, float(row.value), int(row.n), value, name))
     return [
-        (names, task_scores(names["objective"], beside.get(names["model"], []))) for names in named.to_dict("records")
+        (names, task_scores(names["objective"], by_model.get(names["model"], []))) for names in named.to_dict("records")
     ]

@@ -39,21 +39,21 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a
     fine-tuned model lost at its last layer and finds at an inner one.
     """
-    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
+    by_kind: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
     for run_id in runs["run_id"]:
         runs_of = _tuned_runs(view, run_id)
         clearest = runs_of[runs_of["model"] == view.clearest.model] if view.clearest else runs_of
         tuned = tuple((clearest if len(clearest) else runs_of).index)
-        for one in view.read(example_facts, run_id, limit=len(EXAMPLES), tuned=tuned).itertuples():
-            found[one.kind].append((one.fact_id, run_id))
-        if all(found.values()):
+        for fact in view.read(example_facts, run_id, limit=len(EXAMPLES), tuned=tuned).itertuples():
+            by_kind[fact.kind].append((fact.fact_id, run_id))
+        if all(by_kind.values()):
             break
     balboa = rocky(view, runs)
-    chosen = [found[kind][0] for kind in _WANTED if found[kind]]
+    chosen = [by_kind[kind][0] for kind in _WANTED if by_kind[kind]]
     chosen += [(str(balboa["fact_id"]), str(balboa["run_id"]))] if balboa is not None else []
-    chosen += [one for pair in zip_longest(*(found[kind][1:] for kind in _WANTED)) for one in pair if one]
-    shown = list(dict.fromkeys(chosen))[: len(EXAMPLES)]
-    return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in shown]
+    chosen += [fact for pair in zip_longest(*(by_kind[kind][1:] for kind in _WANTED)) for fact in pair if fact]
+    example_ids = list(dict.fromkeys(chosen))[: len(EXAMPLES)]
+    return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in example_ids]
 
 
 def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:

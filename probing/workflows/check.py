@@ -123,7 +123,10 @@ def _head_problems(identity_of: Identity) -> list[str]:
         except (ProbingError, OSError, SafetensorError) as error:
             problems.append(_unreadable(path, error))
             continue
-        here = {one[:16] for one in (identity.weights, joint_weights_id(identity.weights, identity.configuration))}
+        here = {
+            identity_part[:16]
+            for identity_part in (identity.weights, joint_weights_id(identity.weights, identity.configuration))
+        }
         kind = path.parent.name if weights else path.parent.name.rpartition("-seed")[0]
         if identity.weights != weights if weights else path.parts[-3] not in here:
             problems.append(
@@ -152,8 +155,8 @@ def _shipped() -> list[ModelEntry]:
 
 def _identities(entry: ModelEntry, identity_of: Identity) -> list[str]:
     """The identity of a model's weights and, if it has a base, of both together, which is the one that runs record."""
-    found, base = [identity_of(entry.location)], base_entry(entry)
-    return found if base is None else [*found, joint_weights_id(found[0], identity_of(base.location))]
+    identities, base = [identity_of(entry.location)], base_entry(entry)
+    return identities if base is None else [*identities, joint_weights_id(identities[0], identity_of(base.location))]
 
 
 def _probe_problems() -> list[str]:
@@ -191,7 +194,7 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
             if finetuning.is_file():
                 finetuning_note(finetuning.parent)
             identities, known = _identities(entry, identity_of), recorded.get(entry.name, {})
-            made_with = set().union(*(known.get(one, ()) for one in identities))
+            made_with = set().union(*(known.get(identity, ()) for identity in identities))
             # A shipped one is compared by its bytes.
             configuration = open_entry(entry, "cpu").configuration if made_with and not entry.shipped else ""
         except SafetensorError as error:
@@ -200,7 +203,7 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
             problems.append(str(error))
         else:
             if known and not set(known).intersection(identities):
-                other = ", ".join(one[:12] for one in sorted(known))
+                other = ", ".join(identity[:12] for identity in sorted(known))
                 problems.append(
                     f"{entry.location}: the stored runs of {entry.name} are of other weights ({other}) than it has now "
                     f"({identities[-1][:12]}); restore the model, or probe it again under another --name"
@@ -219,7 +222,7 @@ def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]
 
     Files that cannot be read are reported elsewhere.
     """
-    found: dict[str, dict[str, set[str]]] = {}
+    names: dict[str, dict[str, set[str]]] = {}
     for folder in folders:
         for table in RUNS_OF_FILES:
             for path in files_of(table, folder):
@@ -230,10 +233,10 @@ def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]
                     ):
                         made = stored_configuration(config)
                         if weights := str(made.get("weights", "")):
-                            digests = found.setdefault(model, {}).setdefault(weights, set())
+                            digests = names.setdefault(model, {}).setdefault(weights, set())
                             if made.get("code_version") == __version__ and made.get("configuration"):
                                 digests.add(made["configuration"])
-    return found
+    return names
 
 
 def _paper_problems() -> list[str]:
@@ -247,5 +250,5 @@ def _paper_problems() -> list[str]:
 
 
 def _unreadable(path: Path, error: Exception) -> str:
-    said = str(error)
-    return said if str(path) in said else f"cannot read {path}: {said}; delete it, and make or fetch it again"
+    message = str(error)
+    return message if str(path) in message else f"cannot read {path}: {message}; delete it, and make or fetch it again"

@@ -93,9 +93,9 @@ def download_member(url: str, name: str, target: Path) -> None:
             target.open("wb") as stream,
             tarfile.open(fileobj=body, mode="r|gz") as archive,
         ):
-            for found in archive:
-                if found.isfile() and PurePosixPath(found.name).name == PurePosixPath(name).name:
-                    extracted = archive.extractfile(found)
+            for member in archive:
+                if member.isfile() and PurePosixPath(member.name).name == PurePosixPath(name).name:
+                    extracted = archive.extractfile(member)
                     assert extracted is not None
                     shutil.copyfileobj(extracted, stream)
                     return
@@ -108,14 +108,14 @@ def download_member(url: str, name: str, target: Path) -> None:
 
 
 @contextmanager
-def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, str]]:
+def _body(url: str, request_headers: dict[str, str]) -> Iterator[tuple[IO[bytes], int, str]]:
     """The bytes of a response, their offset in the file, and the tag of this version of the file (or ``""``)."""
     if url.startswith("file:"):
         with urllib.request.urlopen(url) as stream:
             yield stream, 0, ""
         return
     # A range of a compressed response would be no range of the file.
-    headers = {"Accept-Encoding": "identity", **wanted}
+    headers = {"Accept-Encoding": "identity", **request_headers}
     with httpx2.stream("GET", url, headers=headers, timeout=TIMEOUT, follow_redirects=True) as response:
         status = response.status_code
         if 400 <= status < 500 and status not in _PASSING:
@@ -123,12 +123,12 @@ def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, st
         response.raise_for_status()
         begins = 0
         if status == HTTPStatus.PARTIAL_CONTENT:
-            asked = wanted.get("Range", "").removeprefix("bytes=")
-            if not asked or not response.headers.get("Content-Range", "").startswith(f"bytes {asked}"):
+            range_asked = request_headers.get("Range", "").removeprefix("bytes=")
+            if not range_asked or not response.headers.get("Content-Range", "").startswith(f"bytes {range_asked}"):
                 raise _RefusedError(
-                    f"got the range {response.headers.get('Content-Range')}, expected {asked or 'the whole file'}"
+                    f"got the range {response.headers.get('Content-Range')}, expected {range_asked or 'the whole file'}"
                 )
-            begins = int(asked.removesuffix("-"))
+            begins = int(range_asked.removesuffix("-"))
         yield (
             cast(IO[bytes], _Body(response)),
             begins,

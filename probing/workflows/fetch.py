@@ -124,7 +124,9 @@ def _model(registry: Registry, name: str, revision: str | None) -> ModelEntry:
             f"no data set or model {name!r} in the registry; it has {names}; a model of the hub is written OWNER/NAME"
         )
     # A copy that ``fetch --from`` made replaces the hub everywhere else, but not here.
-    entry = listed.get(name) or next((one for one in registry.models if one.hub_id.casefold() == name.casefold()), None)
+    entry = listed.get(name) or next(
+        (model for model in registry.models if model.hub_id.casefold() == name.casefold()), None
+    )
     entry = entry or ModelEntry(name=name, source=name, licence="unknown", objective="unknown")
     return entry if revision is None else at_revision(entry, revision)
 
@@ -151,21 +153,21 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
     # Imported only if a model comes from the hub.
     from probing.models.sources.model_location import locate
 
-    found = locate(entry.source, entry.revision or None)
-    if not found.has_tokenizer and not entry.base:
+    place = locate(entry.source, entry.revision or None)
+    if not place.has_tokenizer and not entry.base:
         raise ModelError(
-            f"{entry.source} has no tokenizer at commit {found.revision[:12]}; expected tokenizer.json or a vocabulary"
+            f"{entry.source} has no tokenizer at commit {place.revision[:12]}; expected tokenizer.json or a vocabulary"
         )
-    return found.folder
+    return place.folder
 
 
 def _missing_parts(folder: Path) -> list[str]:
     """What a model's folder lacks: configuration, weights with all their parts, tokenizer."""
     files = ModelFiles(folder)
     weights = files.weights or "difference.safetensors" in files.names
-    wanted = {"config.json": files.config, "its weights": weights, "its tokenizer": has_tokenizer(files.names)}
+    parts = {"config.json": files.config, "its weights": weights, "its tokenizer": has_tokenizer(files.names)}
     return [
-        *(what for what, there in wanted.items() if not there),
+        *(what for what, there in parts.items() if not there),
         *(name for name in files.weights if name not in files.names),
     ]
 

@@ -63,14 +63,14 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
             say(f"  left out: {number:,} ({reason})")
         data = planned(ready, recipe)
         look = epoch_perplexity(request.perplexity_text, ready, place.work / "perplexity.json", say)
-        kept = (
+        states = (
             KeptStates(cache_folder() / "checkpoints" / place.name, request.checkpoints, ready.tokenizer)
             if request.checkpoints
             else None
         )
         dev = ready.development_score if recipe.looks else None
         trained = train(
-            ready.training.model, data, place.work, request.device, look=look, development_score=dev, kept=kept
+            ready.training.model, data, place.work, request.device, look=look, development_score=dev, kept=states
         )
         record = _record(request, entry, ready, recipe, trained) | (
             {"perplexity_text": look.text_sha256} if look else {}
@@ -120,7 +120,7 @@ def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
         chance = "" if score.chance is None else f"; {score.chance_name}: {score.chance:.3f}"
         say(f"  {score.metric}: {score.value:.3f}{chance}")
     judged = task_scores(
-        task.label, [Beside(one.metric, one.value, one.n, one.chance, one.chance_name) for one in scores]
+        task.label, [Beside(score.metric, score.value, score.n, score.chance, score.chance_name) for score in scores]
     )
     verdict = verdict_of(task.label, judged)
     if judged and judged[0].decides and verdict != "control":
@@ -142,10 +142,15 @@ def _place(request: FinetuneRequest, entry: ModelEntry) -> _Place:
 
 def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: ModelEntry) -> None:
     """Raises a ``ModelError`` if a finished model was made in another way than requested; None is not compared."""
-    asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
-    asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
+    requested: dict[str, Any] = {
+        "base": entry.name,
+        "objective": task.label,
+        "seed": request.seed,
+        **vars(request.length),
+    }
+    requested |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
     if Path(entry.location).is_dir():
-        asked["base weights"] = weights_id_of(entry.location)[:12]
+        requested["base weights"] = weights_id_of(entry.location)[:12]
     made = json.loads(note.read_text(encoding="utf-8"))
     recipe = made["recipe"]
     names = {
@@ -160,19 +165,19 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
     if entry.hub_id and (source := made.get("base_source")):
-        asked["base"], there["base"] = entry.hub_id, source.rpartition("@")[0]
+        requested["base"], there["base"] = entry.hub_id, source.rpartition("@")[0]
     protections = {"frozen_layers": "freeze-layers", "replay": "replay", "average": "average"}
-    asked |= {option: request.protection.settings().get(name) for name, option in protections.items()}
+    requested |= {option: request.protection.settings().get(name) for name, option in protections.items()}
     there |= {option: recipe.get(name, 0) for name, option in protections.items()}
     there |= {option: recipe.get(name) for name, option in names.items()} | {
         "freeze-embeddings": recipe["freeze_embeddings"]
     }
     there["bfloat16"] = recipe.get("bfloat16", False)
     if request.difference:
-        asked["bits"], there["bits"] = request.bits or 8, made.get("difference_bits", 8)
+        requested["bits"], there["bits"] = request.bits or 8, made.get("difference_bits", 8)
     other = [
         f"{option} {there[option]}, expected {value}"
-        for option, value in asked.items()
+        for option, value in requested.items()
         if value not in (None, there[option])
     ]
     if other:

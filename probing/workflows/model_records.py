@@ -50,8 +50,8 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
     """A note on a stored run of other facts under the same name, which hides this one from reports; else None."""
     same = ("model", "head", "seed", "probe_set", "template_set")
     for folder, row in _stored_runs(folders):
-        asked = stored_configuration(row["config"]).get("facts_sha256")
-        if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
+        facts_sum = stored_configuration(row["config"]).get("facts_sha256")
+        if facts_sum != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
                 f"note: run {row['run_id']} in {folder} has {row['n_probed']:,} other facts as {config.probe_set};"
                 " reports and pages show the newer run only. If they are two files, give one another name with"
@@ -96,13 +96,13 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
             f" {entry.base_weights[:12]}"
         )
         raise ModelError(f"{got}; name the folder of the original base ({spelled('base')})")
-    own, lent = (shape_of(one.body.config, one.tokenizer) for one in (encoder, base))
+    own, lent = (shape_of(model.body.config, model.tokenizer) for model in (encoder, base))
     if why := unlike(own, lent, family):
         raise ModelError(f"{encoder.name} {why} ({spelled('base')})")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)
-    if said := warn_of_drift(encoder.name, family, rows):
-        _log.warning("warning: %s If not, name another (%s)", said, spelled("base"))
+    if warning := warn_of_drift(encoder.name, family, rows):
+        _log.warning("warning: %s If not, name another (%s)", warning, spelled("base"))
     return [{"model": encoder.name, "base": family} | row for row in rows]
 
 

@@ -37,10 +37,12 @@ def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
     ready = prepare(task, origin, task.data_at(request.data), request.lama, recipe, recipe["seed"])
     take_stored_weights(ready, note.parent)
     ready.training.model.to(str(pick_device(request.device)))  # type: ignore[arg-type]  # transformers wraps it
-    earlier = {one["metric"]: one["value"] for one in record["scores"]}
+    earlier = {score["metric"]: score["value"] for score in record["scores"]}
     say(f"{entry.name}, scored on {ready.training.test_words}")
-    found = [ScoredAgain(one.metric, one.value, earlier.get(one.metric), one.n) for one in ready.training.score()]
-    for one in found:
-        recorded = "not recorded" if one.recorded is None else f"recorded {one.recorded:.4f}"
-        say(f"  {one.metric}: {one.value:.4f} (n = {one.n:,}; {recorded})")
-    return found
+    scores = [
+        ScoredAgain(score.metric, score.value, earlier.get(score.metric), score.n) for score in ready.training.score()
+    ]
+    for score in scores:
+        recorded = "not recorded" if score.recorded is None else f"recorded {score.recorded:.4f}"
+        say(f"  {score.metric}: {score.value:.4f} (n = {score.n:,}; {recorded})")
+    return scores

@@ -46,25 +46,25 @@ def values(
     layer and head, seed_low and seed_high; inside_control: the value is no further from no change than the control's,
     or within the spread of the control's seeds. Empty: there is none.
     """
-    found = stored(db)
-    table = found.named(queries.values(db, found.run_ids, heads)).astype(
+    runs = stored(db)
+    table = runs.named(queries.values(db, runs.run_ids, heads)).astype(
         {"layer": "int64", "head": "int64", "n": "int64"}
     )
     if measures is not None:
         table = table[table["measure"].isin(list(measures))]
     table = beside_base(table, _KEYS, {"value": "base_value"})
-    table = found.relatives.with_spread(table, _KEYS, "value")
-    table = found.relatives.with_control(
+    table = runs.relatives.with_spread(table, _KEYS, "value")
+    table = runs.relatives.with_control(
         table, _KEYS, {"value": "control_value", "seed_low": "_low", "seed_high": "_high"}
     )
     unchanged = no_change(table)
     small = (table["value"] - unchanged).abs() <= (table["control_value"] - unchanged).abs()
     table["inside_control"] = small | table["value"].between(table["_low"], table["_high"])
-    table = found.relatives.listed(table, models)
+    table = runs.relatives.listed(table, models)
     return table.sort_values(["model", "measure", "layer", "head"], ignore_index=True)[list(COLUMNS)]
 
 
 def no_change(table: pd.DataFrame) -> pd.Series:
     """The value of each row without any change: the base's; of comparisons with the base 0, or 1 for similarities."""
-    beside = table["measure"].isin(SAME_IS_ONE).astype("float64").where(table["measure"].isin(_OF_CHANGE))
-    return table["base_value"].fillna(beside)
+    unchanged = table["measure"].isin(SAME_IS_ONE).astype("float64").where(table["measure"].isin(_OF_CHANGE))
+    return table["base_value"].fillna(unchanged)

@@ -64,25 +64,25 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     cross-entropy minus that of the unchanged base, in nats per token; empty for a base. inside_control: the change is
     no larger than the control's, or the perplexity within the spread of the control's seeds.
     """
-    found = stored(db)
-    rows = found.named(queries.perplexity(db, found.run_ids))
+    runs = stored(db)
+    rows = runs.named(queries.perplexity(db, runs.run_ids))
     of_base = _bases(rows)
     made = [_row(row, of_base.get(row["base"])) for row in rows.to_dict("records")]
-    given = [
+    of_rows = [
         name
         for name in COLUMNS
         if name not in ("control_log_change", "seed_low", "seed_high", "seeds", "inside_control")
     ]
-    table = pd.DataFrame(made, columns=[*given, "blocks_sha256"])
+    table = pd.DataFrame(made, columns=[*of_rows, "blocks_sha256"])
     table = table.astype(dict.fromkeys(_FLOATS, "float64") | {"n": "int64", "masked": "int64"})
-    table = found.relatives.with_spread(table, _SAME, "perplexity")
-    table = found.relatives.with_control(
+    table = runs.relatives.with_spread(table, _SAME, "perplexity")
+    table = runs.relatives.with_control(
         table, _SAME, {"log_change": "control_log_change", "seed_low": "_low", "seed_high": "_high"}
     )
     small = table["log_change"].abs() <= table["control_log_change"].abs()
     table["inside_control"] = small | table["perplexity"].between(table["_low"], table["_high"])
     order = {"none": 0, "last": 1, "first": 2, "single": 3}
-    table = found.relatives.listed(table, models).assign(_place=lambda one: one["replaced"].map(order))
+    table = runs.relatives.listed(table, models).assign(_place=lambda rows: rows["replaced"].map(order))
     return table.sort_values(["model", "_place", "n", "embeddings"], ignore_index=True)[list(COLUMNS)]
 
 
@@ -126,13 +126,18 @@ def _row(row: dict[str, Any], base: _Blocks | None) -> dict[str, Any]:
     drawn = _drawn(sums, masked)
     low, high = _middle(drawn)
     names = {name: row[name] for name in ("model", "base", "objective", *_SAME)}
-    found = names | {"masked": int(masked.sum()), "perplexity": np.exp(mean), "low": np.exp(low), "high": np.exp(high)}
+    numbers = names | {
+        "masked": int(masked.sum()),
+        "perplexity": np.exp(mean),
+        "low": np.exp(low),
+        "high": np.exp(high),
+    }
     if base is None or not row["base"] or not np.array_equal(base[1], masked):
         # Perplexities on different masked tokens are not comparable.
-        return found | dict.fromkeys(("log_change", "change_low", "change_high", "base_perplexity"), np.nan)
+        return numbers | dict.fromkeys(("log_change", "change_low", "change_high", "base_perplexity"), np.nan)
     low, high = _middle(drawn - _drawn(*base))
     of_base = _mean(*base)
-    return found | {
+    return numbers | {
         "log_change": mean - of_base,
         "change_low": low,
         "change_high": high,

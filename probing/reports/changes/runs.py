@@ -19,8 +19,8 @@ def stored(db: Database) -> StoredRuns:
     """One run per model; rows get the checksums of its text, as values on different texts are not comparable."""
     runs = named(queries.change_runs(db))
     configs = [stored_configuration(config) for config in runs["config"]]
-    runs = runs.assign(**{name: [str(one.get(name, "")) for one in configs] for name in TEXTS})
-    return StoredRuns(whole_runs(runs, ["model"], [_has(one) for one in configs]), relatives(runs), TEXTS)
+    runs = runs.assign(**{name: [str(config.get(name, "")) for config in configs] for name in TEXTS})
+    return StoredRuns(whole_runs(runs, ["model"], [_has(config) for config in configs]), relatives(runs), TEXTS)
 
 
 def _has(config: Mapping[str, Any]) -> frozenset[Hashable]:

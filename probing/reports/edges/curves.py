@@ -87,8 +87,8 @@ def newest_runs(
     """The newest run of each model, encoder, task and seed, of one kind of probe and one kind of labels."""
     runs = newest(db)
     runs = runs[(runs["kind"] == kind) & (runs["labels"] == labels)]
-    for column, wanted in (("model", models), ("task", tasks)):
-        runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]
+    for column, names in (("model", models), ("task", tasks)):
+        runs = runs if names is None else runs[runs[column].isin(list(names))]
     return runs
 
 
@@ -115,7 +115,7 @@ def curves(
     counts = queries.score_counts(db, run_ids, part, unseen)
     scored = {str(run_id): rows for run_id, rows in counts.groupby("run_id", sort=False)}
     by_sentence = dict(_by_sentence(queries.sentence_counts(db, run_ids, part, unseen), run_ids))
-    found = []
+    edge_curves = []
     for key, group in runs.groupby(list(GROUP), sort=False):
         group_ids = [run_id for run_id in group["run_id"] if run_id in scored]
         if not group_ids:
@@ -125,15 +125,15 @@ def curves(
         )
         scores, first = f1(*np.moveaxis(summed, 1, 0)), scored[group_ids[0]]
         deviations = [
-            _f1_drawn(*by_sentence[run_id]) - one if run_id in by_sentence else None
-            for run_id, one in zip(group_ids, scores, strict=True)
+            _f1_drawn(*by_sentence[run_id]) - score if run_id in by_sentence else None
+            for run_id, score in zip(group_ids, scores, strict=True)
         ]
         drawn = drawn_again(scores, deviations, summed, key)
         layers = first["layer"].to_numpy().astype(int)
-        model, encoder, task, _, _ = (str(one) for one in key)
+        model, encoder, task, _, _ = (str(name) for name in key)
         about = (model, encoder, task, kind, labels, part, len(group_ids), int(first["targets"].max()))
-        found.append(EdgeCurve(*about, layers, scores.mean(axis=0), drawn, scores))
-    return found
+        edge_curves.append(EdgeCurve(*about, layers, scores.mean(axis=0), drawn, scores))
+    return edge_curves
 
 
 def _by_sentence(
@@ -142,9 +142,9 @@ def _by_sentence(
     """Run id -> (sentences,) their texts' numbers, (sentences, probes, 3) tp, fp and fn."""
     for place, run_rows in rows.groupby("run", sort=False):
         texts = run_rows["text"].to_numpy()
-        kept = np.unique(texts)
-        counts = run_rows[["tp", "fp", "fn"]].to_numpy(dtype=np.float32).reshape(len(kept), -1, 3)
-        yield run_ids[int(str(place))], (kept, counts)
+        unique_texts = np.unique(texts)
+        counts = run_rows[["tp", "fp", "fn"]].to_numpy(dtype=np.float32).reshape(len(unique_texts), -1, 3)
+        yield run_ids[int(str(place))], (unique_texts, counts)
 
 
 def _f1_drawn(texts: NDArray[np.uint64], counts: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -165,13 +165,15 @@ def drawn_again(
     predictions are not stored; ``counts`` (seeds, 3, probes) tp, fp and fn.
     """
     random = np.random.default_rng(zlib.crc32(repr(key).encode()))
-    known = [one for one in deviations if one is not None]
+    known = [deviation for deviation in deviations if deviation is not None]
     usual = (
         np.mean(known, axis=0)
         if known
         else f1(*random.poisson(counts.mean(axis=0)[:, None], (3, DRAWS, counts.shape[2]))) - scores.mean(axis=0)
     )
-    each = np.array([one + (usual if own is None else own) for one, own in zip(scores, deviations, strict=True)])
+    each = np.array(
+        [seed_scores + (usual if own is None else own) for seed_scores, own in zip(scores, deviations, strict=True)]
+    )
     chosen = random.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), size=DRAWS) / len(scores)
     return np.einsum("ds,sdp->dp", chosen, each)
 

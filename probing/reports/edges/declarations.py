@@ -58,36 +58,36 @@ def _summary(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _scores(db: Database, choice: Choice) -> pd.DataFrame:
-    given = {"models": choice["model"], "tasks": choice["task"], "parts": _parts(choice), "kinds": choice["kind"]}
-    return scores(db, unseen=choice["unseen"], **given)
+    filters = {"models": choice["model"], "tasks": choice["task"], "parts": _parts(choice), "kinds": choice["kind"]}
+    return scores(db, unseen=choice["unseen"], **filters)
 
 
 def _labels(db: Database, choice: Choice) -> pd.DataFrame:
     runs = queries.edge_runs(db)
-    found = [
+    tables = [
         by_label(db, task, part=part, unseen=choice["unseen"], models=choice["model"], kind=kind).assign(kind=kind)
         for task in _chosen(runs, choice, "task")
         for part in _parts(choice)
         for kind in choice["kind"] or (CUMULATIVE,)
     ]
-    table = pd.concat(found, ignore_index=True) if found else by_label(db, "").assign(kind="")
+    table = pd.concat(tables, ignore_index=True) if tables else by_label(db, "").assign(kind="")
     return queries.by_task(table, "model", "task", "encoder", "kind", "part", "label").drop(columns="centre_of_gravity")
 
 
 def _tasks(db: Database, choice: Choice) -> pd.DataFrame:
     runs = queries.edge_runs(db)
-    found = [
+    tables = [
         _named(tasks_in_order(db, model, choice["task"], part=part, unseen=choice["unseen"]), part, model=model)
         for model in _chosen(runs[runs["encoder"] == TRAINED], choice, "model")
         for part in _parts(choice)
     ]
-    return pd.concat(found, ignore_index=True) if found else _named(tasks_in_order(db, ""), "", model="")
+    return pd.concat(tables, ignore_index=True) if tables else _named(tasks_in_order(db, ""), "", model="")
 
 
 def _models(db: Database, choice: Choice) -> pd.DataFrame:
     models, tasks, unseen = choice["model"], choice["task"], choice["unseen"]
-    found = [_named(models_in_order(db, models, tasks, part=part, unseen=unseen), part) for part in _parts(choice)]
-    return pd.concat(found, ignore_index=True)
+    tables = [_named(models_in_order(db, models, tasks, part=part, unseen=unseen), part) for part in _parts(choice)]
+    return pd.concat(tables, ignore_index=True)
 
 
 def _named(table: pd.DataFrame, part: str, **names: str) -> pd.DataFrame:

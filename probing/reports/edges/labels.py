@@ -66,7 +66,7 @@ def by_label(
     majority = _majority(db, task, part, unseen)
     rows = []
     for key, group in runs.groupby(list(GROUP), sort=False):
-        model, encoder, *_ = (str(one) for one in key)
+        model, encoder, *_ = (str(name) for name in key)
         of_group = scored[scored["run_id"].isin(list(group["run_id"]))]
         for label, of_label in of_group.groupby("label", sort=False):
             seeds = list(dict.fromkeys(of_label["run_id"]))
@@ -74,8 +74,8 @@ def by_label(
             counts = of_label[["tp", "fp", "fn"]].to_numpy(dtype=np.float64).reshape(len(seeds), len(layers), 3)
             scores = numbers.f1(*np.moveaxis(counts, 2, 0))
             deviations = [
-                _drawn(by_sentence.get((run_id, label)), len(layers)) - one if run_id in traced else None
-                for run_id, one in zip(seeds, scores, strict=True)
+                _drawn(by_sentence.get((run_id, label)), len(layers)) - score if run_id in traced else None
+                for run_id, score in zip(seeds, scores, strict=True)
             ]
             drawn = drawn_again(scores, deviations, np.moveaxis(counts, 2, 1), (*key, label))
             n = int(counts[0, 0, [0, 2]].sum())

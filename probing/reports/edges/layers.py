@@ -37,13 +37,22 @@ def f1_by_layer(
 
 def _points(curve: EdgeCurve) -> list[tuple]:
     name = (curve.model, curve.encoder, curve.task, curve.kind, curve.part)
-    found = []
+    points = []
     for place, layer in enumerate(curve.layers):
-        one = curve.number(lambda values, place=place: values[..., place])  # type: ignore[misc]
-        found.append(
-            (*name, int(layer), int(curve.layers[-1]), curve.seeds, curve.targets, one.value, one.low, one.high)
+        number = curve.number(lambda values, place=place: values[..., place])  # type: ignore[misc]
+        points.append(
+            (
+                *name,
+                int(layer),
+                int(curve.layers[-1]),
+                curve.seeds,
+                curve.targets,
+                number.value,
+                number.low,
+                number.high,
+            )
         )
-    return found
+    return points
 
 
 def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
@@ -82,7 +91,7 @@ def selectivity(
     """
     on_seen = {labels: _f1_on_seen(db, kind, part, labels) for labels in (TASK, CONTROL)}
     on_task = curves(db, part, kind, unseen) if on_task is None else on_task
-    models, tasks = sorted({one.model for one in on_task}), sorted({one.task for one in on_task})
+    models, tasks = sorted({curve.model for curve in on_task}), sorted({curve.task for curve in on_task})
     of_control = curves(db, part, kind, unseen, CONTROL, models, tasks)
     with_control = {_name(curve): curve for curve in of_control}
     rows = []
@@ -137,12 +146,12 @@ def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
     runs = runs[
         runs["codes"].astype(bool) & (runs["labels"] == TASK) & runs["kind"].isin([kind] if kind else [CUMULATIVE, AT])
     ]
-    wanted: Any = (
+    preferred: Any = (
         runs.assign(_kind=runs["kind"].map(KINDS.index))
         .sort_values("_kind", kind="stable")
         .drop_duplicates(["model", "encoder", "task"])
     )
-    chosen = set(wanted[["model", "encoder", "task", "kind"]].itertuples(index=False, name=None))
+    chosen = set(preferred[["model", "encoder", "task", "kind"]].itertuples(index=False, name=None))
     table = queries.codes(db, list(runs["run_id"])).merge(
         runs[["run_id", "model", "encoder", "task", "kind", "layers"]], on="run_id"
     )

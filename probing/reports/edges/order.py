@@ -32,10 +32,10 @@ def tasks_in_order(
     compared (pooled: a task with one seed takes that of others). Intervals are at Holm's level, p is adjusted for all
     ``pairs``.
     """
-    every = [one for one in curves(db, part, unseen=unseen, models=[model]) if one.encoder == encoder]
+    every = [curve for curve in curves(db, part, unseen=unseen, models=[model]) if curve.encoder == encoder]
     spread = spread_of(every)
-    found = [one for one in every if tasks is None or one.task in set(tasks)]
-    return _frame(compare([_place(one, one.task, spread) for one in found]))
+    chosen = [curve for curve in every if tasks is None or curve.task in set(tasks)]
+    return _frame(compare([_place(curve, curve.task, spread) for curve in chosen]))
 
 
 def models_in_order(
@@ -52,17 +52,19 @@ def models_in_order(
 
     The variation over seeds of a model is pooled over all its stored tasks that have several seeds.
     """
-    every = [one for one in curves(db, part, unseen=unseen, models=models) if one.encoder == encoder]
-    spreads = {model: spread_of(one for one in every if one.model == model) for model in {one.model for one in every}}
-    found = [one for one in every if tasks is None or one.task in set(tasks)]
+    every = [curve for curve in curves(db, part, unseen=unseen, models=models) if curve.encoder == encoder]
+    spreads = {
+        model: spread_of(curve for curve in every if curve.model == model) for model in {curve.model for curve in every}
+    }
+    chosen = [curve for curve in every if tasks is None or curve.task in set(tasks)]
     pairs = [
         (task, pair)
-        for task in dict.fromkeys(one.task for one in found)
-        for pair in itertools.combinations([one for one in found if one.task == task], 2)
+        for task in dict.fromkeys(curve.task for curve in chosen)
+        for pair in itertools.combinations([curve for curve in chosen if curve.task == task], 2)
     ]
 
-    def placed(one: EdgeCurve) -> Place:
-        return _place(one, one.model, spreads[one.model], 1 / one.layers[-1])
+    def placed(curve: EdgeCurve) -> Place:
+        return _place(curve, curve.model, spreads[curve.model], 1 / curve.layers[-1])
 
     table = _frame(compare_pairs([(placed(first), placed(second)) for _, (first, second) in pairs]))
     table.insert(0, "task", [task for task, _ in pairs])
@@ -76,6 +78,6 @@ def _place(curve: EdgeCurve, name: str, spread: SeedSpread | None, unit: float =
 
 
 def _frame(compared: Sequence[Comparison]) -> pd.DataFrame:
-    rows = [[getattr(one, name) for name in COLUMNS] for one in compared]
+    rows = [[getattr(comparison, name) for name in COLUMNS] for comparison in compared]
     kinds = dict.fromkeys(("difference", "low", "high", "p"), np.float64) | {"pooled": bool}
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(kinds)

@@ -97,15 +97,17 @@ class EdgePanels:
         every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
         weights = self._chosen(self.read(weights_by_layer))
         of_model = (
-            one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)]
-            for one in (every, weights)
+            rows[rows["task"].isin(self.tasks) & (rows["model"] == model) & (rows["encoder"] == TRAINED)]
+            for rows in (every, weights)
         )
-        curve, weights = (one.sort_values(["task", "layer"]) for one in of_model)
+        curve, weights = (rows.sort_values(["task", "layer"]) for rows in of_model)
         gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
         both = gains.merge(weights[["task", "layer", "weight", "normed"]], on=["task", "layer"], how="outer")
         places = list(self.tasks).index
         both = both.sort_values(
-            ["task", "layer"], key=lambda one: one.map(places) if one.name == "task" else one, ignore_index=True
+            ["task", "layer"],
+            key=lambda column: column.map(places) if column.name == "task" else column,
+            ignore_index=True,
         )
         return both.astype({"weight": "float64", "normed": "float64"})
 
@@ -135,27 +137,27 @@ def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
 
 def in_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -> pd.DataFrame:
     """The rows of these models and tasks, in their order."""
-    kept = table[table["model"].isin(list(models)) & table["task"].isin(list(tasks))]
-    places = {"_task": kept["task"].map(list(tasks).index), "_model": kept["model"].map(list(models).index)}
-    return kept.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
+    rows = table[table["model"].isin(list(models)) & table["task"].isin(list(tasks))]
+    places = {"_task": rows["task"].map(list(tasks).index), "_model": rows["model"].map(list(models).index)}
+    return rows.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
 
 
 def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
     """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other (``f1_last_PART``)."""
     trained = table[table["encoder"] == TRAINED]
-    other = next(one for one in PARTS if one != part)
-    beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(
+    other = next(name for name in PARTS if name != part)
+    f1_of_other = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(
         columns={"f1_last": f"f1_last_{other}"}
     )
-    return trained[trained["part"] == part].merge(beside, on=["model", "task"], how="left")
+    return trained[trained["part"] == part].merge(f1_of_other, on=["model", "task"], how="left")
 
 
 def published_summary(tasks: Sequence[str]) -> pd.DataFrame:
     """The published numbers of these tasks, in their order."""
     table = published.summary()
-    kept = table[table["task"].isin(list(tasks))]
+    rows = table[table["task"].isin(list(tasks))]
     return (
-        kept.assign(_task=kept["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+        rows.assign(_task=rows["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
     )
 
 
@@ -189,8 +191,8 @@ def published_gains(tasks: Sequence[str]) -> pd.DataFrame:
     """The gains of BERT-base in these tasks, or in all that are published if these are others."""
     every = gains_of(published.scores())
     of_base = every[every["model"] == published.NAMES["base"]]
-    kept = of_base[of_base["task"].isin(list(tasks))]
-    return kept if len(kept) else of_base
+    rows = of_base[of_base["task"].isin(list(tasks))]
+    return rows if len(rows) else of_base
 
 
 def share_of_first(gains: pd.DataFrame, model: str) -> float:
@@ -210,7 +212,9 @@ def task_levels(summary: pd.DataFrame) -> pd.DataFrame:
 def frequent_labels(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the most frequent labels of ``by_label``, the most frequent first, with the label as ``row``."""
     frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
-    kept = list(frequent.index[:MAX_LABELS])
-    drawn = table[table["label"].isin(kept)]
-    drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(kept.index)).sort_values("_place", kind="stable")
+    labels = list(frequent.index[:MAX_LABELS])
+    drawn = table[table["label"].isin(labels)]
+    drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(labels.index)).sort_values(
+        "_place", kind="stable"
+    )
     return drawn.drop(columns="_place")

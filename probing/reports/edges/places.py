@@ -21,8 +21,8 @@ def expected_layer_of(curve: EdgeCurve) -> Number:
     gain = gain_of(curve)
     if not numbers.resolved(gain.value, gain.low):
         return _NONE
-    found = curve.number(numbers.expected_layer)
-    return found if numbers.inside(found.low, found.high, int(curve.layers[-1])) else _NONE
+    expected = curve.number(numbers.expected_layer)
+    return expected if numbers.inside(expected.low, expected.high, int(curve.layers[-1])) else _NONE
 
 
 def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
@@ -34,7 +34,7 @@ def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
     if numbers.resolved(gain.value, gain.low):
         return None if not np.isnan(expected_layer_of(curve).value) else numbers.OUTSIDE
     ends = [curve.number(lambda values, place=place: values[..., place]) for place in (0, -1)]  # type: ignore[misc]
-    if majority is not None and all(min(one.value, one.low) <= majority for one in ends):
+    if majority is not None and all(min(end.value, end.low) <= majority for end in ends):
         return numbers.NOT_ABOVE
     # A gain whose interval reaches one point may be one.
     return numbers.INCONCLUSIVE if max(gain.value, gain.high) >= numbers.LEAST_GAIN else numbers.ALREADY

@@ -13,18 +13,18 @@ NAMES = {"base": "BERT-base (published)", "large": "BERT-large (published)"}
 @cache
 def scores() -> pd.DataFrame:
     """Every published F1: ``model, encoder, task, layer, last, value``."""
-    found = PublishedEdges.read()
-    last = {model.name: model.depth for model in found.models}
+    published = PublishedEdges.read()
+    last = {model.name: model.depth for model in published.models}
     rows = [
         {
-            "model": NAMES[one.model],
+            "model": NAMES[score.model],
             "encoder": "trained",
-            "task": one.task,
-            "layer": one.layer,
-            "last": last[one.model],
-            "value": one.f1,
+            "task": score.task,
+            "layer": score.layer,
+            "last": last[score.model],
+            "value": score.f1,
         }
-        for one in found.scores
+        for score in published.scores
     ]
     return pd.DataFrame(rows, columns=["model", "encoder", "task", "layer", "last", "value"])
 
@@ -32,15 +32,15 @@ def scores() -> pd.DataFrame:
 @cache
 def summary() -> pd.DataFrame:
     """The summary of the published F1s, by model and task; intervals and yardsticks are not published."""
-    found = PublishedEdges.read()
+    published = PublishedEdges.read()
     rows = []
-    for name, shown in NAMES.items():
-        for task, line in scores()[scores()["model"] == shown].groupby("task", sort=False):
-            f1, of_task = line.sort_values("layer")["value"].to_numpy(), found.task(str(task))
+    for name, label in NAMES.items():
+        for task, line in scores()[scores()["model"] == label].groupby("task", sort=False):
+            f1, of_task = line.sort_values("layer")["value"].to_numpy(), published.task(str(task))
             assert of_task is not None
             rows.append(
                 {
-                    "model": shown,
+                    "model": label,
                     "encoder": "trained",
                     "task": task,
                     "part": "dev",

@@ -83,16 +83,17 @@ def scores(
     coded = queries.codes(db, list(runs["run_id"]))
     coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
     scored = scored.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
-    beside: dict[Any, float] = {
+    baseline_f1: dict[Any, float] = {
         (*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()
     }
     for name in (*BASELINES, "ceiling"):
         scored[name] = [
-            beside.get((task, name, part), np.nan) for task, part in zip(scored["task"], scored["part"], strict=True)
+            baseline_f1.get((task, name, part), np.nan)
+            for task, part in zip(scored["task"], scored["part"], strict=True)
         ]
     scored = scored[scored["part"].isin(list(parts))]
-    for column, wanted in (("model", models), ("kind", kinds)):
-        scored = scored if wanted is None else scored[scored[column].isin(list(wanted))]
+    for column, names in (("model", models), ("kind", kinds)):
+        scored = scored if names is None else scored[scored[column].isin(list(names))]
     table = scored[[*NAMES, *NUMBERS, *ENDS]].astype(
         dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"}
     )

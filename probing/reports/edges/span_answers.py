@@ -99,7 +99,7 @@ def said_rows(
     """
     rows = []
     for trace in traces:
-        given, measure = ", ".join(label_in_words(trace.task, name) for name in trace.answer), measures.get(trace.task)
+        answer, measure = ", ".join(label_in_words(trace.task, name) for name in trace.answer), measures.get(trace.task)
         roles = SPANS_ARE.get(trace.task, ("", ""))
         named = [text_of(words, span) for span in trace.spans]
         if len(named) > 1 and roles[0] != roles[1]:
@@ -118,7 +118,7 @@ def said_rows(
                 model,
                 trace.title,
                 " / ".join(named),
-                given or "no label",
+                answer or "no label",
                 trace.settled,
                 p,
                 ", ".join(before),

@@ -70,17 +70,17 @@ def summary(
     codes, ends = at_the_last(compression(db)), _ends(db)
     rows: list[dict[str, Any]] = []
     for part in parts:
-        beside = baselines(db, part, unseen)
-        found = curves(db, part, unseen=unseen, models=models, tasks=tasks)
-        selective = selectivity(db, part=part, unseen=unseen, on_task=found)
+        baseline_scores = baselines(db, part, unseen)
+        every = curves(db, part, unseen=unseen, models=models, tasks=tasks)
+        selective = selectivity(db, part=part, unseen=unseen, on_task=every)
         of_all, of_seen, top = at_the_last(selective), at_the_last(selective, "value_seen"), _top(db, part, unseen)
-        random = {(one.model, one.task): float(one.values[-1]) for one in found if one.encoder == RANDOM}
-        for curve in found:
+        random = {(curve.model, curve.task): float(curve.values[-1]) for curve in every if curve.encoder == RANDOM}
+        for curve in every:
             name = (curve.model, curve.encoder, curve.task)
             rows.append(
-                _row(curve, beside)
+                _row(curve, baseline_scores)
                 | _of_weights(weights, name)
-                | {column: beside.get((curve.task, column)) for column in (*BASELINES, "ceiling")}
+                | {column: baseline_scores.get((curve.task, column)) for column in (*BASELINES, "ceiling")}
                 | {
                     "random": random.get((curve.model, curve.task)),
                     "selectivity": of_all.get(name),
@@ -102,9 +102,9 @@ def summary(
     return queries.by_task(table, "model", "task", "encoder", "part")
 
 
-def _row(curve: EdgeCurve, beside: dict[tuple[str, str], float]) -> dict[str, Any]:
+def _row(curve: EdgeCurve, baseline_scores: dict[tuple[str, str], float]) -> dict[str, Any]:
     last, gain, place = _at(curve, -1), gain_of(curve), expected_layer_of(curve)
-    memory = beside.get((curve.task, "memory"), np.nan)
+    memory = baseline_scores.get((curve.task, "memory"), np.nan)
     above = curve.number(lambda values: numbers.gain_above_memory(values, memory))
     return {
         "model": curve.model,
@@ -128,7 +128,7 @@ def _row(curve: EdgeCurve, beside: dict[tuple[str, str], float]) -> dict[str, An
         "gain_above_memory": above.value,
         "gain_above_memory_low": above.low,
         "gain_above_memory_high": above.high,
-        "expected_layer_reason": reason_of(curve, beside.get((curve.task, "majority"))),
+        "expected_layer_reason": reason_of(curve, baseline_scores.get((curve.task, "majority"))),
     }
 
 
@@ -180,11 +180,11 @@ def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, 
     counts = queries.baseline_counts(db, unseen)
     part_counts = counts[counts["part"] == part]
     scores = numbers.f1(part_counts["tp"], part_counts["fp"], part_counts["fn"])
-    found = dict(zip(zip(part_counts["task"], part_counts["baseline"], strict=True), map(float, scores), strict=True))
+    f1_of = dict(zip(zip(part_counts["task"], part_counts["baseline"], strict=True), map(float, scores), strict=True))
     # For tasks whose targets have several labels, one label is too weak a baseline.
-    found |= {(task, "memory"): value for (task, name), value in found.items() if name == MEMORY_EACH}
+    f1_of |= {(task, "memory"): value for (task, name), value in f1_of.items() if name == MEMORY_EACH}
     tasks = queries.edge_tasks(db)
     tasks = tasks[tasks["part"] == part]
-    return found | {
+    return f1_of | {
         (task, "ceiling"): float(value) for task, value in zip(tasks["task"], tasks["ceiling"], strict=True)
     }

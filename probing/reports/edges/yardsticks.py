@@ -23,10 +23,12 @@ def yardsticks(db: Database) -> dict[str, TaskYardsticks]:
     """Task -> its yardsticks, for every task whose data are described in the store."""
     tasks, labels, scores = queries.edge_tasks(db), queries.edge_labels(db), baselines(db, PART)
     trained = tasks[tasks["part"] == "train"].set_index("task")["targets"]
-    found = {}
+    by_task = {}
     for task, rows in labels.groupby("task", sort=False):
         name = str(task)
         if (name, "memory") in scores and int(trained.get(name, 0)):
             most = rows.sort_values(["n", "name"], ascending=[False, True]).iloc[0]
-            found[name] = TaskYardsticks(scores[name, "memory"], str(most["name"]), int(most["n"]) / int(trained[name]))
-    return found
+            by_task[name] = TaskYardsticks(
+                scores[name, "memory"], str(most["name"]), int(most["n"]) / int(trained[name])
+            )
+    return by_task

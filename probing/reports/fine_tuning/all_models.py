@@ -75,18 +75,18 @@ def all_models(
 def _beside(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the net losses of other trainings of the same task, and of that with shuffled labels."""
     rows = []
-    for one in table.itertuples():
+    for model in table.itertuples():
         alike = table[
-            (table["base"] == one.base)
-            & (table["objective"].map(task_of) == task_of(one.objective))
-            & (one.objective != "")
+            (table["base"] == model.base)
+            & (table["objective"].map(task_of) == task_of(model.objective))
+            & (model.objective != "")
         ]
         shuffled = alike["objective"].str.contains(_SHUFFLED, regex=False)
-        again = alike.loc[(alike["objective"] == one.objective) & (alike["model"] != one.model), "net_lost"]
-        of_shuffled = alike.loc[shuffled & (alike["model"] != one.model), "net_lost"]
+        again = alike.loc[(alike["objective"] == model.objective) & (alike["model"] != model.model), "net_lost"]
+        of_shuffled = alike.loc[shuffled & (alike["model"] != model.model), "net_lost"]
         rows.append((len(again), again.min(), again.max(), of_shuffled.mean()))
-    found = pd.DataFrame(rows, columns=["seeds", "seeds_low", "seeds_high", "shuffled"], index=table.index)
-    return table.join(found.astype({"seeds_low": "float64", "seeds_high": "float64", "shuffled": "float64"}))
+    trainings = pd.DataFrame(rows, columns=["seeds", "seeds_low", "seeds_high", "shuffled"], index=table.index)
+    return table.join(trainings.astype({"seeds_low": "float64", "seeds_high": "float64", "shuffled": "float64"}))
 
 
 def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:

@@ -39,8 +39,8 @@ def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFram
 def _parts(db: Database, models: list[str], facts: FactRuns | None, protocol: str) -> Iterator[pd.DataFrame]:
     yield weight_drift(db, models)[[*_KEYS, "drift"]]
     if facts:
-        kept = facts_kept(db, models, facts.head, facts.probe_set, facts.k)
-        yield kept.assign(facts_lost=1 - kept["value"])[[*_KEYS, "facts_lost"]]
+        kept_rows = facts_kept(db, models, facts.head, facts.probe_set, facts.k)
+        yield kept_rows.assign(facts_lost=1 - kept_rows["value"])[[*_KEYS, "facts_lost"]]
     probes = changes(db, models, protocol=protocol)
     for pooling in (FIRST, MEAN):
         of_pooling = probes[probes["pooling"] == pooling].groupby(_KEYS)

@@ -38,16 +38,18 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
     """
     runs = edge_runs(db)
     runs = runs[runs["encoder"] == TRAINED]
-    wanted = [model for model in models if bases.get(model) in set(runs["model"]) and model in set(runs["model"])]
+    probed = [model for model in models if bases.get(model) in set(runs["model"]) and model in set(runs["model"])]
     rows: list[tuple] = []
-    if not wanted:
+    if not probed:
         return _table(rows)
     for kind in KINDS:
-        there = {*wanted, *(bases[model] for model in wanted)}
+        there = {*probed, *(bases[model] for model in probed)}
         known = {
-            (one.model, one.task): one for one in curves(db, part, kind, models=sorted(there)) if one.encoder == TRAINED
+            (curve.model, curve.task): curve
+            for curve in curves(db, part, kind, models=sorted(there))
+            if curve.encoder == TRAINED
         }
-        for model in [one for one in wanted if one not in {row[0] for row in rows}]:
+        for model in [name for name in probed if name not in {row[0] for row in rows}]:
             both = [
                 (known[model, task], known[bases[model], task])
                 for name, task in sorted(known)
@@ -62,14 +64,14 @@ def _table(rows: list[tuple]) -> pd.DataFrame:
 
 
 def _rows(model: str, base: str, kind: str, both: list[tuple[EdgeCurve, EdgeCurve]]) -> list[tuple]:
-    both = [(one, other) for one, other in both if np.array_equal(one.layers, other.layers)]
+    both = [(own, other) for own, other in both if np.array_equal(own.layers, other.layers)]
     if not both:
         return []
     layers = both[0][0].layers
-    both = [(one, other) for one, other in both if np.array_equal(one.layers, layers)]
+    both = [(own, other) for own, other in both if np.array_equal(own.layers, layers)]
     values, of_base = (np.mean([pair[side].values for pair in both], axis=0) for side in (0, 1))
     drawn, base_drawn = (np.mean([pair[side].drawn for pair in both], axis=0) for side in (0, 1))
-    targets, tasks = sum(one.targets for one, _ in both), ", ".join(one.task for one, _ in both)
+    targets, tasks = sum(own.targets for own, _ in both), ", ".join(own.task for own, _ in both)
     rows = []
     for place, layer in enumerate(layers):
         own = number(float(values[place]), drawn[:, place])

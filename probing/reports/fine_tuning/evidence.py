@@ -93,11 +93,11 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         weight_drift(db, models)
         .assign(panel=DRIFT, line=ONLY)
         .rename(columns={"drift": "value"})
-        .assign(change=lambda one: one["value"]),
+        .assign(change=lambda rows: rows["value"]),
     ]
-    found = [_beside(beside(family, part, _keys(part)), model) for part in parts if len(part)]
-    found += [_probes(db, model, protocol), _measured(db, model), _perplexity(db, model)]
-    return _table([part for part in found if len(part)])
+    tables = [_beside(beside(family, part, _keys(part)), model) for part in parts if len(part)]
+    tables += [_probes(db, model, protocol), _measured(db, model), _perplexity(db, model)]
+    return _table([part for part in tables if len(part)])
 
 
 def _facts(db: Database, models: list[str], facts: FactRuns) -> pd.DataFrame:
@@ -143,7 +143,7 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
         return table
     last = max(int(table["n"].max()), 1)
     # Without layers put back, the value is the same at every layer.
-    table["layer"] = [list(range(1, last + 1)) if one == "none" else None for one in table["replaced"]]
+    table["layer"] = [list(range(1, last + 1)) if replaced == "none" else None for replaced in table["replaced"]]
     table = table.explode("layer")
     from_top = (last + 1 - table["n"]).where(table["replaced"] == "last", table["n"])
     table["layer"] = table["layer"].fillna(from_top).astype("int64")
@@ -173,8 +173,8 @@ def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
     table = table.assign(**{name: table[name].eq(True) for name in flags}, of=table["of"].fillna(""))
     order = {FACTS: 0, EDGES: 1, ENTROPY: 3, DISTANCE: 4, PERPLEXITY: 5, DRIFT: 6, LIKENESS: 7}
     table["_place"] = table["panel"].map(lambda name: order.get(name, 2))
-    kept = table.sort_values(["_place"], kind="stable").drop(columns="_place").reset_index(drop=True)
-    return kept.astype({"layer": "int64", "seeds": "Int64", "n": "Int64"})
+    ordered = table.sort_values(["_place"], kind="stable").drop(columns="_place").reset_index(drop=True)
+    return ordered.astype({"layer": "int64", "seeds": "Int64", "n": "Int64"})
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,9 @@ class TuningPanels:
     @cached_property
     def protocol(self) -> str:
         runs = self.read(sentence_runs)
-        return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == self.model, "protocol"])), OURS)
+        return next(
+            (name for name in PROTOCOLS if name in set(runs.loc[runs["model"] == self.model, "protocol"])), OURS
+        )
 
     @cached_property
     def titles(self) -> dict[str, str]:

@@ -25,21 +25,23 @@ def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k
 
     A layer at which the base knows no fact has no row.
     """
-    wanted = fact_pairs(db)
-    wanted = wanted[wanted["model"].isin(list(models)) & (wanted["head"] == head) & (wanted["probe_set"] == probe_set)]
+    of_models = fact_pairs(db)
+    of_models = of_models[
+        of_models["model"].isin(list(models)) & (of_models["head"] == head) & (of_models["probe_set"] == probe_set)
+    ]
     rows = []
-    for pair in wanted.itertuples():
+    for pair in of_models.itertuples():
         for layer in paired_by_layer(db, str(pair.base_run_id), str(pair.run_id), k).itertuples():
-            kept, known = int(layer.both), int(layer.both + layer.base_only)
+            n_kept, known = int(layer.both), int(layer.both + layer.base_only)
             if known:
                 rows.append(
                     (
                         pair.model,
                         pair.base,
                         int(layer.layer),
-                        kept / known,
-                        *wilson(kept, known),
-                        kept / known - 1,
+                        n_kept / known,
+                        *wilson(n_kept, known),
+                        n_kept / known - 1,
                         known,
                     )
                 )

@@ -53,8 +53,8 @@ def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFr
 def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str]:
     """A model, the models that differ from it only in their seed, and the controls of its base."""
     base = tuned.set_index("model")["base"].get(model, "")
-    wanted = {family.stands.get(model, model), family.control.get(base, "")}
-    return [model, *(one for one in tuned["model"] if one != model and family.stands.get(one, one) in wanted)]
+    stands = {family.stands.get(model, model), family.control.get(base, "")}
+    return [model, *(name for name in tuned["model"] if name != model and family.stands.get(name, name) in stands)]
 
 
 def _described(db: Database) -> pd.DataFrame:
@@ -65,8 +65,8 @@ def _described(db: Database) -> pd.DataFrame:
         variant="", tuned_seed=pd.Series(dtype="Int64")
     )
     columns = [*NAMES, "variant", "tuned_seed"]
-    runs = [named(one)[columns] for one in (change_runs(db), sentence_runs(db), nameless)]
-    models = pd.concat([one.astype({"tuned_seed": "Int64"}) for one in runs], ignore_index=True)
+    runs = [named(described)[columns] for described in (change_runs(db), sentence_runs(db), nameless)]
+    models = pd.concat([described.astype({"tuned_seed": "Int64"}) for described in runs], ignore_index=True)
     models["variant"] = models["variant"].fillna("")
     order = {"_bare": models["variant"] == "", "_nameless": models["objective"] == ""}
     return (

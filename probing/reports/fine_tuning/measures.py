@@ -28,7 +28,7 @@ def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
     the last layer; perplexity_change is of the logarithm; emd and entropy_change are of the first token, mean over
     layers; cka_last is mean-pooled, at the last layer; drift is the mean over layers 1 to L.
     """
-    rows = [_row(one) for _, one in table.groupby("model", sort=False)]
+    rows = [_row(model_rows) for _, model_rows in table.groupby("model", sort=False)]
     models = pd.DataFrame(
         rows,
         columns=[
@@ -54,12 +54,12 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     """
     models = table[table["role"] == TUNED]
     rows = []
-    for one, other in combinations(MEASURED, 2):
-        both = models[[one, other]].dropna()
+    for first, other in combinations(MEASURED, 2):
+        both = models[[first, other]].dropna()
         if len(both) >= FEWEST:
-            rho, p = rank_correlation(both[one].tolist(), both[other].tolist())
+            rho, p = rank_correlation(both[first].tolist(), both[other].tolist())
             if not np.isnan(rho):
-                rows.append((one, other, rho, p, len(both)))
+                rows.append((first, other, rho, p, len(both)))
     pairs = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
     pairs["q"] = benjamini_hochberg(pairs["p"].to_numpy()) if len(pairs) else pairs["p"]
     return pairs.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]

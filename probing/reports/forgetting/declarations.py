@@ -101,7 +101,7 @@ FORGETTING = Reports(
     (
         Filter("model", "Model; repeatable. None: all."),
         Filter("probe_set", "trex, google_re, ...; repeatable. None: all."),
-        Filter("k", "1 or 10; repeatable. None: all.", int, tuple(one for one in RANKS if one < 100)),
+        Filter("k", "1 or 10; repeatable. None: all.", int, tuple(rank for rank in RANKS if rank < 100)),
         Filter(
             "way",
             f"For facts: {', '.join(LOST_OUTCOMES)}; repeatable. None: all.",

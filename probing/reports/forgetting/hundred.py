@@ -43,7 +43,7 @@ def hundred(
     brings back, ``yardstick: ...`` of that yardstick.
     """
     stored = outcome.set_index("part")
-    tested = {one.way: one for one in tests.itertuples() if one.protocol == usual_protocol(one.way)}
+    tested = {test.way: test for test in tests.itertuples() if test.protocol == usual_protocol(test.way)}
     sizes = {part: int(stored.loc[list(of), "n"].sum()) for part, of in PARTS.items()}
     known, rows = max(1, sum(sizes.values())), []
     for (part, n), whole in zip(sizes.items(), whole_shares(list(sizes.values())), strict=True):
@@ -63,8 +63,10 @@ def hundred(
             {"part": GAINED, "kind": GAINED, "n": gained[0], "of_100": round(share), "per_100": share, "shown": True}
         )
     table = pd.DataFrame(rows).fillna({"test": "", "note": ""})
-    beside = usual(ways).pivot_table(index="way", columns="yardstick", values=["share", "yardstick_share"], sort=False)
-    beside.columns = [
-        f"{'share' if value == 'share' else 'yardstick'}: {yardstick}" for value, yardstick in beside.columns
+    yardstick_rows = usual(ways).pivot_table(
+        index="way", columns="yardstick", values=["share", "yardstick_share"], sort=False
+    )
+    yardstick_rows.columns = [
+        f"{'share' if value == 'share' else 'yardstick'}: {yardstick}" for value, yardstick in yardstick_rows.columns
     ]
-    return table.merge(beside, left_on="part", right_index=True, how="left")
+    return table.merge(yardstick_rows, left_on="part", right_index=True, how="left")

@@ -106,7 +106,7 @@ def tested(rows: pd.DataFrame) -> pd.DataFrame:
         detectable=rows["error"].map(detectable),
     )
     numbers = rows[["back", *_ENDS]].astype(float).itertuples(index=False, name=None)
-    return rows.assign(verdict=[verdict(*one) for one in numbers])
+    return rows.assign(verdict=[verdict(*number) for number in numbers])
 
 
 def in_words(test: Any) -> str:

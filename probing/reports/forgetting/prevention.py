@@ -83,16 +83,16 @@ def prevention(
             | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
         )
     recipes = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
-    recipes["dominated"] = [_dominated(one, recipes) for _, one in recipes.iterrows()]
+    recipes["dominated"] = [_dominated(recipe, recipes) for _, recipe in recipes.iterrows()]
     # Empty columns have no type of their own.
     return recipes[list(COLUMNS)].astype(
         {"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"}
     )
 
 
-def _dominated(one: pd.Series, recipes: pd.DataFrame) -> bool:
+def _dominated(recipe: pd.Series, recipes: pd.DataFrame) -> bool:
     """Whether another recipe of the same task scores and keeps at least as much, and more of one of the two."""
-    same = [recipes[name] == one[name] for name in ("base", "objective", "probe_set", "asked")]
+    same = [recipes[name] == recipe[name] for name in ("base", "objective", "probe_set", "asked")]
     others = recipes[pd.concat(same, axis=1).all(axis=1)]
-    as_much = (others["score"] >= one["score"]) & (others["kept"] >= one["kept"])
-    return bool((as_much & ((others["score"] > one["score"]) | (others["kept"] > one["kept"]))).any())
+    as_much = (others["score"] >= recipe["score"]) & (others["kept"] >= recipe["kept"])
+    return bool((as_much & ((others["score"] > recipe["score"]) | (others["kept"] > recipe["kept"]))).any())

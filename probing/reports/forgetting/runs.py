@@ -27,8 +27,8 @@ def stored_runs(
     """
     runs = named(queries.forgetting_runs(db))
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
-    for column, wanted in (("model", models), ("probe_set", probe_sets), ("k", ks)):
-        runs = runs[runs[column].isin(list(wanted))] if wanted is not None else runs
+    for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
+        runs = runs[runs[column].isin(list(values))] if values is not None else runs
     return runs.assign(control=runs["objective"] == CONTROL).sort_values(
         ["control", "probe_set", "k", "model"], ignore_index=True
     )
@@ -43,4 +43,4 @@ def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 def usual(rows: pd.DataFrame) -> pd.DataFrame:
     """What outcomes count: relearning split by answer after the usual steps, other ways of the model as it is."""
     counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
-    return rows.loc[[one in counted for one in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]
+    return rows.loc[[key in counted for key in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]

@@ -25,11 +25,12 @@ def runs(db: Database) -> pd.DataFrame:
     configs = [stored_configuration(config) for config in series["config"]]
     series = series.assign(
         protection=series["protection"].fillna(""),
-        at_steps=[tuple(one.get("steps", ())) for one in configs],
-        at_layers=[tuple(one.get("asked_layers", ())) for one in configs],
+        at_steps=[tuple(config.get("steps", ())) for config in configs],
+        at_layers=[tuple(config.get("asked_layers", ())) for config in configs],
     )
     has = [
-        frozenset([*one.get("steps", ()), ("facts", one.get("facts_sha256")), one.get("weights")]) for one in configs
+        frozenset([*config.get("steps", ()), ("facts", config.get("facts_sha256")), config.get("weights")])
+        for config in configs
     ]
     return whole_runs(series, ["model", "probe_set", "protection"], has)
 

@@ -21,10 +21,10 @@ def answer_drift(
         counts.setdefault(row.run_id, {}).setdefault(int(row.layer), {})[row.kind] = int(row.n)
     rows = []
     for run in identities(db, run_ids).itertuples(index=False):
-        for layer, found in sorted(counts.get(run.run_id, {}).items()):
-            of_kind = shares(found)
+        for layer, types in sorted(counts.get(run.run_id, {}).items()):
+            of_kind = shares(types)
             rows += [
-                (run.run_id, run.model, run.head, run.probe_set, layer, kind, found.get(kind, 0), of_kind[kind])
+                (run.run_id, run.model, run.head, run.probe_set, layer, kind, types.get(kind, 0), of_kind[kind])
                 for kind in KINDS
             ]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"share": "float64"})

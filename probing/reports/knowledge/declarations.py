@@ -203,7 +203,7 @@ def _ranks(choice: Choice, usual: tuple[int, ...] = RANKS) -> tuple[int, ...]:
 
 def _precision(db: Database, choice: Choice) -> pd.DataFrame:
     ids, ks = _run_ids(db, choice), _ranks(choice)
-    return pd.concat([precision(db, ids, ks, one) for one in choice["average"] or AVERAGES], ignore_index=True)
+    return pd.concat([precision(db, ids, ks, average) for average in choice["average"] or AVERAGES], ignore_index=True)
 
 
 def _total(db: Database, choice: Choice) -> pd.DataFrame:

@@ -65,13 +65,13 @@ def forgotten(
     rows = []
     runs = list(identities(db, run_ids).itertuples(index=False))
     for k in ks:
-        found = _judged(db, [run.run_id for run in runs], k, exposures, answer_in_subject)
+        by_run = _judged(db, [run.run_id for run in runs], k, exposures, answer_in_subject)
         for run in runs:
-            judged = found.get(run.run_id, [])
+            judged = by_run.get(run.run_id, [])
             if len(judged) < 2:
                 continue
             for definition in definitions:
-                names = tuple(sorted(one.relation for one in judged if getattr(one, definition)))
+                names = tuple(sorted(relation.relation for relation in judged if getattr(relation, definition)))
                 share = share_forgotten(definition, len(names), len(judged), run.probe_set)
                 rows.append((*run, int(k), definition, len(judged), len(names), share, names))
     found_rows = pd.DataFrame(rows, columns=list(COLUMNS))
@@ -94,7 +94,11 @@ def relation_forgetting(
     ids = [run.run_id for run in runs]
     judged = _judged(db, ids, k, exposures, answer_in_subject)
     first = judged if k == 1 else _judged(db, ids, 1, exposures, answer_in_subject)
-    twice = {(run_id, one.relation): _doubles(one) for run_id, all_of_run in first.items() for one in all_of_run}
+    twice = {
+        (run_id, relation.relation): _doubles(relation)
+        for run_id, all_of_run in first.items()
+        for relation in all_of_run
+    }
     named = run_queries.relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
     sizes = (
         relation_exposures(db, ids, exposures, answer_in_subject)
@@ -103,30 +107,30 @@ def relation_forgetting(
     )
     rows = []
     for run in runs:
-        for one in judged.get(run.run_id, []):
-            name = named[run.probe_set, one.relation]
+        for relation in judged.get(run.run_id, []):
+            name = named[run.probe_set, relation.relation]
             rows.append(
                 (
                     run.run_id,
                     run.model,
                     run.head,
                     run.probe_set,
-                    one.relation,
+                    relation.relation,
                     name["label"],
                     name["cardinality"],
-                    one.n,
-                    one.last,
-                    one.best_inner,
-                    one.best_layer,
-                    one.drop,
-                    one.caption,
-                    one.authors,
-                    one.strict,
-                    one.p_authors,
-                    one.p_strict,
-                    one.family_size,
-                    twice[run.run_id, one.relation],
-                    *(int(sizes.get((run.run_id, one.relation, exposure), 0)) for exposure in _EXPOSURES),
+                    relation.n,
+                    relation.last,
+                    relation.best_inner,
+                    relation.best_layer,
+                    relation.drop,
+                    relation.caption,
+                    relation.authors,
+                    relation.strict,
+                    relation.p_authors,
+                    relation.p_strict,
+                    relation.family_size,
+                    twice[run.run_id, relation.relation],
+                    *(int(sizes.get((run.run_id, relation.relation, exposure), 0)) for exposure in _EXPOSURES),
                 )
             )
     return pd.DataFrame(rows, columns=list(RELATION_COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
@@ -169,13 +173,14 @@ def with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
         wider(points).astype({"layer": "float64"}).rename(columns={"layer": "best_layer", "swapped": "swapped_inner"})
     )
     floor = next(
-        (one for one in ("above_majority", "above_swapped") if inner[f"{one}_low"].notna().any()), "above_swapped"
+        (column for column in ("above_majority", "above_swapped") if inner[f"{column}_low"].notna().any()),
+        "above_swapped",
     )
     factor = NormalDist().inv_cdf(1 - 0.025 / max(final - 1, 1)) / NormalDist().inv_cdf(1 - 0.025)
     low = inner[floor] - (inner[floor] - inner[f"{floor}_low"]) * factor
     inner = inner.assign(above_guess=(low > 0).astype("boolean").where(low.notna()))
-    found = table.merge(last, on="relation", how="left")
-    return found.merge(
+    joined = table.merge(last, on="relation", how="left")
+    return joined.merge(
         inner[["relation", "best_layer", "swapped_inner", "above_guess"]], on=["relation", "best_layer"], how="left"
     )
 
@@ -189,12 +194,12 @@ def _judged(
         counts = PairedCounts(int(row.both), int(row.inner_only), int(row.last_only), int(row.neither))
         layers.setdefault(row.run_id, {}).setdefault(row.relation, {})[int(row.layer)] = counts
     return {
-        run_id: forgetting([RelationLayers(name, found) for name, found in own.items()])
+        run_id: forgetting([RelationLayers(name, counts) for name, counts in own.items()])
         for run_id, own in layers.items()
     }
 
 
-def _doubles(one: Forgetting) -> bool:
-    if one.last is None or one.best_inner is None:
+def _doubles(relation: Forgetting) -> bool:
+    if relation.last is None or relation.best_inner is None:
         return False
-    return doubles(hits_of(one.last, one.n), hits_of(one.best_inner, one.n))
+    return doubles(hits_of(relation.last, relation.n), hits_of(relation.best_inner, relation.n))

@@ -80,7 +80,9 @@ def by_layer(
     rows = []
     for (run, layer, _, (most, random), lent, ends), got in zip(points, estimates, strict=True):
         own, above = ends or (UNKNOWN, UNKNOWN)
-        over = [None if one is None or most is None else one - most for one in (got.value, got.low, got.high, *own)]
+        over = [
+            None if number is None or most is None else number - most for number in (got.value, got.low, got.high, *own)
+        ]
         numbers = (
             got.value,
             got.low,
@@ -166,14 +168,14 @@ def precision_by_relation(
     points["chance"] = float("nan")
     for prefix, (sums, least) in zip(("", "above_swapped_"), _clusters(points, k), strict=True):
         points[f"{prefix}low_answers"], points[f"{prefix}high_answers"] = each_interval(sums, least)
-    for name, one in zip(
+    for name, column in zip(
         (*_ABOVE_MAJORITY, *(f"above_majority_{end}" for end in _ANSWERS)), (*_VALUE, *_ANSWERS), strict=True
     ):
-        points[name] = points[one] - points["majority"]
+        points[name] = points[column] - points["majority"]
     sides = ["other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"]
     compared = [paired_difference(_paired(*row)) for row in points[sides].itertuples(index=False)]
     for name, end in zip(_ABOVE_SWAPPED, ("value", "low", "high"), strict=True):
-        points[name] = np.array([getattr(one, end) for one in compared], dtype="float64")
+        points[name] = np.array([getattr(difference, end) for difference in compared], dtype="float64")
     points["swapped_n"] = points["other_n"].where(points["other_n"] > 0).astype("Int64")
     for name, side in (("swapped", "other"), ("matched", "own")):
         points[name] = (points[f"{side}_{k}"] / points["swapped_n"]).astype("float64")
@@ -195,10 +197,14 @@ def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
 
 def _share(counts: list[RelationCounts], average: str) -> float | None:
     """The value alone, for baselines: without an interval, no draws are needed."""
-    kept = [one for one in counts if one.n]
+    defined = [counted for counted in counts if counted.n]
     if average == "micro":
-        return sum(one.hits for one in kept) / sum(one.n for one in kept) if kept else None
-    return float(np.mean([one.hits / one.n for one in sorted(kept, key=lambda one: one.relation)])) if kept else None
+        return sum(counted.hits for counted in defined) / sum(counted.n for counted in defined) if defined else None
+    return (
+        float(np.mean([counted.hits / counted.n for counted in sorted(defined, key=lambda counted: counted.relation)]))
+        if defined
+        else None
+    )
 
 
 def _chance(rows: pd.DataFrame, average: str) -> float | None:
@@ -215,11 +221,14 @@ def _swapped(pairs: Mapping[str, PairedCounts], average: str) -> tuple[float | N
     if not pairs:
         return (None,) * 6
     sides = [
-        _share([RelationCounts(relation, one.n, one.both + hits(one)) for relation, one in pairs.items()], average)
-        for hits in (lambda one: one.second_only, lambda one: one.first_only)
+        _share(
+            [RelationCounts(relation, counted.n, counted.both + hits(counted)) for relation, counted in pairs.items()],
+            average,
+        )
+        for hits in (lambda counted: counted.second_only, lambda counted: counted.first_only)
     ]
-    found = macro_difference(pairs) if average == "macro" else paired_difference(together_counted(pairs.values()))
-    return (*sides, found.value, found.low, found.high, found.counts.n)
+    difference = macro_difference(pairs) if average == "macro" else paired_difference(together_counted(pairs.values()))
+    return (*sides, difference.value, difference.low, difference.high, difference.counts.n)
 
 
 def _pairs(rows: pd.DataFrame, k: int) -> dict[str, PairedCounts]:
@@ -242,13 +251,13 @@ def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[Relati
     relations, n, hits = (rows[name].tolist() for name in ("relation", "n", column))
     if squared:
         squares = rows[squared].tolist()
-        return [RelationCounts(*one) for one in zip(relations, n, [0] * len(n), hits, squares, strict=True)]
-    return [RelationCounts(*one) for one in zip(relations, n, hits, strict=True)]
+        return [RelationCounts(*row) for row in zip(relations, n, [0] * len(n), hits, squares, strict=True)]
+    return [RelationCounts(*row) for row in zip(relations, n, hits, strict=True)]
 
 
 def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
     """Only relations for which the baseline is defined."""
     defined = rows[rows[n] > 0]
     return [
-        RelationCounts(*one) for one in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)
+        RelationCounts(*row) for row in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)
     ]

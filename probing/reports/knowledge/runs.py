@@ -39,16 +39,18 @@ class RunSelection:
         if (there := stored_templates(db)) and self.templates not in there:
             raise StoreError(f"no run with {spelled('templates', self.templates)}; there are {', '.join(there)}")
         every = choose(db, templates=self.templates)
-        for option, wanted in {
+        for option, values in {
             "model": self.models,
             "head": self.heads,
             "probe_set": self.probe_sets,
             "base": bases,
         }.items():
             column = "model" if option == "base" else option
-            if unknown := sorted(set(wanted or ()) - set(every[column])):
+            if unknown := sorted(set(values or ()) - set(every[column])):
                 elsewhere = stored_templates(db, **{f"{column}s": unknown})
-                asked = f" probed with {spelled('templates', self.templates)}" if elsewhere else ""
-                found = f"; it was probed with {spelled('templates', ', '.join(elsewhere))}" if elsewhere else ""
+                with_templates = f" probed with {spelled('templates', self.templates)}" if elsewhere else ""
+                probed_with = f"; it was probed with {spelled('templates', ', '.join(elsewhere))}" if elsewhere else ""
                 names = ", ".join(sorted(set(every[column]))) or "none"
-                raise StoreError(f"no run with {spelled(option, ', '.join(unknown))}{asked}{found}; there are {names}")
+                raise StoreError(
+                    f"no run with {spelled(option, ', '.join(unknown))}{with_templates}{probed_with}; there are {names}"
+                )

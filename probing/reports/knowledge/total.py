@@ -43,7 +43,7 @@ def total(
     unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
     inner = _inner(db, run_ids, exposures, answer_in_subject)
     stored = forgetting_queries.layers_stored(db, run_ids).set_index("run_id")["n_layers"]
-    wanted = []
+    points = []
     for run in identities(db, run_ids).itertuples(index=False):
         alone, union = table[table["run_id"] == run.run_id], unions[unions["run_id"] == run.run_id]
         seeds = int(union["seeds"].iloc[0]) if len(union) else 1
@@ -54,10 +54,10 @@ def total(
                 for r in alone.itertuples()
             ]
             among = [RelationCounts(r.relation, int(r.n), int(getattr(r, f"any_{k}"))) for r in union.itertuples()]
-            wanted += [(run, int(k), average, counts, among, seeds, whole) for average in averages]
-    known = parallel_map(lambda one: knowledge(one[3], one[2]), wanted)
+            points += [(run, int(k), average, counts, among, seeds, whole) for average in averages]
+    known = parallel_map(lambda point: knowledge(point[3], point[2]), points)
     rows = []
-    for (run, k, average, _, among, seeds, whole), got in zip(wanted, known, strict=True):
+    for (run, k, average, _, among, seeds, whole), got in zip(points, known, strict=True):
         last, every = got.last, got.total
         shares = (every.value, every.low, every.high, got.intermediate_share) if whole else (None,) * 4
         either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
@@ -105,8 +105,8 @@ def _baselines(
     answer_in_subject: bool | None,
 ) -> pd.DataFrame:
     """Guessing at the last layer (``_BASELINES``) by run, k and average, with its interval over answers."""
-    found = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
-    table = pd.concat(found, ignore_index=True) if found else precision(db, [])
+    tables = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
+    table = pd.concat(tables, ignore_index=True) if tables else precision(db, [])
     named = {name.removeprefix("last_"): name for name in _ANSWERS}
     return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last", **named})[
         ["run_id", "k", "average", *_BASELINES]

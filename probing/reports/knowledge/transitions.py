@@ -59,13 +59,13 @@ def transitions_beside_wrong(
     and if one side has too few facts.
     """
     table = transitions(db, pairs, ks, exposures, answer_in_subject)
-    found = [
+    answers = [
         _beside(answers_no_longer_first(db, row.base_run_id, row.run_id, exposures, answer_in_subject))
         if row.k == 1 and row.lost
         else {}
         for row in table.itertuples()
     ]
-    return table.join(pd.DataFrame(found, index=table.index, columns=list(BESIDE), dtype="float64"))
+    return table.join(pd.DataFrame(answers, index=table.index, columns=list(BESIDE), dtype="float64"))
 
 
 def _beside(answers: pd.DataFrame) -> dict[str, float]:
@@ -77,13 +77,13 @@ def _beside(answers: pd.DataFrame) -> dict[str, float]:
         every = Answers(
             held[None], answers["confidence"].to_numpy(float), relations, answers["answer"].to_numpy(np.int64)
         )
-        found = at_equal_confidence(every.of(right), every.of(~right))
-        if found is not None and may_be_shown(min(found.n, found.n_yardstick)):
+        difference = at_equal_confidence(every.of(right), every.of(~right))
+        if difference is not None and may_be_shown(min(difference.n, difference.n_yardstick)):
             shares |= {
-                f"{fate}_share": found.share,
-                f"{fate}_wrong": found.yardstick,
-                f"{fate}_low": found.low,
-                f"{fate}_high": found.high,
+                f"{fate}_share": difference.share,
+                f"{fate}_wrong": difference.yardstick,
+                f"{fate}_low": difference.low,
+                f"{fate}_high": difference.high,
             }
     return shares
 
@@ -105,15 +105,15 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     stored = layers_stored(db, list(known["run_id"])).set_index("run_id")["n_layers"]
     known = known[known["run_id"].map(stored).fillna(0) > 1].reset_index(drop=True)
     bases, tuned = list(known["base_run_id"]), list(known["run_id"])
-    kept = {"exposures": exposures, "answer_in_subject": answer_in_subject}
+    filters = {"exposures": exposures, "answer_in_subject": answer_in_subject}
     groups = ["base_run_id", "run_id", *(["relation"] if by_relation else [])]
-    only_base = one_sided(db, bases, tuned, **kept).rename(columns={"first": "base_run_id", "second": "run_id"})
-    only_model = one_sided(db, tuned, bases, **kept).rename(columns={"second": "base_run_id", "first": "run_id"})
+    only_base = one_sided(db, bases, tuned, **filters).rename(columns={"first": "base_run_id", "second": "run_id"})
+    only_model = one_sided(db, tuned, bases, **filters).rename(columns={"second": "base_run_id", "first": "run_id"})
     one_side = [frame.groupby(groups)["n"].sum().to_dict() for frame in (only_base, only_model)]
     labels = run_queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
     rows = []
     for k in ks:
-        table = transition_counts(db, bases, tuned, k, **kept).groupby(groups).sum(numeric_only=True)
+        table = transition_counts(db, bases, tuned, k, **filters).groupby(groups).sum(numeric_only=True)
         counts = {
             key: Transitions(**{name: int(n) for name, n in row.items()})
             for key, row in table[[*_COUNTS]].to_dict("index").items()

@@ -93,27 +93,27 @@ class OwnResult:
     def answer(self) -> list[str]:
         """The result in one or two sentences."""
         last = wider(self.layers).iloc[-1].to_dict()
-        said = self._compared(last) if self.base else [self._alone(last)]
+        sentences = self._compared(last) if self.base else [self._alone(last)]
         if self.doubt:
-            said.insert(0, f"Warning: {self.doubt}")
+            sentences.insert(0, f"Warning: {self.doubt}")
         if self.small:
-            said.append(
+            sentences.append(
                 f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about"
                 " the model from the shares."
             )
-        return said
+        return sentences
 
     @property
     def details(self) -> list[str]:
         """What follows the answer."""
-        said = [self._asked(), *(self._lost() if self.base else [])]
+        sentences = [self._asked(), *(self._lost() if self.base else [])]
         for row in self.trex.to_dict("records"):
-            said.append(
+            sentences.append(
                 f"Of {int(row['n']):,} facts of T-REx, asked in the same way, {row['model']} knows"
                 f" {100 * row['value']:.1f} % at the last layer (95 % interval {100 * row['low']:.1f} to"
                 f" {100 * row['high']:.1f})."
             )
-        return said + self._ways()
+        return sentences + self._ways()
 
     def _asked(self) -> str:
         left = ", ".join(f"{number:,} {reason}" for reason, number in sorted(self.left_out.items()))
@@ -134,8 +134,8 @@ class OwnResult:
     def _compared(self, last: dict) -> list[str]:
         n = int(last["n"])
         if self.small:
-            known, kept = round(last["base_value"] * n), round(last["value"] * n)
-            return [f"At the last layer {self.base} knows {known:,} of {n:,} facts and {self.model} {kept:,}."]
+            known, own_known = round(last["base_value"] * n), round(last["value"] * n)
+            return [f"At the last layer {self.base} knows {known:,} of {n:,} facts and {self.model} {own_known:,}."]
         low, high = 100 * last["difference_low"], 100 * last["difference_high"]
         sure = "fewer" if high < 0 else "more" if low > 0 else ""
         verdict = (
@@ -155,23 +155,23 @@ class OwnResult:
     def _lost(self) -> list[str]:
         counts = self.changed["part"].value_counts()
         lost = int(counts.get("lost", 0))
-        said = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}."]
+        sentences = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}."]
         inside = [
             self._inside(fate, n)
             for fate in ("still_inside", "moved")
             if (n := int((self.changed["fate"] == fate).sum()))
         ]
         if inside:
-            said.append(f"Of the lost ones {' and '.join(inside)}.")
+            sentences.append(f"Of the lost ones {' and '.join(inside)}.")
         if lost and not self.small:
             # A share of the facts that the base knew, which may be few even in a large set.
             known = lost + int(counts.get("kept", 0))
             low, high = wilson_mean(lost / known, known)
-            said.append(
+            sentences.append(
                 f"That is {100 * lost / known:.1f} % of what {self.base} knew (95 % interval {100 * low:.1f} to"
                 f" {100 * high:.1f})."
             )
-        return said
+        return sentences
 
     def _inside(self, fate: str, n: int) -> str:
         share, wrong = (100 * self.beside.get(f"{fate}_{name}", math.nan) for name in ("share", "wrong"))
@@ -214,38 +214,38 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         head=row["head"],
         probe_set=probe_set,
         k=k,
-        run_ids=tuple(one["run_id"] for one in (base, row) if one is not None),
+        run_ids=tuple(run["run_id"] for run in (base, row) if run is not None),
         n=int(layers["n"].max()) if len(layers) else 0,
         left_out=_left_out(row),
         layers=layers,
         changed=changed,
-        trex=_on_trex(db, [one["model"] for one in (base, row) if one is not None], row["head"], k),
+        trex=_on_trex(db, [run["model"] for run in (base, row) if run is not None], row["head"], k),
         back=outcome(db, forgetting_runs),
         doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )
 
 
-def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
+def fact_rows(db: Database, result: OwnResult) -> pd.DataFrame:
     """The facts of a result, one row each: lost, gained, kept, never known; without a base known and not known.
 
     ``base_ranks`` (empty without a base) and ``ranks`` are of the right answer at layers 0 to L; ``base_answer`` and
     ``answer`` are the last layers' best tokens; ``fate`` is in words.
     """
-    rows = found.changed
-    if not found.base:
-        rows = search_facts(db, found.run_ids[-1], limit=MAX_ROWS).rename(columns={"last_rank": "rank"})
+    rows = result.changed
+    if not result.base:
+        rows = search_facts(db, result.run_ids[-1], limit=MAX_ROWS).rename(columns={"last_rank": "rank"})
         rows = rows.assign(
-            part=["kept" if rank <= found.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate=""
+            part=["kept" if rank <= result.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate=""
         )
-    ranks = fact_ranks(db, found.run_ids).pivot(index="fact_id", columns="run_id", values="ranks")
-    columns = _RANKS[-len(found.run_ids) :]
+    ranks = fact_ranks(db, result.run_ids).pivot(index="fact_id", columns="run_id", values="ranks")
+    columns = _RANKS[-len(result.run_ids) :]
     of_run = {
         name: ranks[run_id].reindex(rows["fact_id"]).tolist()
-        for name, run_id in zip(columns, found.run_ids, strict=True)
+        for name, run_id in zip(columns, result.run_ids, strict=True)
     }
     rows = rows.assign(
-        **{"base_ranks": [[] for _ in range(len(rows))], **of_run}, fate=[outcome_words(one) for one in rows["fate"]]
+        **{"base_ranks": [[] for _ in range(len(rows))], **of_run}, fate=[outcome_words(fate) for fate in rows["fate"]]
     )
     order = rows["part"].map(PARTS.index)
     return rows.assign(order=order).sort_values("order", kind="stable", ignore_index=True)[list(FACT_ROWS)]

@@ -74,23 +74,23 @@ def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFram
     A model's reason is that of its run, or all of its run's if there are several.
     """
     rows = [("", reason, fact.subject, fact.object, fact.prompt) for fact, reason in facts.dropped]
-    for one in models.itertuples():
-        asked = _asked(db, one.run_id)
+    for model in models.itertuples():
+        fact_ids = _asked(db, model.run_id)
         ours = {reason for _, reason in facts.dropped}
-        said = ", ".join(
-            part.split(" ", 1)[1] for part in one.left_out.split(", ") if part and part.split(" ", 1)[1] not in ours
+        reasons = ", ".join(
+            part.split(" ", 1)[1] for part in model.left_out.split(", ") if part and part.split(" ", 1)[1] not in ours
         )
         rows += [
-            (one.model, said, fact.subject, fact.object, fact.prompt)
+            (model.model, reasons, fact.subject, fact.object, fact.prompt)
             for fact in facts.facts
-            if fact.fact_id not in asked
+            if fact.fact_id not in fact_ids
         ]
     return pd.DataFrame(rows, columns=["model", "reason", "subject", "object", "prompt"])
 
 
 def _asked(db: Database, run_id: str) -> set[str]:
     """The ids of the facts of a run."""
-    found: set[str] = set()
-    while len(page := search_facts(db, run_id, offset=len(found), limit=MAX_ROWS)):
-        found |= set(page["fact_id"])
-    return found
+    fact_ids: set[str] = set()
+    while len(page := search_facts(db, run_id, offset=len(fact_ids), limit=MAX_ROWS)):
+        fact_ids |= set(page["fact_id"])
+    return fact_ids

@@ -78,10 +78,10 @@ def judge(db: Database | None, claims: Sequence[Claim], subject: Subject | None)
 def _judged(claim: Claim, quantities: "Quantities | None") -> Judged:
     if claim.check is None:
         return Judged(claim, "", pd.DataFrame(columns=list(COMPARED)))
-    rows = [_compared(claim.name, claim.check, one, quantities) for one in claim.check.comparisons()]
+    rows = [_compared(claim.name, claim.check, comparison, quantities) for comparison in claim.check.comparisons()]
     table = pd.DataFrame(rows, columns=list(COMPARED))
     # One comparison that fails refutes a claim about all of them, whatever else is missing.
-    verdict = next((one for one in (FAILS, UNTESTED, UNSURE) if one in set(table["verdict"])), HOLDS)
+    verdict = next((word for word in (FAILS, UNTESTED, UNSURE) if word in set(table["verdict"])), HOLDS)
     return Judged(claim, verdict, table)
 
 
@@ -100,7 +100,9 @@ def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quan
         return row | {"verdict": UNTESTED, "missing": str(missing)}
     row["compared"] = in_words(comparison.of, check.depth, quantities.layers)
     numbers = {**sides, "difference": difference, **quantities.beside(check, comparison)}
-    ends = {f"{side}{end}": value for side, one in numbers.items() for end, value in zip(_ENDS, one, strict=True)}
+    ends = {
+        f"{side}{end}": value for side, interval in numbers.items() for end, value in zip(_ENDS, interval, strict=True)
+    }
     return row | ends | {"paired": paired, "verdict": verdict(difference, check.relation, check.margin)}
 
 
@@ -110,7 +112,7 @@ def in_words(of: Rows, depth: int, layers: int = 0) -> str:
     def said(column: str, value: object) -> str:
         if column not in _LAYERS:
             return str(value)
-        read = [our_layer(int(one), depth, layers) if layers else int(one) for one in str(value).split(", ")]
+        read = [our_layer(int(layer), depth, layers) if layers else int(layer) for layer in str(value).split(", ")]
         return f"layer {' and '.join(map(str, read))} of {layers or depth}"
 
     return ", ".join(said(column, value) for column, value in of.items())
@@ -184,18 +186,18 @@ class Quantities:
         self, check: Check, comparison: Comparison, choice: Mapping[str, Any]
     ) -> tuple[dict[str, Interval], Interval, bool]:
         def quantity(rows: Rows) -> Interval:
-            found = self._number(check.report, check.columns, rows, check.depth, choice)
+            number = self._number(check.report, check.columns, rows, check.depth, choice)
             if check.share_of is None:
-                return found
+                return number
             return share(
-                found, self._number(check.report, check.columns, {**rows, **check.share_of}, check.depth, choice)
+                number, self._number(check.report, check.columns, {**rows, **check.share_of}, check.depth, choice)
             )
 
         sides: dict[str, Interval] = {}
         missing: list[str] = []
-        for side, one in (("first", comparison.first), ("second", comparison.second)):
+        for side, side_rows in (("first", comparison.first), ("second", comparison.second)):
             try:
-                sides |= {} if one is None else {side: quantity(one)}
+                sides |= {} if side_rows is None else {side: quantity(side_rows)}
             except Missing as error:
                 missing.append(str(error))
         if missing:
@@ -233,10 +235,10 @@ class Quantities:
             raise PublishedError(
                 f"the report {report} has no column {unknown[0]!r}, expected one of {', '.join(table.columns)}"
             )
-        wanted = {column: self._model(str(value)) if column in _MODELS else value for column, value in rows.items()}
+        values = {column: self._model(str(value)) if column in _MODELS else value for column, value in rows.items()}
         # What tells a reader most is looked for first; layers are counted in the rows of one model.
-        for column in sorted(wanted, key=lambda one: (one in _LAYERS, one not in _NAMED, one not in _MODELS)):
-            value = wanted[column]
+        for column in sorted(values, key=lambda name: (name in _LAYERS, name not in _NAMED, name not in _MODELS)):
+            value = values[column]
             if column in _LAYERS and len(table):
                 self.layers = int(table[column].max())
                 value = our_layer(int(value), depth, self.layers)
@@ -260,15 +262,19 @@ class Quantities:
         kind, _, name = report.partition(" ")
         if kind not in REPORTS:
             raise PublishedError(f"no report is of the kind {kind!r}, expected one of {', '.join(REPORTS)}")
-        there = {one.name: one for one in REPORTS[kind].filters if not one.only or name in one.only}
-        chosen_by = {column for column, one in there.items() if one.known or column in choice}
-        given = {column: value for column, value in {**choice, **rows}.items() if column in chosen_by}
+        there = {
+            choosable.name: choosable
+            for choosable in REPORTS[kind].filters
+            if not choosable.only or name in choosable.only
+        }
+        chosen_by = {column for column, choosable in there.items() if choosable.known or column in choice}
+        filters = {column: value for column, value in {**choice, **rows}.items() if column in chosen_by}
         if "model" in there:
-            given["model"] = tuple(dict.fromkeys(self._subject.models.values()))
-        key = (report, *sorted((column, str(value)) for column, value in given.items()))
+            filters["model"] = tuple(dict.fromkeys(self._subject.models.values()))
+        key = (report, *sorted((column, str(value)) for column, value in filters.items()))
         if key not in self._tables:
             try:
-                chosen = REPORTS[kind].choose(name, given)
+                chosen = REPORTS[kind].choose(name, filters)
             except OptionError as error:
                 raise PublishedError(f"a check names the report {report}: {error}") from error
             self._tables[key] = chosen.report.table(self._db, chosen)
@@ -286,20 +292,20 @@ def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
     ``counts`` says how many comparisons hold, fail and are open. A difference that a report gives has no two sides.
     """
     rows = []
-    for one in judged:
-        check, row = one.claim.check, deciding(one)
-        missing = "; ".join(filter(None, one.compared["missing"])).split("; ")
+    for judgement in judged:
+        check, row = judgement.claim.check, deciding(judgement)
+        missing = "; ".join(filter(None, judgement.compared["missing"])).split("; ")
         rows.append(
             {
-                "claim": one.claim.says,
-                "where": one.claim.where,
-                "verdict": one.verdict,
+                "claim": judgement.claim.says,
+                "where": judgement.claim.where,
+                "verdict": judgement.verdict,
                 "asks": check.asks if check else "",
             }
             | {"compared": row["compared"] if row is not None else ""}
             | {side: _written(row, side) for side in _SIDES}
-            | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(missing))}
-            | {"shown": _target(one.claim)}
+            | {"counts": _counts(judgement.compared), "missing": "; ".join(dict.fromkeys(missing))}
+            | {"shown": _target(judgement.claim)}
         )
     return pd.DataFrame(rows, columns=list(CLAIMS))
 
@@ -310,7 +316,7 @@ def deciding(judged: Judged) -> pd.Series | None:
     tested = table[table["verdict"].ne(UNTESTED)]
     if check is None or tested.empty:
         return None
-    there = next(one for one in (FAILS, UNSURE, HOLDS) if one in set(tested["verdict"]))
+    there = next(verdict for verdict in (FAILS, UNSURE, HOLDS) if verdict in set(tested["verdict"]))
     tested = tested[tested["verdict"].eq(there)]
     value = tested["difference"].astype("float64")
     towards = -value.abs() if check.relation == "about" else value if check.relation == ">" else -value
@@ -327,10 +333,10 @@ def _written(row: pd.Series | None, side: str) -> str:
 
 def _counts(table: pd.DataFrame) -> str:
     """ "holds 3, does not hold 1, cannot be tested 4"."""
-    counted = [(int(table["verdict"].eq(one).sum()), one) for one in (HOLDS, FAILS, UNSURE, UNTESTED)]
-    return ", ".join(f"{one} {count}" for count, one in counted if count)
+    counted = [(int(table["verdict"].eq(verdict).sum()), verdict) for verdict in (HOLDS, FAILS, UNSURE, UNTESTED)]
+    return ", ".join(f"{verdict} {count}" for count, verdict in counted if count)
 
 
 def _target(claim: Claim) -> str:
-    shown = claim.shown
-    return f"figure {shown.figure}" if shown.figure else shown.table or f"page {shown.page}"
+    target = claim.shown
+    return f"figure {target.figure}" if target.figure else target.table or f"page {target.page}"

@@ -63,7 +63,7 @@ class Paper:
 
     def to_write(self, db: Database, base: str) -> dict[str, pd.DataFrame]:
         """The tables and claims that ``reproduce`` writes."""
-        found = self.compare(db, base)
-        return {name: found.tables[name] for name in self.written} | {
-            "claims": claims_frame(self.judge(db, found.ours))
+        reproduction = self.compare(db, base)
+        return {name: reproduction.tables[name] for name in self.written} | {
+            "claims": claims_frame(self.judge(db, reproduction.ours))
         }

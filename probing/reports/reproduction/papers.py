@@ -13,5 +13,5 @@ PAPERS = {paper.name: paper for paper in (BERTNESIA, EDGE_PROBING, INTERPLAY, FO
 
 def reproduced(db: Database | None, paper: str, *subject: str) -> tuple[Reproduction, tuple[Judged, ...]]:
     """Ours compared with a paper, and its claims judged on ours; arguments as for ``Paper.compare``."""
-    found = PAPERS[paper].compare(db, *subject)
-    return found, PAPERS[paper].judge(db, found.ours)
+    reproduction = PAPERS[paper].compare(db, *subject)
+    return reproduction, PAPERS[paper].judge(db, reproduction.ours)

@@ -21,31 +21,35 @@ def tiles(judged: Sequence[Judged]) -> pd.DataFrame:
     """``TILE``, one row per claim in the order of the paper."""
     rows = [
         (
-            _title(one.claim),
-            one.claim.printed or _DRAWN,
-            _here(one),
-            one.verdict if one.verdict in (HOLDS, FAILS) else OPEN,
-            _reason(one),
+            _title(judgement.claim),
+            judgement.claim.printed or _DRAWN,
+            _here(judgement),
+            judgement.verdict if judgement.verdict in (HOLDS, FAILS) else OPEN,
+            _reason(judgement),
         )
-        for one in judged
+        for judgement in judged
     ]
     return pd.DataFrame(rows, columns=list(TILE))
 
 
 def counts(table: pd.DataFrame) -> tuple[int, int, int]:
     """How many claims hold, do not hold, and cannot be judged."""
-    hold, fail = (int(table["verdict"].eq(one).sum()) for one in (HOLDS, FAILS))
+    hold, fail = (int(table["verdict"].eq(verdict).sum()) for verdict in (HOLDS, FAILS))
     return hold, fail, len(table) - hold - fail
 
 
 def with_comparisons(judged: Sequence[Judged]) -> pd.DataFrame:
     """Every comparison of every claim, next to the claim and its ``TILE``; a claim without a check has one row."""
     rows = []
-    for one, short in zip(judged, tiles(judged).to_dict("records"), strict=True):
-        said = short | {"says": one.claim.says, "where": one.claim.where, "against": one.claim.against}
-        said |= {"asks": one.claim.check.asks if one.claim.check else ""}
-        compared = one.compared.drop(columns="claim").rename(columns={"verdict": "comparison"}).to_dict("records")
-        rows += [said | row for row in compared or [{}]]
+    for judgement, short in zip(judged, tiles(judged).to_dict("records"), strict=True):
+        claim_row = short | {
+            "says": judgement.claim.says,
+            "where": judgement.claim.where,
+            "against": judgement.claim.against,
+        }
+        claim_row |= {"asks": judgement.claim.check.asks if judgement.claim.check else ""}
+        compared = judgement.compared.drop(columns="claim").rename(columns={"verdict": "comparison"}).to_dict("records")
+        rows += [claim_row | row for row in compared or [{}]]
     return pd.DataFrame(rows)
 
 
@@ -61,15 +65,15 @@ def _title(claim: Claim) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _here(one: Judged) -> str:
+def _here(judged: Judged) -> str:
     """Ours: the comparison that is closest to another verdict."""
-    row, check = deciding(one), one.claim.check
+    row, check = deciding(judged), judged.claim.check
     if row is None or check is None or pd.isna(row["difference"]):
         return ""
     sides = [_number(check, row[side]) for side in ("first", "second") if pd.notna(row[side])]
-    said = " against ".join(sides) if len(sides) == 2 else _number(check, row["difference"], signed=True)
-    named = ", ".join(PROBE_SETS.get(one, one) for one in row["compared"].split(", "))
-    return said + (f" ({named})" if named else "")
+    numbers = " against ".join(sides) if len(sides) == 2 else _number(check, row["difference"], signed=True)
+    named = ", ".join(PROBE_SETS.get(name, name) for name in row["compared"].split(", "))
+    return numbers + (f" ({named})" if named else "")
 
 
 def _number(check: Check, value: float, *, signed: bool = False) -> str:
@@ -84,27 +88,27 @@ def _number(check: Check, value: float, *, signed: bool = False) -> str:
     return words.replace("-", "−")
 
 
-def _reason(one: Judged) -> str:
+def _reason(judged: Judged) -> str:
     """One line: what decides, or what is missing."""
-    table, n = one.compared, len(one.compared)
+    table, n = judged.compared, len(judged.compared)
     if not n:
-        return one.claim.unchecked
-    found = {words: int(table["verdict"].eq(verdict).sum()) for verdict, words in _COUNTED.items()}
-    said = [f"{count} {words[count > 1]}" for words, count in found.items() if count]
-    words = [f"of {n} comparisons {', '.join(said)}"] if said else []
+        return judged.claim.unchecked
+    by_outcome = {words: int(table["verdict"].eq(verdict).sum()) for verdict, words in _COUNTED.items()}
+    parts = [f"{count} {words[count > 1]}" for words, count in by_outcome.items() if count]
+    words = [f"of {n} comparisons {', '.join(parts)}"] if parts else []
     if table["verdict"].eq(UNTESTED).any():
-        words.append(f"needs {missing(one)}")
+        words.append(f"needs {missing(judged)}")
     line = "; ".join(words)
     return f"{line[:1].upper()}{line[1:]}."
 
 
-def missing(one: Judged) -> str:
+def missing(judged: Judged) -> str:
     """What the comparisons of a claim name and the results do not have.
 
     Numbers of a model that did not learn its task, and of sentences that stand for those of the paper, may be stored
     all the same.
     """
-    parts = list(dict.fromkeys("; ".join(filter(None, one.compared["missing"])).split("; ")))
+    parts = list(dict.fromkeys("; ".join(filter(None, judged.compared["missing"])).split("; ")))
     unlearned = [part.removesuffix(_LEARNED) for part in parts if part.endswith(_LEARNED)]
     sets = [PROBE_SETS[part] for part in parts if part in PROBE_SETS]
     words = [part for part in parts if part not in PROBE_SETS and not part.endswith(_LEARNED)]

@@ -78,18 +78,18 @@ def accuracies(
     portion; dev_right: development sentences that are right; majority and surface: accuracies of the most frequent
     training label and of a probe on surface features; code_length: bits; above_majority: significantly.
     """
-    found = stored(db, protocol)
-    table = found.named(queries.scores(db, found.run_ids))
+    runs = stored(db, protocol)
+    table = runs.named(queries.scores(db, runs.run_ids))
     table = only(table, task=tasks, reading=readings or READINGS, portion=portions).merge(
         tasks_of(db, protocol), on="task"
     )
     counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
     shares = pd.DataFrame(
-        [numbers.accuracy(*one) for one in counts], columns=["accuracy", "low", "high"], index=table.index
+        [numbers.accuracy(*count) for count in counts], columns=["accuracy", "low", "high"], index=table.index
     )
     above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
     table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))
-    table = found.relatives.listed(found.relatives.with_spread(table, _KEYS, "accuracy"), models)
+    table = runs.relatives.listed(runs.relatives.with_spread(table, _KEYS, "accuracy"), models)
     whole = dict.fromkeys(("layer", "portion", "right", "n_train", "dev_right", "n_test"), "int64")
     return in_order(table, COLUMNS).astype(whole | dict.fromkeys(("c", "code_length"), "float64"))
 

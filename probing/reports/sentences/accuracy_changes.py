@@ -78,9 +78,9 @@ def changes(
     control_spread. within_seeds: only one seed is known, and the change is no larger than seed_range. Empty: there is
     none.
     """
-    found = stored(db, protocol)
-    table = _all_changes(db, found)
-    return in_order(only(found.relatives.listed(table, models), task=tasks), COLUMNS)
+    runs = stored(db, protocol)
+    table = _all_changes(db, runs)
+    return in_order(only(runs.relatives.listed(table, models), task=tasks), COLUMNS)
 
 
 def group_means(
@@ -90,8 +90,8 @@ def group_means(
 
     significant is the number of layers with q of at most 5 %.
     """
-    found = stored(db, protocol)
-    table = _all_changes(db, found)
+    runs = stored(db, protocol)
+    table = _all_changes(db, runs)
     last = table.groupby(["model", "task"])["layer"].transform("max")
     table["group"] = [numbers.layer_group(layer, top) for layer, top in zip(table["layer"], last, strict=True)]
     keys = ["task", "pooling", "group"]
@@ -104,9 +104,9 @@ def group_means(
     means = pd.DataFrame(
         made, columns=[name for name in GROUPS if name not in ("control_change", "seed_low", "seed_high", "seeds")]
     )
-    means = found.relatives.with_spread(means.astype({"mean_change": "float64"}), keys, "mean_change")
-    means = found.relatives.with_control(means, keys, {"mean_change": "control_change"})
-    means = only(found.relatives.listed(means, models), task=tasks)
+    means = runs.relatives.with_spread(means.astype({"mean_change": "float64"}), keys, "mean_change")
+    means = runs.relatives.with_control(means, keys, {"mean_change": "control_change"})
+    means = only(runs.relatives.listed(means, models), task=tasks)
     return means.sort_values(["model", "task", "pooling", "first_layer"], ignore_index=True)[list(GROUPS)]
 
 
@@ -123,9 +123,11 @@ def turned_sentences(
     base = str(runs["base"].get(model, ""))
     if not base or base not in runs.index:
         return pd.DataFrame(columns=list(TURNED))
-    said = [queries.answers(db, str(runs.at[one, "run_id"]), pooling, layer) for one in (base, model)]
+    answers = [queries.answers(db, str(runs.at[name, "run_id"]), pooling, layer) for name in (base, model)]
     both = (
-        said[0].rename(columns={"said": "base_said"}).merge(said[1].rename(columns={"said": "tuned_said"}), on="place")
+        answers[0]
+        .rename(columns={"said": "base_said"})
+        .merge(answers[1].rename(columns={"said": "tuned_said"}), on="place")
     )
     table = queries.examples(db, task, protocol).merge(both, on="place")
     base_right, tuned_right = table["base_said"] == table["gold"], table["tuned_said"] == table["gold"]
@@ -133,9 +135,9 @@ def turned_sentences(
     return table[base_right != tuned_right][list(TURNED)].reset_index(drop=True)
 
 
-def _all_changes(db: Database, found: StoredRuns) -> pd.DataFrame:
+def _all_changes(db: Database, runs: StoredRuns) -> pd.DataFrame:
     """``changes`` of all fine-tuned models on all tasks."""
-    pairs = own_pairs(found.named(queries.pairs(db, found.run_ids)))
+    pairs = own_pairs(runs.named(queries.pairs(db, runs.run_ids)))
     table = pairs[pairs["pooling"] == pairs["with_pooling"]].reset_index(drop=True)
     against_mean = _tested(pairs[pairs["with_pooling"] == MEAN], "mean_")[
         ["run_id", "pooling", "layer", "mean_change", "mean_p"]
@@ -149,10 +151,10 @@ def _all_changes(db: Database, found: StoredRuns) -> pd.DataFrame:
     table["accuracy"] = (table["both"].astype("int64") + table["only_this"]) / known
     table["base_accuracy"] = (table["both"].astype("int64") + table["only_other"]) / known
     table = table.rename(columns={"only_this": "only_tuned", "only_other": "only_base"}).astype({"layer": "int64"})
-    table = found.relatives.with_spread(table, _KEYS, "change")
+    table = runs.relatives.with_spread(table, _KEYS, "change")
     of_control = {"change": "control_change", "seed_low": "_low", "seed_high": "_high"}
-    table = found.relatives.with_control(table, _KEYS, of_control)
-    table = table.merge(_spread_of_control(found, table), on=["base", "task", "pooling"], how="left")
+    table = runs.relatives.with_control(table, _KEYS, of_control)
+    table = table.merge(_spread_of_control(runs, table), on=["base", "task", "pooling"], how="left")
     table["control_spread"] = table["control_spread"].where(table["control_change"].notna())
     size = table["change"].abs()
     small = (size <= table["control_change"].abs()) | (size <= table["control_spread"])
@@ -165,9 +167,9 @@ def _all_changes(db: Database, found: StoredRuns) -> pd.DataFrame:
     )
 
 
-def _spread_of_control(found: StoredRuns, table: pd.DataFrame) -> pd.DataFrame:
+def _spread_of_control(runs: StoredRuns, table: pd.DataFrame) -> pd.DataFrame:
     """Base, task, pooling -> control_spread, over the layers and seeds of its control."""
-    controls = table[table["model"].map(found.relatives.stands).isin(found.relatives.control.values())]
+    controls = table[table["model"].map(runs.relatives.stands).isin(runs.relatives.control.values())]
     # The first token's vector at layer 0 is the same for all sentences, so its probe never changes.
     varied = controls[~(controls["pooling"].eq(FIRST) & controls["layer"].eq(0))]
     return varied.groupby(["base", "task", "pooling"], as_index=False).agg(

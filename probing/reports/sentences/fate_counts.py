@@ -17,19 +17,24 @@ Pairs = dict[tuple[Cell, Cell], PairedCounts]
 
 
 def counts_of_runs(
-    db: Database, tuned: pd.DataFrame, bases: Mapping[str, str], wanted: Mapping[str, Collection[tuple[Cell, Cell]]]
+    db: Database,
+    tuned: pd.DataFrame,
+    bases: Mapping[str, str],
+    pairs_by_run: Mapping[str, Collection[tuple[Cell, Cell]]],
 ) -> dict[str, Pairs]:
     """Run id of a fine-tuned model -> the counts of its wanted pairs that are stored or follow from predictions.
 
     A run that is not in ``bases`` (run id -> run id of the base on the same test sentences) has only stored counts.
     """
     base_of = {str(row.run_id): row.base for row in tuned.itertuples()}
-    found: dict[str, Pairs] = {run: {} for run in wanted}
-    for row in queries.pairs(db, list(wanted)).to_dict("records"):
+    counts: dict[str, Pairs] = {run: {} for run in pairs_by_run}
+    for row in queries.pairs(db, list(pairs_by_run)).to_dict("records"):
         if row["with_model"] == base_of[row["run_id"]]:
-            found[row["run_id"]][cell_of(row), cell_of(row, "with_")] = counted(row)
+            counts[row["run_id"]][cell_of(row), cell_of(row, "with_")] = counted(row)
     missing = {
-        run: lacking for run, pairs in wanted.items() if run in bases and (lacking := set(pairs) - set(found[run]))
+        run: lacking
+        for run, pairs in pairs_by_run.items()
+        if run in bases and (lacking := set(pairs) - set(counts[run]))
     }
     readings = {OWN, *(this.reading for pairs in missing.values() for this, _ in pairs)}
     right = right_sentences(db, [*missing, *{bases[run] for run in missing}], readings)
@@ -37,8 +42,8 @@ def counts_of_runs(
         for this, other in lacking:
             own, theirs = right.get((run, this)), right.get((bases[run], other))
             if own is not None and theirs is not None:
-                found[run][this, other] = _counted(own, theirs)
-    return found
+                counts[run][this, other] = _counted(own, theirs)
+    return counts
 
 
 def right_sentences(
@@ -50,5 +55,5 @@ def right_sentences(
 
 
 def _counted(this: np.ndarray, other: np.ndarray) -> PairedCounts:
-    asked = ~np.isnan(this)
-    return PairedCounts(*right_and_right(this[asked], other[asked]))
+    readable = ~np.isnan(this)
+    return PairedCounts(*right_and_right(this[readable], other[readable]))

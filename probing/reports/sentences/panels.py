@@ -100,12 +100,12 @@ def compared_models(runs: pd.DataFrame, models: Sequence[str], also: str = "") -
 
 def in_panel_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -> pd.DataFrame:
     """The rows of these tasks (and models, if the table has several) in their order, by pooling and layer."""
-    kept = table[table["task"].isin(list(tasks))]
-    places = {"_task": kept["task"].map(list(tasks).index)}
-    if kept["model"].nunique() > 1:
-        kept = kept[kept["model"].isin(list(models))]
-        places = {"_task": kept["task"].map(list(tasks).index), "_model": kept["model"].map(list(models).index)}
-    ordered = kept.assign(**places).sort_values([*places, "pooling", "layer"], kind="stable")
+    rows = table[table["task"].isin(list(tasks))]
+    places = {"_task": rows["task"].map(list(tasks).index)}
+    if rows["model"].nunique() > 1:
+        rows = rows[rows["model"].isin(list(models))]
+        places = {"_task": rows["task"].map(list(tasks).index), "_model": rows["model"].map(list(models).index)}
+    ordered = rows.assign(**places).sort_values([*places, "pooling", "layer"], kind="stable")
     return ordered.drop(columns=list(places)).reset_index(drop=True)
 
 
@@ -119,5 +119,5 @@ def curve_rows(table: pd.DataFrame, models: Sequence[str], layer: int | None = N
     points = table[table["layer"] == layer] if layer is not None else table.merge(best, on=cell)
     places = list(models).index
     return points.sort_values(
-        ["model", "pooling", "n_train"], key=lambda one: one.map(places) if one.name == "model" else one
+        ["model", "pooling", "n_train"], key=lambda column: column.map(places) if column.name == "model" else column
     )

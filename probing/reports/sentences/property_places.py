@@ -54,17 +54,19 @@ def where_gone(
     (the base's probe), own, mlp (or the own one if it is as good on dev), mean (own with mean-pooling), best (own at
     its best layer, chosen on dev).
     """
-    found = stored(db, protocol)
-    tuned = only(found.relatives.listed(found.runs[found.runs["base"] != ""], models), task=tasks)
-    probes = _probes(db, tuned, found.runs)
-    bases = {run: one.base_run for run, one in probes.items() if one.base_run}
-    counts = counts_of_runs(db, tuned, bases, {run: one.pairs for run, one in probes.items()})
+    stored_runs = stored(db, protocol)
+    tuned = only(stored_runs.relatives.listed(stored_runs.runs[stored_runs.runs["base"] != ""], models), task=tasks)
+    probes = _probes(db, tuned, stored_runs.runs)
+    bases = {run: run_probes.base_run for run, run_probes in probes.items() if run_probes.base_run}
+    counts = counts_of_runs(db, tuned, bases, {run: run_probes.pairs for run, run_probes in probes.items()})
     majority = tasks_of(db, protocol).set_index("task")["majority"].to_dict()
     rows: list[dict[str, Any]] = []
     for run in tuned.to_dict("records"):
-        if one := probes.get(run["run_id"]):
+        if run_probes := probes.get(run["run_id"]):
             names = {name: run[name] for name in (*NAMES, "task")}
-            rows += [names | cell for cell in _cells(one, counts[run["run_id"]], majority.get(run["task"], np.nan))]
+            rows += [
+                names | cell for cell in _cells(run_probes, counts[run["run_id"]], majority.get(run["task"], np.nan))
+            ]
     return in_order(pd.DataFrame(rows, columns=list(COLUMNS)), COLUMNS).astype(_TYPES)
 
 
@@ -83,8 +85,8 @@ def where_gone_shares(
         names = dict(zip(keys, key, strict=True))
         counts = cells["fate"].value_counts()
         rows += [
-            names | {"fate": fate, "cells": int(counts.get(fate, 0)), "of": len(cells), "share": one}
-            for fate, one in fates.fate_shares(cells["fate"]).items()
+            names | {"fate": fate, "cells": int(counts.get(fate, 0)), "of": len(cells), "share": fate_share}
+            for fate, fate_share in fates.fate_shares(cells["fate"]).items()
         ]
     return pd.DataFrame(rows, columns=[*keys, "fate", "cells", "of", "share"])
 
@@ -131,36 +133,36 @@ def _probes(db: Database, tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
     """Run id of a fine-tuned model -> its probes."""
     sizes = {str(row.run_id): int(row.n_test) for row in runs.itertuples()}
     bases = base_runs(tuned, runs)
-    found = {}
+    probes = {}
     for run_id, rows in queries.scores(db, list(tuned["run_id"])).groupby("run_id"):
         run = str(run_id)
-        cells = {cell_of(one): one for one in rows.to_dict("records")}
-        right, dev = ({cell: int(one[name]) for cell, one in cells.items()} for name in ("right", "dev_right"))
-        found[run] = _Probes(right, dev, sizes[run], bases.get(run, ""))
-    return found
+        cells = {cell_of(row): row for row in rows.to_dict("records")}
+        right, dev = ({cell: int(row[name]) for cell, row in cells.items()} for name in ("right", "dev_right"))
+        probes[run] = _Probes(right, dev, sizes[run], bases.get(run, ""))
+    return probes
 
 
 def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, Any]]:
     """The rows of a run, without names."""
-    steps = {cell: found for cell, found in probes.steps.items() if (cell, cell) in counts}
+    steps = {cell: by_step for cell, by_step in probes.steps.items() if (cell, cell) in counts}
     # Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing
     # from every share.
-    complete = all((this, cell) in counts for cell, found in steps.items() for this in found.values())
-    trained = all(this in probes.right for found in steps.values() for this in found.values())
+    complete = all((this, cell) in counts for cell, by_step in steps.items() for this in by_step.values())
+    trained = all(this in probes.right for by_step in steps.values() for this in by_step.values())
     lacking = "" if complete else NO_PREDICTIONS if trained else NOT_TRAINED
     rows = []
-    for cell, found in steps.items():
+    for cell, by_step in steps.items():
         own = counts[cell, cell]
         base_right = own.both + own.second_only
         above = fates.above_majority(base_right, own.n, majority)
         fate = fates.Fate("")
         if above and complete:
-            fate = fates.property_fate({step: counts[this, cell] for step, this in found.items()}, majority)
+            fate = fates.property_fate({step: counts[this, cell] for step, this in by_step.items()}, majority)
         rows.append(
             {"pooling": cell.pooling, "layer": cell.layer, "counted": above, "why": lacking if above else BELOW}
             | {"fate": fate.name, "undecided": fate.step, "needed": fate.needed}
             | {"base_accuracy": share(base_right, own.n), "n_test": own.n, "majority": majority}
-            | {step: probes.accuracy(this) for step, this in found.items()}
+            | {step: probes.accuracy(this) for step, this in by_step.items()}
             | {"best_layer": probes.best[cell.pooling]}
         )
     return rows

@@ -54,9 +54,9 @@ def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
     )
 
 
-def only(table: pd.DataFrame, **wanted: Iterable | None) -> pd.DataFrame:
+def only(table: pd.DataFrame, **columns: Iterable | None) -> pd.DataFrame:
     """The rows whose columns have the given values; None keeps all."""
-    for column, values in wanted.items():
+    for column, values in columns.items():
         table = table if values is None else table[table[column].isin(list(values))]
     return table
 
@@ -64,9 +64,9 @@ def only(table: pd.DataFrame, **wanted: Iterable | None) -> pd.DataFrame:
 def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The columns, sorted by model, task, pooling, layer, reading and portion."""
     by = [name for name in ("model", "task", "protocol", *CELL) if name in table]
-    key = {"reading": lambda one: one.map(READINGS.index)}
+    key = {"reading": lambda column: column.map(READINGS.index)}
     ordered = table.sort_values(
-        by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True
+        by, key=lambda column: key.get(str(column.name), lambda same: same)(column), kind="stable", ignore_index=True
     )
     return ordered[list(columns)]
 

@@ -93,13 +93,13 @@ def draw(view: View, base: str, tuned: str) -> None:
     stamp = view.stamp(
         f"all models against their bases, {head}, {set_name(probe_set)}, rank ≤ {k}, {view.filter_words()}", ids
     )
-    shown = table[~table["model"].isin(view.results_only)].reset_index(drop=True)
+    listed = table[~table["model"].isin(view.results_only)].reset_index(drop=True)
     labels = {model: view.label(model) for model in view.all_colours}
     bases = dict(zip(table["model"], table["base"], strict=True))
-    if len(shown):
+    if len(listed):
         blocks.figure(
-            drawing(retention_bars, shown, k=k, labels=labels),
-            table=shown,
+            drawing(retention_bars, listed, k=k, labels=labels),
+            table=listed,
             stamp=stamp,
             name="retention",
             caption=_CAPTION,
@@ -178,7 +178,7 @@ def _table(view: View, table: pd.DataFrame, measured: pd.DataFrame, stamp: Stamp
     top = pd.DataFrame(
         {
             "model": mine["model"].map(view.label),
-            "task": mine["model"].map(lambda one: in_words(view.verdicts[one]) if one in view.verdicts else ""),
+            "task": mine["model"].map(lambda model: in_words(view.verdicts[model]) if model in view.verdicts else ""),
             **{name: mine[name] for name in ("kept", "lost", "gained")},
             "McNemar's p": (
                 mine["p_value"].map(lambda p: "" if pd.isna(p) else "< 0.0001" if p < 0.0001 else f"{p:.2g}")

@@ -72,7 +72,7 @@ _FATES_HOW = (
 
 
 @dataclass(frozen=True)
-class Shown(TuningPanels):
+class TuningView(TuningPanels):
     view: View
 
     def stamp(self, what: str) -> Stamp:
@@ -85,8 +85,8 @@ class Shown(TuningPanels):
 def draw(view: View, base: str, tuned: str) -> None:
     """The tab, for a fine-tuned model against its own recorded base, so ``base`` is not used."""
     st.header("What else changed?")
-    shown = Shown(Reading(view).report, tuned, None, view)
-    if tuned not in set(shown.tuned["model"]):
+    tuning_view = TuningView(Reading(view).report, tuned, None, view)
+    if tuned not in set(tuning_view.tuned["model"]):
         words = filled(
             "{model} is not stored as a fine-tuned model, so it has no base to compare with.", model=view.name(tuned)
         )
@@ -94,21 +94,23 @@ def draw(view: View, base: str, tuned: str) -> None:
             words if tuned else "No fine-tuned model is stored yet.", f"{_MEASURE} {tuned or 'nesia-mini-rank-msmarco'}"
         )
         return
-    _measurements(shown)
-    table = in_panel_order(shown.read(changes, models=(tuned,), protocol=shown.protocol), (tuned,), tuple(shown.titles))
+    _measurements(tuning_view)
+    table = in_panel_order(
+        tuning_view.read(changes, models=(tuned,), protocol=tuning_view.protocol), (tuned,), tuple(tuning_view.titles)
+    )
     if table.empty:
         return
     st.header("Are properties of sentences still read?")
-    told, single = shown.gone[shown.gone["fate"] != ""], turned.stored(shown)
-    left, right = st.columns(2, gap="medium") if len(told) else (st.container(), None)
+    fates, single = tuning_view.gone[tuning_view.gone["fate"] != ""], turned.stored(tuning_view)
+    left, right = st.columns(2, gap="medium") if len(fates) else (st.container(), None)
     with left:
-        _changes(shown, table, single)
+        _changes(tuning_view, table, single)
     if right:
         with right:
-            _fates(shown, told)
+            _fates(tuning_view, fates)
     if single:
-        turned.draw(shown, table)
-    untold = told.empty and shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
+        turned.draw(tuning_view, table)
+    untold = fates.empty and tuning_view.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
     if lacking := [
         words
         for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single))
@@ -118,11 +120,11 @@ def draw(view: View, base: str, tuned: str) -> None:
         blocks.missing(words, f"{_TRAIN} {tuned}")
 
 
-def _measurements(shown: Shown) -> None:
+def _measurements(tuning_view: TuningView) -> None:
     """The chosen measurement by layer, and the commands of those that are missing."""
-    panels = set(shown.found["panel"])
+    panels = set(tuning_view.found["panel"])
     there = [name for name, (_, prefixes, _) in MEASURES.items() if any(panel.startswith(prefixes) for panel in panels)]
-    view, wish = shown.view, selection.of(CompareSelection).beyond_measure
+    view, wish = tuning_view.view, selection.of(CompareSelection).beyond_measure
     if there:
         measure = selection.bound(
             st.segmented_control,
@@ -136,42 +138,58 @@ def _measurements(shown: Shown) -> None:
             format_func=lambda name: MEASURES[name][0],
             label_visibility="collapsed",
         )
-        found = shown.found[shown.found["panel"].str.startswith(MEASURES[measure][1])]
+        panel_rows = tuning_view.found[tuning_view.found["panel"].str.startswith(MEASURES[measure][1])]
         blocks.figure(
             drawing(
                 evidence_panels,
-                found,
-                names=[view.label(one) if one else "" for one in (shown.model, shown.base, shown.control)],
-                colours=[view.all_colours[one] for one in (shown.model, shown.base)],
-                tasks=shown.titles,
+                panel_rows,
+                names=[
+                    view.label(name) if name else ""
+                    for name in (tuning_view.model, tuning_view.base, tuning_view.control)
+                ],
+                colours=[view.all_colours[name] for name in (tuning_view.model, tuning_view.base)],
+                tasks=tuning_view.titles,
                 tall=True,
             ),
-            table=found,
-            stamp=shown.stamp(f"{MEASURES[measure][0]} by layer"),
+            table=panel_rows,
+            stamp=tuning_view.stamp(f"{MEASURES[measure][0]} by layer"),
             name="beyond-facts",
             caption=_CAPTION,
             how=_HOW,
-            alt=f"{MEASURES[measure][0]} of {view.label(shown.model)}, layer by layer",
+            alt=f"{MEASURES[measure][0]} of {view.label(tuning_view.model)}, layer by layer",
         )
     lacking = {words: command for name, (words, _, command) in MEASURES.items() if name not in there}
     if lacking:
-        words = filled("Not measured for {model}: {what}.", model=view.name(shown.model), what=joined(", ", lacking))
-        blocks.missing(words, "\n".join(f"{command} {shown.model}" for command in dict.fromkeys(lacking.values())))
+        words = filled(
+            "Not measured for {model}: {what}.", model=view.name(tuning_view.model), what=joined(", ", lacking)
+        )
+        blocks.missing(
+            words, "\n".join(f"{command} {tuning_view.model}" for command in dict.fromkeys(lacking.values()))
+        )
 
 
-def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
+def _changes(tuning_view: TuningView, table: pd.DataFrame, single: bool) -> None:
     """Tasks by layers; a click chooses the cell whose sentences are listed, if single ones are stored."""
     kind = selection.bound(
-        st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__
+        st.selectbox,
+        "Read from",
+        "change_kind",
+        tuning_view.view.page,
+        options=list(CHANGES),
+        format_func=_KINDS.__getitem__,
     )
-    model, base = (shown.view.label(one) for one in (shown.model, shown.base))
+    model, base = (tuning_view.view.label(name) for name in (tuning_view.model, tuning_view.base))
     blocks.figure(
-        drawing(change_map, table, kind=kind, titles=shown.titles, model=model, base=base),
+        drawing(change_map, table, kind=kind, titles=tuning_view.titles, model=model, base=base),
         table=table,
-        stamp=shown.stamp(f"change of sentence probes, {_KINDS[kind]}"),
+        stamp=tuning_view.stamp(f"change of sentence probes, {_KINDS[kind]}"),
         name="sentence-change",
         call=(
-            plot("sentences", "changes", {"model": shown.model, "pooling": kind, "protocol": shown.protocol})
+            plot(
+                "sentences",
+                "changes",
+                {"model": tuning_view.model, "pooling": kind, "protocol": tuning_view.protocol},
+            )
             if kind in POOLING_NAMES
             else ""
         ),
@@ -186,24 +204,29 @@ def _changes(shown: Shown, table: pd.DataFrame, single: bool) -> None:
     )
 
 
-def _fates(shown: Shown, told: pd.DataFrame) -> None:
+def _fates(tuning_view: TuningView, fates: pd.DataFrame) -> None:
     """Where each property is read: task by task, and of the control all tasks together."""
-    shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
+    shares = tuning_view.read(
+        where_gone_shares, models=(tuning_view.model,), protocol=tuning_view.protocol, by=("task", "pooling")
+    )
     control = (
-        shown.read(where_gone_shares, models=(shown.control,), protocol=shown.protocol, by=("pooling",))
-        if shown.control
+        tuning_view.read(
+            where_gone_shares, models=(tuning_view.control,), protocol=tuning_view.protocol, by=("pooling",)
+        )
+        if tuning_view.control
         else shares[:0]
     )
     blocks.figure(
         drawing(
             fate_bars,
             pd.concat([shares, control.assign(task=control["model"])], ignore_index=True),
-            titles=shown.titles | {shown.control: shown.view.label(shown.control) if shown.control else ""},
+            titles=tuning_view.titles
+            | {tuning_view.control: tuning_view.view.label(tuning_view.control) if tuning_view.control else ""},
         ),
-        table=told,
-        stamp=shown.stamp("where properties are read"),
+        table=fates,
+        stamp=tuning_view.stamp("where properties are read"),
         name="where-gone",
-        call=plot("sentences", "where-gone", {"model": shown.model, "protocol": shown.protocol}),
+        call=plot("sentences", "where-gone", {"model": tuning_view.model, "protocol": tuning_view.protocol}),
         caption=_FATES,
         how=_FATES_HOW,
         alt="Share of each fate by task and vector, of the model and of its control",

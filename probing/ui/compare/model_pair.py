@@ -57,14 +57,16 @@ class Pair:
     @property
     def run_ids(self) -> tuple[str, ...]:
         """Both runs, if there are."""
-        return () if self.runs is None else tuple(one["run_id"] for one in self.runs)
+        return () if self.runs is None else tuple(run["run_id"] for run in self.runs)
 
     def stamp(self, what: str, run_ids: Sequence[str] | None = None) -> Stamp:
         """The stamp of a figure on this page, with the statement on comparability that goes into every file."""
         head = f"{self.runs[1]['head']}, " if self.runs else ""
         both = f"{self.view.label(self.tuned)} against {self.view.label(self.base)}, {head}{set_name(self.probe_set)}"
-        said = f"; {badge(self.checks)}" if self.checks else ""
-        return self.view.stamp(f"{what}, {both}, {self.view.filter_words()}{said}", tuple(run_ids or self.run_ids))
+        checks_text = f"; {badge(self.checks)}" if self.checks else ""
+        return self.view.stamp(
+            f"{what}, {both}, {self.view.filter_words()}{checks_text}", tuple(run_ids or self.run_ids)
+        )
 
 
 def choose(view: View) -> Pair | None:
@@ -116,14 +118,14 @@ def choose(view: View) -> Pair | None:
 
 def _bases(view: View) -> dict[str, str]:
     """Fine-tuned model -> its base, of models with results of any kind."""
-    found = (
+    bases = (
         dict(view.runs.loc[view.runs["base"].fillna("") != "", ["model", "base"]].itertuples(index=False))
         if len(view.runs)
         else {}
     )
     if view.models is not None:
-        found |= {row.model: row.base for row in view.models.itertuples() if row.base}
-    return view.read(tuned_models).set_index("model")["base"].to_dict() | found
+        bases |= {row.model: row.base for row in view.models.itertuples() if row.base}
+    return view.read(tuned_models).set_index("model")["base"].to_dict() | bases
 
 
 def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pair:
@@ -164,15 +166,17 @@ def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pa
     checks = view.read(stored_comparability, first["run_id"], second["run_id"])
     here = replace(view, chosen=replace(view.chosen, model=model, head=head, probe_set=probe_set))
     # Lost facts were asked through the head of the base, all of them.
-    asked = not view.filtered and head == (LOGIT_LENS if LOGIT_LENS in heads else heads[0])
-    recovered = recoveries[(recoveries["probe_set"] == probe_set) & (recoveries["k"] == k)].head(1 if asked else 0)
+    lost_were_asked = not view.filtered and head == (LOGIT_LENS if LOGIT_LENS in heads else heads[0])
+    recovered = recoveries[(recoveries["probe_set"] == probe_set) & (recoveries["k"] == k)].head(
+        1 if lost_were_asked else 0
+    )
     return Pair(
         here,
         base,
         model,
         probe_set,
         (first, second),
-        tuple(replace(one, words=view.labelled(one.words)) for one in checks),
+        tuple(replace(check, words=view.labelled(check.words)) for check in checks),
         recovered,
     )
 
@@ -181,13 +185,13 @@ def comparable(pair: Pair) -> None:
     """Whether the two can be compared, and which of their settings differ; behind a button."""
     if pair.runs is None:
         return
-    unlike = any(not one.same for one in pair.checks if one.name != "control")
+    unlike = any(not check.same for check in pair.checks if check.name != "control")
     with st.popover("Comparable?", icon=":material/balance:" if not unlike else ":material/warning:", type="tertiary"):
         lines = [
             filled("- **{mark} {name}**: {words}", mark="✓" if check.same else "≠", name=check.name, words=check.words)
             for check in pair.checks
         ]
-        table = differences(*(one.to_dict() for one in pair.runs))
+        table = differences(*(run.to_dict() for run in pair.runs))
         lines += [
             filled("- {name}: {first} → {second}", name=row.name, first=str(row.first), second=str(row.second))
             for row in table.itertuples(index=False)

@@ -44,11 +44,11 @@ def draw(view: View, base: str, tuned: str) -> None:
         return
     objectives = dict(zip(runs["model"], runs["objective"], strict=True))
     first = next(
-        (one for one, (_, objective, _) in named.items() if objective == objectives.get(tuned)), next(iter(named))
+        (name for name, (_, objective, _) in named.items() if objective == objectives.get(tuned)), next(iter(named))
     )
     wish = selection.of(CompareSelection).protected
     # A link names base and objective, and the probe set only if the task has several.
-    wished = next((one for one in named if one == wish or one.rpartition(" ")[0] == wish), "")
+    wished = next((name for name in named if name == wish or name.rpartition(" ")[0] == wish), "")
     blocks.say_ignored([wish] if wish and not wished else [])
     name = wished or first
     if len(named) > 1:
@@ -59,21 +59,21 @@ def draw(view: View, base: str, tuned: str) -> None:
             view.page,
             value=name,
             options=list(named),
-            format_func=lambda one: f"{named[one][1]}, from {view.label(named[one][0])}, {set_name(named[one][2])}",
+            format_func=lambda name: f"{named[name][1]}, from {view.label(named[name][0])}, {set_name(named[name][2])}",
             width=420,
         )
     of_base, objective, probe_set = named[name]
     here = (points["base"] == of_base) & (points["probe_set"] == probe_set)
-    shown = points[here & ((points["objective"] == objective) | points["control"])]
+    points_here = points[here & ((points["objective"] == objective) | points["control"])]
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     blocks.figure(
-        drawing(prevention_points, shown),
-        table=shown,
+        drawing(prevention_points, points_here),
+        table=points_here,
         stamp=view.stamp(
             f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)
         ),
         name="prevention",
-        caption=_CONTROLLED if shown["control"].any() else _CAPTION,
+        caption=_CONTROLLED if points_here["control"].any() else _CAPTION,
         how=_HOW,
         alt="Score on the task against facts kept, by recipe",
     )

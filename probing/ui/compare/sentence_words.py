@@ -34,7 +34,7 @@ def say_missing(task: str, source: str) -> None:
 def fetch_command(task: str, source: str) -> str:
     """The command that fetches the words of a built-in task: from its source, or from the first of its data sets."""
     data_sets = SENTENCE_TASKS[task].data_sets
-    named = [one for one in data_sets if SOURCES[one].title == source]
+    named = [name for name in data_sets if SOURCES[name].title == source]
     return f"python -m probing fetch {(named or data_sets)[0]}"
 
 
@@ -57,7 +57,7 @@ def _texts(task: str, protocol: str, downloads: str, state: State) -> dict[str, 
         _, data = read_task(task, Path(downloads), protocol)
     except (ProbingError, OSError):
         return {}
-    return {one.sha256[:DIGITS]: words_of(one.text, one.pair) for one in data.parts["test"]}
+    return {sentence.sha256[:DIGITS]: words_of(sentence.text, sentence.pair) for sentence in data.parts["test"]}
 
 
 def words_of(text: str, pair: str) -> str:

@@ -16,45 +16,49 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import filled
 
 if TYPE_CHECKING:
-    from probing.ui.compare.beyond import Shown
+    from probing.ui.compare.beyond import TuningView
 
 _WAYS = dict(zip(WAYS, ("both", "turned wrong", "turned right"), strict=True))
 
 
-def stored(shown: "Shown") -> bool:
+def stored(tuning_view: "TuningView") -> bool:
     """Whether single sentences of the model are stored, and not counts alone."""
-    runs = shown.read(sentence_runs)
-    return bool(runs.loc[runs["model"] == shown.model, "answered"].astype(bool).any())
+    runs = tuning_view.read(sentence_runs)
+    return bool(runs.loc[runs["model"] == tuning_view.model, "answered"].astype(bool).any())
 
 
-def draw(shown: "Shown", table: pd.DataFrame) -> None:
+def draw(tuning_view: "TuningView", table: pd.DataFrame) -> None:
     """The choice of a cell, and the list of its sentences; the table is of ``accuracy_changes.changes``."""
     st.header("Sentences that turned right or wrong")
-    task, pooling, layer, way = _chosen(shown, table)
-    found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
-    if found.empty:
+    task, pooling, layer, way = _chosen(tuning_view, table)
+    sentences = tuning_view.read(
+        turned_sentences, tuning_view.model, task, pooling, layer, protocol=tuning_view.protocol
+    )
+    if sentences.empty:
         st.info("Both probes are right on the same sentences.", icon=":material/info:")
         return
-    found = sentence_words.with_words(found if way == "both" else found[found["turned"] == way], task, shown.protocol)
-    readable = found[found["text"].notna() & (found["text"] != "")].reset_index(drop=True)
-    if len(readable) < len(found):
-        sources = shown.read(sentence_tasks).set_index("task")["source"]
+    sentences = sentence_words.with_words(
+        sentences if way == "both" else sentences[sentences["turned"] == way], task, tuning_view.protocol
+    )
+    readable = sentences[sentences["text"].notna() & (sentences["text"] != "")].reset_index(drop=True)
+    if len(readable) < len(sentences):
+        sources = tuning_view.read(sentence_tasks).set_index("task")["source"]
         sentence_words.say_missing(task, str(sources.get(task, "")))
-    elif found.empty:
+    elif sentences.empty:
         st.info("No sentence turned this way.", icon=":material/info:")
     if len(readable):
-        _list(shown, readable, f"{shown.titles[task]}, {POOLING_NAMES[pooling]}, layer {layer}")
+        _list(tuning_view, readable, f"{tuning_view.titles[task]}, {POOLING_NAMES[pooling]}, layer {layer}")
 
 
-def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
+def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, int, str]:
     """The cell of the link, the map or the menus, else that of the largest change (ties: first token); and the way."""
-    own, page = selection.of(CompareSelection), shown.view.page
+    own, page = selection.of(CompareSelection), tuning_view.view.page
     ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
     ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")
     tasks = list(dict.fromkeys(table["task"]))
     task = own.gone_task if own.gone_task in tasks else ranked["task"].iloc[0]
     ranked = ranked[ranked["task"] == task]
-    poolings = [one for one in POOLINGS if one in set(ranked["pooling"])]
+    poolings = [pooling for pooling in POOLINGS if pooling in set(ranked["pooling"])]
     pooling = own.gone_pooling if own.gone_pooling in poolings else ranked["pooling"].iloc[0]
     ranked = ranked[ranked["pooling"] == pooling]
     layers = sorted(ranked["layer"].astype(int))
@@ -69,7 +73,7 @@ def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
             page,
             value=task,
             options=tasks,
-            format_func=shown.titles.__getitem__,
+            format_func=tuning_view.titles.__getitem__,
             resets=resets,
         )
         selection.bound(
@@ -94,17 +98,24 @@ def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
     return str(task), str(pooling), layer, way
 
 
-def _list(shown: "Shown", table: pd.DataFrame, where: str) -> None:
+def _list(tuning_view: "TuningView", table: pd.DataFrame, where: str) -> None:
     """The sentences; a row opens the page that asks the model."""
-    key = f"compare.turned.{shown.model}.{where}"
+    key = f"compare.turned.{tuning_view.model}.{where}"
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
             text = str(table["text"].iloc[rows[0]])
-            navigation.open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=shown.model)
+            navigation.open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
 
     top = table[["text", "turned", "gold", "base_said", "tuned_said"]].set_axis(
-        ["sentence", "turned", "right", shown.view.label(shown.base), shown.view.label(shown.model)], axis="columns"
+        [
+            "sentence",
+            "turned",
+            "right",
+            tuning_view.view.label(tuning_view.base),
+            tuning_view.view.label(tuning_view.model),
+        ],
+        axis="columns",
     )
     blocks.table_with_download(
         table,
@@ -115,6 +126,6 @@ def _list(shown: "Shown", table: pd.DataFrame, where: str) -> None:
         key=key,
         on_select=picked,
         selection_mode="single-row",
-        stamp=shown.stamp(f"sentences that turned, {where}"),
+        stamp=tuning_view.stamp(f"sentences that turned, {where}"),
     )
-    st.caption(filled("Select a sentence to ask {model} about it.", model=shown.view.name(shown.model)))
+    st.caption(filled("Select a sentence to ask {model} about it.", model=tuning_view.view.name(tuning_view.model)))

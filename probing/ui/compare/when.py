@@ -109,8 +109,8 @@ def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
             view.page,
             value=name,
             options=list(named),
-            format_func=lambda one: (
-                f"{view.label(followed.at[named[one], 'model'])}, {set_name(followed.at[named[one], 'probe_set'])}"
+            format_func=lambda name: (
+                f"{view.label(followed.at[named[name], 'model'])}, {set_name(followed.at[named[name], 'probe_set'])}"
             ),
             width=360,
         )

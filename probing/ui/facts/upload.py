@@ -59,7 +59,7 @@ def show(view: View) -> None:
             view.page,
             value=name,
             options=list(offered),
-            format_func=lambda one: offered[one].called(view.label(one)),
+            format_func=lambda name: offered[name].called(view.label(name)),
             # The named base belongs to one model.
             resets={"own_base": ""},
         )
@@ -72,7 +72,7 @@ def show(view: View) -> None:
             options=list(live_models.HEADS),
             format_func=head_name,
         )
-    asked = _with_base(view, offered[model], offered)
+    choice = _with_base(view, offered[model], offered)
     if file is None:
         return
     content = file.getvalue()
@@ -81,16 +81,16 @@ def show(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    if asked.here:
-        facts = left_out_facts.of_model(facts, asked.location, asked.base and offered[asked.base].location)
-    left_out_facts.say(facts, checked=asked.here)
+    if choice.here:
+        facts = left_out_facts.of_model(facts, choice.location, choice.base and offered[choice.base].location)
+    left_out_facts.say(facts, checked=choice.here)
     if len(facts.facts) > MAX_FACTS:
-        _say_command(asked, head)
-    key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
-    unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
+        _say_command(choice, head)
+    key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{choice.base}.{head}"
+    unready = not facts.facts or (live_models.lacks_head(choice) and not choice.base)
     if st.button(filled("Ask {model}", model=view.name(model)), type="primary", disabled=unready, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MAX_FACTS], asked, head)
+            st.session_state[key] = ask_all(facts.facts[:MAX_FACTS], choice, head)
         except ProbingError as error:
             blocks.problem(error)
     if key in st.session_state:
@@ -134,10 +134,10 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
     from probing.models.encoders.answer_tokens import answer_ids
 
     bar = st.progress(0.0, text="Loading the model …")
-    found = answer_ids(facts, live_models.load(model, head, fetch=True).encoder)
+    answers = answer_ids(facts, live_models.load(model, head, fetch=True).encoder)
     model = replace(model, here=True)
     rows = []
-    for number, (fact, answer) in enumerate(zip(facts, found, strict=True)):
+    for number, (fact, answer) in enumerate(zip(facts, answers, strict=True)):
         bar.progress(
             (number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts))
         )
@@ -146,7 +146,7 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
             row["note"] = answer
         else:
             got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,)))
-            row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers}
+            row |= {f"layer {layer.layer}": layer.watched[0].rank for layer in got.layers}
         rows.append(row)
     bar.empty()
     table = pd.DataFrame(rows)
@@ -157,14 +157,14 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
 def _answers(table: pd.DataFrame, model: str, head: str) -> None:
     layers = [name for name in table.columns if name.startswith("layer ")]
     if layers:
-        asked = table[layers[-1]].notna()
-        right = int((table.loc[asked, layers[-1]] == 1).sum())
-        somewhere = int((table.loc[asked, layers[1:]].min(axis=1) == 1).sum())
+        has_rank = table[layers[-1]].notna()
+        right = int((table.loc[has_rank, layers[-1]] == 1).sum())
+        somewhere = int((table.loc[has_rank, layers[1:]].min(axis=1) == 1).sum())
         st.markdown(
             filled(
                 "Of {facts} **{right:,}** are right at the last layer, **{somewhere:,}** at some layer. Ranks of the"
                 " right word:",
-                facts=count(int(asked.sum()), "fact"),
+                facts=count(int(has_rank.sum()), "fact"),
                 right=right,
                 somewhere=somewhere,
             )
@@ -172,6 +172,8 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
     else:
         st.markdown("None of these facts could be asked; the column “note” gives the reason.")
     # What is empty takes no room; the file has every column.
-    shown = table[[name for name in table if name in layers or table[name].ne("").any()]]
-    shown = shown.rename(columns={name: name.replace("layer ", "L") for name in layers})
-    blocks.table_with_download(table, shown=shown, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")
+    table_shown = table[[name for name in table if name in layers or table[name].ne("").any()]]
+    table_shown = table_shown.rename(columns={name: name.replace("layer ", "L") for name in layers})
+    blocks.table_with_download(
+        table, shown=table_shown, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts"
+    )

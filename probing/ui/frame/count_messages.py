@@ -38,8 +38,8 @@ def heads_command(run: Mapping[str, Any] | Any) -> str:
 
 def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
     """Reports each run with stored counts only, with the command that stores more; returns whether there was one."""
-    found = [run for run in runs if counts_only(run)]
-    for run in found:
+    counted = [run for run in runs if counts_only(run)]
+    for run in counted:
         st.info(
             filled(
                 "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This"
@@ -51,4 +51,4 @@ def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
             icon=":material/info:",
         )
         st.code(probe_command(run), language="shell", wrap_lines=True)
-    return bool(found)
+    return bool(counted)

@@ -8,9 +8,9 @@ from probing.ui.frame.page import View
 
 def wanted(view: View, **changes: Any) -> dict[str, Any]:
     """The fields of a link to facts: the run and filters of this page, and the changes."""
-    kept = {"exposures": view.chosen.exposures, "in_subject": view.chosen.in_subject}
+    filters = {"exposures": view.chosen.exposures, "in_subject": view.chosen.in_subject}
     run = {"model": view.chosen.model, "head": view.chosen.head, "probe_set": view.chosen.probe_set}
-    return {**run, **kept, **changes}
+    return {**run, **filters, **changes}
 
 
 def link(view: View, label: str, **changes: Any) -> None:

@@ -55,13 +55,13 @@ def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = N
     value, default = selection.value_of(view.page, name), selection.default_of(view.page, name)
     if value == default:
         return
-    shown = [
-        (names or {}).get(str(one)) or _word(view, name, one)
-        for one in (value if isinstance(value, tuple) else [value])
+    words = [
+        (names or {}).get(str(item)) or _word(view, name, item)
+        for item in (value if isinstance(value, tuple) else [value])
     ]
     remove = partial(selection.update, **{name: default})
     st.button(
-        filled("{label}: {words}", label=label, words=listing(shown)),
+        filled("{label}: {words}", label=label, words=listing(words)),
         key=f"{view.page}.{name}.chip",
         icon=":material/close:",
         help="Remove this filter",

@@ -71,8 +71,8 @@ def choices() -> dict[str, Choice]:
     """
     entries = {entry.name: entry for entry in read_registry().models}
     shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
-    kept = cache_folder() / "models"
-    folders = sorted(kept.iterdir()) if kept.is_dir() else []
+    folder = cache_folder() / "models"
+    folders = sorted(folder.iterdir()) if folder.is_dir() else []
     folders += own_model_folders()
     folders += [Path(base) for folder in folders if (base := _note(folder).get("base_folder"))]
     local = [
@@ -92,21 +92,21 @@ def choices() -> dict[str, Choice]:
         for here in [name in there and (not entry.base or entry.base in there)]
     ]
     offered: dict[str, Choice] = {}
-    for choice in [*shipped, *local, *sorted(hub, key=lambda one: not one.here)]:
+    for choice in [*shipped, *local, *sorted(hub, key=lambda choice_on_hub: not choice_on_hub.here)]:
         offered.setdefault(choice.name, choice)
-    return {name: one if one.base in offered else replace(one, base="") for name, one in offered.items()}
+    return {name: choice if choice.base in offered else replace(choice, base="") for name, choice in offered.items()}
 
 
 def _of_own_runs() -> list[Choice]:
     """The folders that own runs asked, each with the base that its run names."""
-    found = []
+    choices = []
     for wish in (run.state.wish for run in own_runs()):
         base = name_of_model(wish.base) if wish.base else ""
-        for text, name in ((wish.model, wish.name), (wish.base, ""), *((one, "") for one in wish.others)):
+        for text, name in ((wish.model, wish.name), (wish.base, ""), *((other, "") for other in wish.others)):
             if text and (Path(text) / "config.json").is_file():
                 choice = Choice(name or name_of_model(text), text, "local")
-                found.append(replace(choice, base=base) if text != wish.base else choice)
-    return found
+                choices.append(replace(choice, base=base) if text != wish.base else choice)
+    return choices
 
 
 def on_device(device: str) -> str:
@@ -275,9 +275,9 @@ def _every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
 
 def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
     """Fills up to ``MAX_FILLED`` gaps from the left; see ``LiveModel.fill_left_to_right``."""
-    if (found := gaps(choice, question)) > MAX_FILLED:
+    if (n_gaps := gaps(choice, question)) > MAX_FILLED:
         raise PromptError(
-            f"the sentence has {found:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a"
+            f"the sentence has {n_gaps:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a"
             " time"
         )
     with _newest_only():
@@ -307,14 +307,14 @@ def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "
         return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, turn.pause)
 
 
-def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
+def in_turn(choice: Choice, ask: "Callable[..., T]", *further: Choice) -> T:
     """The result of ``ask`` for loaded models, run in the device's queue; a newer request of the user ends this run of
     the page.
 
     ``ask`` is called with the turn, which long work has to pause, the model and the further models.
     """
     with _newest_only():
-        live = [load(one, LOGIT_LENS) for one in (choice, *beside)]
+        live = [load(model, LOGIT_LENS) for model in (choice, *further)]
         with _turn(live[0]) as turn:
             return ask(turn, *live)
 

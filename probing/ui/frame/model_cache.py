@@ -37,12 +37,12 @@ class ModelCache(KeptByBytes[M]):
         Models are loaded one at a time, to save memory and because transformers requires it, and only once for several
         users. A request for a model that is already loaded does not wait.
         """
-        if (found := self.find(key)) is not None:
-            return found
+        if (entry := self.find(key)) is not None:
+            return entry
         with self.loading:
             # Another request may have loaded it meanwhile.
-            if (found := self.find(key)) is not None:
-                return found
+            if (entry := self.find(key)) is not None:
+                return entry
             others = len(self.kept)
             made = self.keep(key, make())
             if len(self.kept) <= others:

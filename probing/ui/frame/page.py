@@ -136,7 +136,7 @@ class View:
     def labelled(self, words: str) -> str:
         """Words with models' short names, longest names first, because a base's name is part of the others'."""
         names = "|".join(map(re.escape, sorted(self.all_colours, key=len, reverse=True)))
-        return re.sub(names, lambda found: self.name(found[0]), words) if names else words
+        return re.sub(names, lambda match: self.name(match[0]), words) if names else words
 
     @property
     def exposures(self) -> tuple[str, ...] | None:

@@ -101,5 +101,5 @@ class Offer(NamedTuple):
                 filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names),
                 icon=":material/info:",
             )
-        kept = {task: title for task, title in self.tasks.items() if task in tasks}
-        return tuple(stored[: self.most] or self.usual), kept or self.tasks
+        tasks_left = {task: title for task, title in self.tasks.items() if task in tasks}
+        return tuple(stored[: self.most] or self.usual), tasks_left or self.tasks

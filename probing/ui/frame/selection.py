@@ -74,7 +74,7 @@ ONE_RUN = ("model", "head", "probe_set")
 #: Page -> names of all fields that it uses; only these are in its link.
 PAGE_FIELDS: dict[str, tuple[str, ...]] = {}
 _OWN: dict[str, type] = {}
-_SHARED = {one.name: one for one in fields(RunChoice)}
+_SHARED = {link_field.name: link_field for link_field in fields(RunChoice)}
 _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
 #: Session key: what was ignored of the link that opened the shown view.
 _IGNORED = "probing.ignored"
@@ -98,12 +98,17 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
     """Makes a frozen dataclass the selection of a page, which also uses these fields of ``RunChoice``."""
 
     def declare(own: type[T]) -> type[T]:
-        names = [one.name for one in fields(own)]  # type: ignore[arg-type]
-        taken = {
+        names = [link_field.name for link_field in fields(own)]  # type: ignore[arg-type]
+        others = {
             *_SHARED,
-            *(one.name for other in _OWN.values() for one in fields(other) if other.__qualname__ != own.__qualname__),
+            *(
+                link_field.name
+                for other in _OWN.values()
+                for link_field in fields(other)
+                if other.__qualname__ != own.__qualname__
+            ),
         }
-        if clash := taken & set(names):
+        if clash := others & set(names):
             raise TypeError(
                 f"{own.__name__} repeats the fields {sorted(clash)} of another selection; a link could not distinguish"
                 " them"
@@ -115,7 +120,7 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
 
 
 def _fields_of(page: str) -> dict[str, Field]:
-    own = {one.name: one for one in fields(_OWN[page])}
+    own = {link_field.name: link_field for link_field in fields(_OWN[page])}
     return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
 
 
@@ -129,11 +134,11 @@ def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, st
     }
 
 
-def _parse(one: Field, values: Sequence[str]) -> Any:
+def _parse(link_field: Field, values: Sequence[str]) -> Any:
     """The value of a field from its texts in a link; a ``ValueError`` if they are none."""
-    default = one.default
+    default = link_field.default
     if isinstance(default, tuple):
-        if "each" in one.metadata and set(values) - set(one.metadata["each"]):
+        if "each" in link_field.metadata and set(values) - set(link_field.metadata["each"]):
             raise ValueError
         return tuple(dict.fromkeys(value for value in values if value))
     value: Any = values[-1]
@@ -145,7 +150,7 @@ def _parse(one: Field, values: Sequence[str]) -> Any:
             raise ValueError
     elif len(value) > MAX_TEXT:
         raise ValueError
-    if value is None or value not in one.metadata.get("choices", (value,)):
+    if value is None or value not in link_field.metadata.get("choices", (value,)):
         raise ValueError
     return value
 
@@ -159,11 +164,11 @@ def from_query(
     Shared fields that the page does not use come from ``shared``, absent ones have their defaults.
     """
     changes, ignored = {}, []
-    for name, one in _fields_of(page).items():
-        changes[name] = one.default
+    for name, link_field in _fields_of(page).items():
+        changes[name] = link_field.default
         if values := query.get(name):
             try:
-                changes[name] = _parse(one, values)
+                changes[name] = _parse(link_field, values)
             except ValueError:
                 ignored.append(name)
     both, own = _split(changes)
@@ -173,9 +178,9 @@ def from_query(
 def to_query(page: str, shared: RunChoice, own: Any) -> dict[str, str | list[str]]:
     """The link to a page with these choices; defaults are left out."""
     query: dict[str, str | list[str]] = {}
-    for name, one in _fields_of(page).items():
+    for name, link_field in _fields_of(page).items():
         value = getattr(shared if name in _SHARED else own, name)
-        if value == one.default:
+        if value == link_field.default:
             continue
         if isinstance(value, tuple):
             query[name] = list(value)
@@ -202,8 +207,12 @@ def _split(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 def _opened(page: str) -> Any:
     """A page's own selection without its filters."""
     before = _own(page)
-    kept = {one.name: getattr(before, one.name) for one in fields(before) if one.metadata.get("kept")}
-    return _OWN[page](**kept)
+    filters = {
+        link_field.name: getattr(before, link_field.name)
+        for link_field in fields(before)
+        if link_field.metadata.get("kept")
+    }
+    return _OWN[page](**filters)
 
 
 def current() -> RunChoice:
@@ -240,7 +249,11 @@ def update(*, afresh: bool = False, **changes: Any) -> None:
 def _reset_dependents(shared: str) -> None:
     """Resets the fields that depend on a shared field to their defaults, on every page."""
     for page, own in _OWN.items():
-        if dependents := {one.name: one.default for one in fields(own) if shared in one.metadata.get("of", ())}:
+        if dependents := {
+            link_field.name: link_field.default
+            for link_field in fields(own)
+            if shared in link_field.metadata.get("of", ())
+        }:
             st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **dependents)
 
 
@@ -256,7 +269,7 @@ def enter(page: str) -> Ignored:
     if entered or changed:
         state[_IGNORED] = Ignored()
     query = _link()
-    ours = bool(set(query) & {name for one in PAGE_FIELDS for name in PAGE_FIELDS[one]})
+    ours = bool(set(query) & {name for other in PAGE_FIELDS for name in PAGE_FIELDS[other]})
     read = ours if entered else (not changed and query != state.get(_WRITTEN))
     if read:
         state[_KEY], state[f"{_KEY}.{page}"], invalid = from_query(query, page, current())
@@ -270,10 +283,10 @@ def write_back(page: str, **followed: str) -> None:
 
     ``followed``: current defaults of shared fields that are empty, if the default of a new session may differ.
     """
-    wanted = to_query(page, replace(current(), **followed), _own(page))  # type: ignore[arg-type]
-    listed = {name: value if isinstance(value, list) else [value] for name, value in wanted.items()}
+    query = to_query(page, replace(current(), **followed), _own(page))  # type: ignore[arg-type]
+    listed = {name: value if isinstance(value, list) else [value] for name, value in query.items()}
     if listed != _link():
-        st.query_params.from_dict(wanted)
+        st.query_params.from_dict(query)
     st.session_state[_WRITTEN], st.session_state[_CHANGED] = listed, False
 
 
@@ -299,16 +312,16 @@ def bound(
     drops values that it does not offer, or beyond its maximum.
     """
     key = f"{page}.{name}"
-    shown = value_of(page, name) if value is None else value
+    selected = value_of(page, name) if value is None else value
     is_tuple = isinstance(_fields_of(page)[name].default, tuple)
     if is_tuple:
         # A link may contain values that the menu does not offer, or too many.
-        shown = [one for one in shown if one in options["options"]][: options.get("max_selections")]
+        selected = [option for option in selected if option in options["options"]][: options.get("max_selections")]
     if widget in (st.segmented_control, st.pills):
         # These widgets render their options as Markdown.
         words = options.get("format_func", str)
-        options["format_func"] = lambda one: escape(words(one))
-    st.session_state[key] = shown
+        options["format_func"] = lambda option: escape(words(option))
+    st.session_state[key] = selected
 
     def store() -> None:
         new = st.session_state[key]
@@ -331,7 +344,9 @@ def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
     st.session_state[key] = titles.get(getattr(_own(page), name), next(iter(titles.values())))
 
     def store() -> None:
-        change: dict[str, Any] = {name: next(one for one, title in titles.items() if title == st.session_state[key])}
+        change: dict[str, Any] = {
+            name: next(choice for choice, title in titles.items() if title == st.session_state[key])
+        }
         update(**change)
 
     drawn = dict(zip(titles, st.tabs(list(titles.values()), key=key, on_change=store), strict=True))

@@ -45,4 +45,4 @@ class KeptByBytes(Generic[V]):
         return value
 
     def total(self) -> int:
-        return sum(one.nbytes for one in self.kept.values())
+        return sum(entry.nbytes for entry in self.kept.values())

@@ -29,7 +29,7 @@ _OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Shown(ShownRuns):
+class GrammarProbes(ShownRuns):
     """The stored probes that the page shows."""
 
     @property
@@ -76,7 +76,7 @@ class Shown(ShownRuns):
             )
 
 
-def open_results(view: View) -> Shown | None:
+def open_results(view: View) -> GrammarProbes | None:
     """The bar of filters, and the stored probes that it keeps; None if there are none."""
     runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
     if runs.empty:
@@ -104,4 +104,4 @@ def open_results(view: View) -> Shown | None:
             selection.bound(st.toggle, _OPTIONS["unseen"], "unseen", view.page)
             selection.bound(st.toggle, _OPTIONS["published"], "published", view.page)
     wanted, kept = offer.taken(view, own.edge_models, own.edge_tasks)
-    return Shown(view, runs, kept, wanted)
+    return GrammarProbes(view, runs, kept, wanted)

@@ -98,13 +98,13 @@ class Traced:
             "unseen": own.unseen,
             "kind": own.trace_kind,
             "settled": own.settled,
-            "out_of_order": pair if all(one in self.tasks for one in pair) and pair[0] != pair[1] else None,
+            "out_of_order": pair if all(task in self.tasks for task in pair) and pair[0] != pair[1] else None,
         }
 
     def stamp(self, what: str) -> Stamp:
-        said = [f"{name} {value}" for name, value in self.filters().items() if value and value != "any"]
+        filters = [f"{name} {value}" for name, value in self.filters().items() if value and value != "any"]
         return self.view.stamp(
-            ", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *said]), self.run_ids
+            ", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *filters]), self.run_ids
         )
 
 
@@ -123,8 +123,10 @@ def draw(view: View) -> None:
 def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """One run per model and task whose answers can be read layer by layer: of the trained encoder, with cumulative
     probes on the task's labels. Of several, the lowest seed is taken, then the widest probe."""
-    kept = runs[(runs["kind"] == CUMULATIVE) & (runs["encoder"] == TRAINED) & (runs["labels"] == TASK) & runs["traced"]]
-    chosen = kept.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(
+    candidates = runs[
+        (runs["kind"] == CUMULATIVE) & (runs["encoder"] == TRAINED) & (runs["labels"] == TASK) & runs["traced"]
+    ]
+    chosen = candidates.sort_values(["seed", "width"], ascending=[True, False], kind="stable").drop_duplicates(
         ["model", "task"]
     )
     return chosen.sort_index()
@@ -175,8 +177,8 @@ def _open(view: View) -> Traced | None:
             )
         with place:
             _filters(traced)
-    asked = ((own.edge_model, view.all_colours), (own.trace_part, parts), (own.trace_task, tasks))
-    blocks.say_ignored([PART_NAMES.get(name, name) for name, there in asked if name and name not in there])
+    values = ((own.edge_model, view.all_colours), (own.trace_part, parts), (own.trace_task, tasks))
+    blocks.say_ignored([PART_NAMES.get(name, name) for name, there in values if name and name not in there])
     return traced
 
 
@@ -193,7 +195,7 @@ def _filters(traced: Traced) -> None:
             "trace_label",
             value=label,
             options=["", *labels],
-            format_func=lambda one: one or "any",
+            format_func=lambda value: value or "any",
         )
     bound(
         st.selectbox,
@@ -220,8 +222,8 @@ def _filters(traced: Traced) -> None:
 
 def _listing(traced: Traced) -> str:
     """The list of sentences; returns the hash of the one to show, ``""`` if none is found."""
-    own, wanted = traced.own, traced.filters()
-    total = traced.view.read(count_sentences, traced.run_ids, traced.part, **wanted)
+    own, filters = traced.own, traced.filters()
+    total = traced.view.read(count_sentences, traced.run_ids, traced.part, **filters)
     if not total:
         st.info("No sentence passes these filters.", icon=":material/filter_alt_off:")
         defaults = {name: selection.default_of(traced.view.page, name) for name in (*_FILTERS, "unseen", "trace_page")}
@@ -231,12 +233,12 @@ def _listing(traced: Traced) -> str:
     page = min(max(own.trace_page, 1), pages)
     offset = (page - 1) * ROWS
     table = traced.view.read(
-        sentences, traced.run_ids, traced.part, order=own.trace_order, offset=offset, limit=ROWS, **wanted
+        sentences, traced.run_ids, traced.part, order=own.trace_order, offset=offset, limit=ROWS, **filters
     )
     table = with_words(traced.view, traced.part, table)
     keys = list(table["text_sha256"])
     _head(traced, total, page, pages)
-    key = f"grammar.list.{abs(hash((traced.run_ids, traced.part, page, own.trace_order, *map(str, wanted.values()))))}"
+    key = f"grammar.list.{abs(hash((traced.run_ids, traced.part, page, own.trace_order, *map(str, filters.values()))))}"
     top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[list(_HEADINGS)]
     blocks.choices(top, lambda row: selection.update(text_hash=keys[row]), key=key, headings=_HEADINGS)
     say_missing(traced.view, traced.part, table, Markdown("The words of some sentences are not shipped"))
@@ -351,12 +353,12 @@ def _span(start: int, end: int, words: list[str] | None) -> str:
 
 def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of the figure: one per target, right label (or none) and layer."""
-    found = []
+    points = []
     for row in rows.to_dict("records"):
         total = row["p_sum"] or 1
         for place, gold in enumerate(list(row["gold"]) or [""]):
             p = row["p_gold"][place] if len(row["p_gold"]) > place else 0
-            found.append(
+            points.append(
                 {
                     "panel": f"{row['task']}.{row['target']}.{place}",
                     "title": title_of_target(traced.tasks, row),
@@ -378,7 +380,7 @@ def panels_of(traced: Traced, rows: pd.DataFrame) -> pd.DataFrame:
                     "in_training": bool(row["seen"]),
                 }
             )
-    return pd.DataFrame(found).astype({"settled": "float64"})
+    return pd.DataFrame(points).astype({"settled": "float64"})
 
 
 def most_revised(panels: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -20,12 +20,12 @@ def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:
     Tasks are read one after the other until every sentence of the table is found.
     """
     of_task = _lacking(view, part, table)
-    wanted, found = set().union(*of_task.values()), dict[str, str]()
+    hashes_lacking, text_of = set().union(*of_task.values()), dict[str, str]()
     for task, hashes in of_task.items():
-        if hashes - found.keys():
+        if hashes - text_of.keys():
             texts = _fetched(task)
-            found |= {one: texts[one] for one in wanted & texts.keys()}
-    return table.assign(text=table["text"].fillna(table["text_sha256"].map(found))) if found else table
+            text_of |= {text_hash: texts[text_hash] for text_hash in hashes_lacking & texts.keys()}
+    return table.assign(text=table["text"].fillna(table["text_sha256"].map(text_of))) if text_of else table
 
 
 def fetch_command(view: View, part: str, table: pd.DataFrame) -> str:

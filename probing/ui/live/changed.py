@@ -29,7 +29,7 @@ RESTORED_HOW = (
 )
 
 
-def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Answer]) -> dict[str, Answer]:
+def draw(view: View, questions: Mapping[Choice, Question], answers: Mapping[str, Answer]) -> dict[str, Answer]:
     """Draws the answers to the changed sentence, if a change is chosen, and returns them by model."""
     how = selection.of(AskSelection).perturbation
     if not how:
@@ -45,13 +45,17 @@ def draw(view: View, asked: Mapping[Choice, Question], answers: Mapping[str, Ans
         return {}
     st.markdown(filled("> {text}", text=changed.text))
     st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
-    found = models.of_each(
-        {choice: replace(one, prompt=changed.text, mask=None) for choice, one in asked.items()}, _again
+    new_answers = models.of_each(
+        {choice: replace(question, prompt=changed.text, mask=None) for choice, question in questions.items()}, _again
     )
-    if found:
-        word = next((one.layers[-1].watched[0].token for one in found.values() if one.layers[-1].watched), "")
-        pictures.grids(view, list(found.values()), word, name="live-changed", how="", note=rules.PERTURBATIONS[how])
-    return found
+    if new_answers:
+        word = next(
+            (answer.layers[-1].watched[0].token for answer in new_answers.values() if answer.layers[-1].watched), ""
+        )
+        pictures.grids(
+            view, list(new_answers.values()), word, name="live-changed", how="", note=rules.PERTURBATIONS[how]
+        )
+    return new_answers
 
 
 def _again(choice: Choice, question: Question) -> Answer:
@@ -96,15 +100,18 @@ def _change(view: View, how: str, first: Answer) -> Changed:
     return rules.renamed(prompt, other, name)
 
 
-def layers_put_back(view: View, asked: Mapping[Choice, Question]) -> None:
+def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
     """Draws the first fine-tuned model with more and more layers of its base, if this is chosen."""
     where = selection.of(AskSelection).replaced
     if not where:
         return
     st.header("Layers of the base put back")
     offered = live_models.choices()
-    choice = next((one for one in asked if live_models.base_of(one) in offered), list(asked)[-1])
-    question, base = asked[choice], live_models.base_of(choice)
+    choice = next(
+        (choice_of_base for choice_of_base in questions if live_models.base_of(choice_of_base) in offered),
+        list(questions)[-1],
+    )
+    question, base = questions[choice], live_models.base_of(choice)
     if base not in offered and not (base := _unknown_base(view, choice, offered)):
         return
     try:

@@ -98,17 +98,17 @@ def _edge_probes(path: str, changed: int) -> "EdgeProbes":
 
 def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":
     """The attention of a model, and of the model compared with it; refused if the two tokenise the text differently."""
-    key, kept = (choice, base, text, pair, _weights(choice, base)), _attention()
-    if (found := kept.find(key)) is not None:
-        return found
+    key, cache = (choice, base, text, pair, _weights(choice, base)), _attention()
+    if (attention := cache.find(key)) is not None:
+        return attention
 
-    def asked(turn: "Turn", *live: "LiveModel") -> "SentenceAttention":
+    def ask(turn: "Turn", *live: "LiveModel") -> "SentenceAttention":
         from probing.models.changes.ask import ask_attention
 
-        model, *beside = [_attending(one) for one in live]
-        return ask_attention(text, model, beside[0] if beside else None, pair, turn.pause)
+        model, *further = [_attending(loaded) for loaded in live]
+        return ask_attention(text, model, further[0] if further else None, pair, turn.pause)
 
-    return kept.keep(key, live_models.in_turn(choice, asked, *([base] if base else [])))
+    return cache.keep(key, live_models.in_turn(choice, ask, *([base] if base else [])))
 
 
 @st.cache_resource(show_spinner=False)
@@ -132,10 +132,10 @@ def _attending(live: "LiveModel") -> "Attending":
     """The copy of a model that returns attention; called while the device is held, so that it is made only once."""
     from probing.models.changes.attention_passes import Attending
 
-    kept = _eager()
-    if live not in kept:
-        kept[live] = Attending(live.encoder)
-    return kept[live]
+    copies = _eager()
+    if live not in copies:
+        copies[live] = Attending(live.encoder)
+    return copies[live]
 
 
 def probes_of(choice: Choice) -> Stamps:
@@ -158,14 +158,14 @@ def read(path: str, changed: int) -> "TaskProbes":
 @st.cache_data(max_entries=128, show_spinner=False)
 def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verdicts]":
     """The predictions of all probes whose task has as many sentences."""
-    probes = [read(*one) for one in stamps]
+    probes = [read(*stamp) for stamp in stamps]
 
-    def asked(_turn: "Turn", live: "LiveModel") -> "list[Verdicts]":
+    def ask(_turn: "Turn", live: "LiveModel") -> "list[Verdicts]":
         from probing.models.sentences.ask import ask_sentence
 
         return ask_sentence(live.encoder, probes, text, pair)
 
-    return live_models.in_turn(choice, asked)
+    return live_models.in_turn(choice, ask)
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ def scores(choice: Choice, pairs: tuple[MinimalPair, ...]) -> PairScores:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, ...]) -> PairScores:
-    def asked(turn: "Turn", live: "LiveModel") -> PairScores:
+    def ask(turn: "Turn", live: "LiveModel") -> PairScores:
         from probing.models.changes.ask import pair_scores
 
-        found = pair_scores(pairs, live.encoder, turn.pause)
+        scored = pair_scores(pairs, live.encoder, turn.pause)
         none = np.full((live.encoder.layers, 2), np.nan)
-        why = tuple(str(one) if isinstance(one, PromptError) else "" for one in found)
-        return PairScores(np.stack([none if isinstance(one, PromptError) else one for one in found]), why)
+        why = tuple(str(score) if isinstance(score, PromptError) else "" for score in scored)
+        return PairScores(np.stack([none if isinstance(score, PromptError) else score for score in scored]), why)
 
-    return live_models.in_turn(choice, asked)
+    return live_models.in_turn(choice, ask)

@@ -28,10 +28,12 @@ def chosen(view: View, most: int = MAX_MODELS) -> list[Choice]:
     """The models to ask, a base before those that were fine-tuned from it; by default those of Home."""
     offered, own = live_models.choices(), selection.of(AskSelection)
     name = first(view)
-    others = [one for one in own.live_models or (_partner(view, offered, name),) if one in offered and one != name]
-    found = [offered[one] for one in (name, *others)][:most]
-    base = live_models.base_of(found[0]) or own.live_base
-    return sorted(found, key=lambda one: one.name != base)
+    others = [
+        other for other in own.live_models or (_partner(view, offered, name),) if other in offered and other != name
+    ]
+    choices = [offered[choice] for choice in (name, *others)][:most]
+    base = live_models.base_of(choices[0]) or own.live_base
+    return sorted(choices, key=lambda choice: choice.name != base)
 
 
 def first(view: View) -> str:
@@ -49,8 +51,10 @@ def _partner(view: View, offered: dict[str, Choice], name: str) -> str:
     """Its base, else what was fine-tuned from it, first the one with the clearest finding; ``""`` if none is here."""
     if base := live_models.base_of(offered[name]):
         return base
-    tuned = [one for one, choice in offered.items() if choice.here and live_models.base_of(choice) == name]
-    return next(iter(sorted(tuned, key=lambda one: not (view.clearest and one == view.clearest.model))), "")
+    tuned = [
+        tuned_name for tuned_name, choice in offered.items() if choice.here and live_models.base_of(choice) == name
+    ]
+    return next(iter(sorted(tuned, key=lambda option: not (view.clearest and option == view.clearest.model))), "")
 
 
 def _named(view: View, offered: dict[str, Choice], name: str) -> str:
@@ -67,21 +71,23 @@ def choose(view: View) -> None:
         "live_model",
         view.page,
         value=name,
-        options=[one for one, choice in offered.items() if choice.here or one == name],
-        format_func=lambda one: _named(view, offered, one),
+        options=[option for option, choice in offered.items() if choice.here or option == name],
+        format_func=lambda option: _named(view, offered, option),
         resets={"live_base": "", "live_models": ()},
         label_visibility="collapsed",
         width=200,
     )
-    left = [one for one in dict.fromkeys(own.live_models) if one in offered and one != name][MAX_MODELS - 1 :]
+    left = [option for option in dict.fromkeys(own.live_models) if option in offered and option != name][
+        MAX_MODELS - 1 :
+    ]
     if left:
         words = "At most {most} models are asked. Ignored: {names}"
         st.info(filled(words, most=MAX_MODELS, names=listing(left)), icon=":material/link_off:")
     blocks.say_ignored(
         [
-            one
-            for one in dict.fromkeys((selection.current().live_model, *own.live_models))
-            if one not in ("", ALONE, *offered)
+            option
+            for option in dict.fromkeys((selection.current().live_model, *own.live_models))
+            if option not in ("", ALONE, *offered)
         ],
         "this menu",
     )
@@ -91,19 +97,21 @@ def choose_others(view: View, most: int = MAX_MODELS) -> None:
     """Draws the choice of the models to compare with, and of one that would have to be fetched first."""
     offered, fetched = live_models.choices(), f"{view.page}.fetch"
     name = first(view)
-    shown = [one.name for one in chosen(view) if one.name != name]
+    selected = [choice.name for choice in chosen(view) if choice.name != name]
     selection.bound(
         st.multiselect,
         "Compare with",
         "live_models",
         view.page,
-        value=tuple(shown),
-        options=[one for one, choice in offered.items() if one != name and (choice.here or one in shown)],
-        format_func=lambda one: _named(view, offered, one),
+        value=tuple(selected),
+        options=[
+            option for option, choice in offered.items() if option != name and (choice.here or option in selected)
+        ],
+        format_func=lambda option: _named(view, offered, option),
         max_selections=most - 1,
         placeholder="no other model",
     )
-    elsewhere = [one for one, choice in offered.items() if not choice.here]
+    elsewhere = [option for option, choice in offered.items() if not choice.here]
     if elsewhere and not live_models.offline():
         st.selectbox(
             "Fetch a model",
@@ -117,8 +125,12 @@ def choose_others(view: View, most: int = MAX_MODELS) -> None:
 
 def ready(view: View, choices: Sequence[Choice], head: str = LOGIT_LENS) -> list[Choice]:
     """Those of the models that can be loaded; says why the others cannot."""
-    shown = first(view)
-    return [found for one in choices if (found := _ready(view, one, head, first=one.name == shown))]
+    first_name = first(view)
+    return [
+        ready_choice
+        for choice in choices
+        if (ready_choice := _ready(view, choice, head, first=choice.name == first_name))
+    ]
 
 
 def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | None:
@@ -187,18 +199,18 @@ def named_base(view: View, choice: Choice, options: Sequence[str]) -> str:
     return base
 
 
-def of_each(asked: Mapping[Choice, Q], ask: Callable[[Choice, Q], T]) -> dict[str, T]:
+def of_each(questions: Mapping[Choice, Q], ask: Callable[[Choice, Q], T]) -> dict[str, T]:
     """Name of each model -> what ``ask`` returns for it and its question; shows errors, equal ones once."""
-    found: dict[str, T] = {}
-    said: set[str] = set()
-    for choice, question in asked.items():
+    answers: dict[str, T] = {}
+    messages: set[str] = set()
+    for choice, question in questions.items():
         try:
-            found[choice.name] = ask(choice, question)
+            answers[choice.name] = ask(choice, question)
         except ProbingError as error:
-            if str(error) not in said:
+            if str(error) not in messages:
                 blocks.problem(error)
-            said.add(str(error))
-    return found
+            messages.add(str(error))
+    return answers
 
 
 def is_tuned(name: str) -> bool:
@@ -209,7 +221,7 @@ def is_tuned(name: str) -> bool:
 
 def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
     """Model -> colour: the first base and the first fine-tuned one as in the grids, further ones as on other pages."""
-    found: dict[str, str] = {}
+    colours: dict[str, str] = {}
     for name in names:
         free = [
             theme.TUNED if is_tuned(name) else theme.BASE,
@@ -217,8 +229,8 @@ def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
             usual_colour(name),
             *theme.PALETTE,
         ]
-        found[name] = next((colour for colour in free if colour and colour not in found.values()), theme.NEUTRAL)
-    return found
+        colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
+    return colours
 
 
 def labelled_colours(view: View, names: Sequence[str]) -> dict[str, str]:

@@ -63,7 +63,8 @@ def draw(view: View) -> None:
 
 def _rows(choices: list[Choice], pairs: list[MinimalPair]) -> pd.DataFrame:
     return pd.concat(
-        [pair_rows(one.name, pairs, scores(one, tuple(pairs)).logp, KINDS) for one in choices], ignore_index=True
+        [pair_rows(choice.name, pairs, scores(choice, tuple(pairs)).logp, KINDS) for choice in choices],
+        ignore_index=True,
     )
 
 
@@ -74,11 +75,11 @@ def _all(view: View, choices: list[Choice], table: pd.DataFrame, right: pd.DataF
     blocks.sentence(
         filled(words, model=view.name(last["model"]), right=int(last["right"]), n=n, most=by_guessing(n)[1])
     )
-    colours = models.labelled_colours(view, [one.name for one in choices])
+    colours = models.labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(right_lines, right.assign(name=right["model"].map(view.label)), colours, n, by_guessing(n)),
         table=table,
-        stamp=Stamp(f"{', '.join(one.name for one in choices)}, {n} minimal pairs"),
+        stamp=Stamp(f"{', '.join(choice.name for choice in choices)}, {n} minimal pairs"),
         name="live-minimal-pairs",
         caption=CAPTION,
         how=HOW,
@@ -108,11 +109,11 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
     st.markdown(filled("“{good}” should be more probable than “{bad}”.", good=pair.good.text, bad=pair.bad.text))
     if rows.empty:
         return
-    colours = models.labelled_colours(view, [one.name for one in choices])
+    colours = models.labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),
         table=rows,
-        stamp=Stamp(f"{', '.join(one.name for one in choices)}, {pair.good.text} / {pair.bad.text}"),
+        stamp=Stamp(f"{', '.join(choice.name for choice in choices)}, {pair.good.text} / {pair.bad.text}"),
         name="live-minimal-pair",
         caption=ONE,
         alt="Difference of log-probability by layer",

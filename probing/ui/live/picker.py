@@ -69,7 +69,7 @@ def choose(spans: Sequence[Span]) -> None:
 def replaced(spans: Sequence[Span], number: int, span: Span | None) -> list[Span]:
     """The spans with one replaced, or removed if ``span`` is None; a second may then become the first."""
     given: list[Span | None] = [*spans[:number], span, *spans[number + 1 :]]
-    return [one for one in given if one is not None]
+    return [span_given for span_given in given if span_given is not None]
 
 
 def hull(chosen: Iterable[int], before: Span | None) -> Span | None:

@@ -37,18 +37,20 @@ HOW = (
 
 def grid(view: View, answer: Answer, note: str = "") -> Grid:
     """One model's words; the first followed one is the right one, if there is any."""
-    watched = {one.layer: one.watched[0] for one in answer.layers if one.watched}
+    watched = {layer.layer: layer.watched[0] for layer in answer.layers if layer.watched}
     tokens = tokens_of(answer).assign(
         framed=[
-            one.layer in watched and token.id == watched[one.layer].id for one in answer.layers for token in one.tokens
+            layer.layer in watched and token.id == watched[layer.layer].id
+            for layer in answer.layers
+            for token in layer.tokens
         ]
     )
     tuned = is_tuned(answer.model)
     return Grid(
         view.label(answer.model),
         tokens,
-        {layer: one.rank for layer, one in watched.items()},
-        {layer: one.probability for layer, one in watched.items()},
+        {layer: token.rank for layer, token in watched.items()},
+        {layer: token.probability for layer, token in watched.items()},
         note or ("after fine-tuning" if tuned else ""),
         tuned=tuned,
     )
@@ -71,16 +73,16 @@ def grids(
     if it is no layer; ``table``: the numbers, if they are others than those of the grids.
     """
     columns = selection.of(AskSelection).top
-    drawn, abreast = [grid(view, one, note) for one in answers], 2 if columns == token_grids.COLUMNS else 1
+    drawn, abreast = [grid(view, answer, note) for answer in answers], 2 if columns == token_grids.COLUMNS else 1
     for place in range(0, len(drawn), abreast):
-        shown = drawn[place : place + abreast]
-        token_grids.draw(shown, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
+        row = drawn[place : place + abreast]
+        token_grids.draw(row, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
     first = answers[0]
-    numbers = token_grids.numbers(zip((one.model for one in answers), drawn, strict=True))
+    numbers = token_grids.numbers(zip((answer.model for answer in answers), drawn, strict=True))
     blocks.files(
         token_grids.as_figure(drawn[0], word or "right word", columns),
         table=numbers.dropna(axis="columns", how="all") if table is None else table,
-        stamp=Stamp(f"{', '.join(one.model for one in answers)}, {first.head} heads, {first.prompt}"),
+        stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
         caption=CAPTIONS[steps],
         how=f"{HOW} {how}",
@@ -95,9 +97,9 @@ def computed(device: str) -> None:
 def lines(answers: Mapping[str, Answer], changed: Mapping[str, Answer]) -> pd.DataFrame:
     """Rank, probability and entropy by model, word and layer; ``changed`` says in which of the two sentences."""
     parts = [
-        lines_of(one).assign(changed=which)
+        lines_of(of_model).assign(changed=which)
         for which, got in ((False, answers), (True, changed))
-        for one in got.values()
+        for of_model in got.values()
     ]
     return pd.concat(parts, ignore_index=True)
 

@@ -116,75 +116,82 @@ def draw(view: View) -> None:
         words_of = "{name} was fine-tuned from {base}, which is not in this menu."
         st.info(filled(words_of, base=base, name=view.name(choices[-1].name)), icon=":material/info:")
     try:
-        found = kept.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
+        attention = kept.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
     except ProbingError as error:
         blocks.problem(error)
-        found = None
-    if found is not None:
-        _attention(view, choices[-1], found)
+        attention = None
+    if attention is not None:
+        _attention(view, choices[-1], attention)
     _probes(view, choices, text, pair, swapped(words, own.swapped))
-    if found is not None:
-        _same_word(view, found)
+    if attention is not None:
+        _same_word(view, attention)
 
 
-def _attention(view: View, model: Choice, found: "SentenceAttention") -> None:
+def _attention(view: View, model: Choice, attention: "SentenceAttention") -> None:
     """Draws the choice of token and head, one map per model, and the numbers by layer."""
-    unknown = found.tokens.count(str(live_models.load(model, LOGIT_LENS).encoder.tokenizer.unk_token))
+    unknown = attention.tokens.count(str(live_models.load(model, LOGIT_LENS).encoder.tokenizer.unk_token))
     if unknown:
         words = "{n} of {all} are unknown to the model, which treats all unknown ones alike."
-        st.info(filled(words, n=count(unknown, "word piece"), all=len(found.tokens)), icon=":material/help:")
-    said = st.container()
-    token, head = _chosen(view, found)
-    both = models_of(found)
-    maps = {one.name: attention_of(one, token, head) for one in both}
+        st.info(filled(words, n=count(unknown, "word piece"), all=len(attention.tokens)), icon=":material/help:")
+    summary = st.container()
+    token, head = _chosen(view, attention)
+    both = models_of(attention)
+    maps = {of_model.name: attention_of(of_model, token, head) for of_model in both}
     most = [(name, int(shares[-1].argmax()), float(shares[-1].max())) for name, shares in maps.items()]
     parts = [
         filled(
             "{where}**{token}** ({share:.0f} %)",
             where=f"in {view.name(name)} at " if place else "",
-            token=found.tokens[at],
+            token=attention.tokens[at],
             share=share * 100,
         )
         for place, (name, at, share) in enumerate(most)
     ]
-    with said:
+    with summary:
         blocks.sentence(
             filled(
                 "In the last layer **{token}** looks most at {parts}.",
-                token=found.tokens[token],
+                token=attention.tokens[token],
                 parts=joined("; ", parts),
             )
         )
     which = "mean of all heads" if head is None else f"head {head + 1}"
-    stamp = Stamp(f"{', '.join(maps)}, attention of {found.tokens[token]}, {which}, {' '.join(found.tokens)}")
-    table, top = attention_rows(found, token, head), max(float(shares.max()) for shares in maps.values())
+    stamp = Stamp(f"{', '.join(maps)}, attention of {attention.tokens[token]}, {which}, {' '.join(attention.tokens)}")
+    table, top = attention_rows(attention, token, head), max(float(shares.max()) for shares in maps.values())
     for number, (place, (name, shares)) in enumerate(zip(st.columns(len(maps)), maps.items(), strict=True), 1):
         with place:
             st.markdown(filled("**{model}**", model=view.label(name)))
             blocks.figure(
-                drawing(attention_map, shares[:, :MAX_TOKENS], found.tokens[:MAX_TOKENS], maximum=top, marked=token),
+                drawing(
+                    attention_map, shares[:, :MAX_TOKENS], attention.tokens[:MAX_TOKENS], maximum=top, marked=token
+                ),
                 table=table[table["model"] == name],
                 stamp=stamp,
                 name=f"live-attention-{number}",
                 caption=MAP,
                 how=MAP_HOW,
-                alt=f"What {found.tokens[token]} attends to in {view.label(name)}",
+                alt=f"What {attention.tokens[token]} attends to in {view.label(name)}",
             )
     place = st.expander(
         "Attention by layer and head", icon=":material/ssid_chart:", key="ask.by-layer", on_change="rerun"
     )
     if place.open:
         with place:
-            _by_layer(view, found, token, head, stamp)
+            _by_layer(view, attention, token, head, stamp)
 
 
-def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
+def _chosen(view: View, attention: "SentenceAttention") -> tuple[int, int | None]:
     """Draws the choice; returns the attending token and the head, both from 0; head None means the mean of all."""
-    own, heads = selection.of(AskSelection), found.own.maps.shape[1]
-    token = own.attending if own.attending < len(found.tokens) else 0
+    own, heads = selection.of(AskSelection), attention.own.maps.shape[1]
+    token = own.attending if own.attending < len(attention.tokens) else 0
     head = own.attention_head if own.attention_head <= heads else 0
     offered = {
-        "attending": ("Attention of", token, len(found.tokens), lambda place: f"{place + 1}. {found.tokens[place]}"),
+        "attending": (
+            "Attention of",
+            token,
+            len(attention.tokens),
+            lambda place: f"{place + 1}. {attention.tokens[place]}",
+        ),
         "attention_head": (
             "Head",
             head,
@@ -205,9 +212,13 @@ def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
     return token, head - 1 if head else None
 
 
-def _by_layer(view: View, found: "SentenceAttention", token: int, head: int | None, stamp: Stamp) -> None:
+def _by_layer(view: View, attention: "SentenceAttention", token: int, head: int | None, stamp: Stamp) -> None:
     """Draws entropy, distance and shares by layer, and one number per head and layer."""
-    values, n, names = attention_values(found, token, head), len(found.tokens), [one.name for one in models_of(found)]
+    values, n, names = (
+        attention_values(attention, token, head),
+        len(attention.tokens),
+        [of_model.name for of_model in models_of(attention)],
+    )
     drawn = values[values["measure"].isin(PANELS)]
     blocks.figure(
         drawing(
@@ -224,10 +235,10 @@ def _by_layer(view: View, found: "SentenceAttention", token: int, head: int | No
         how=PANELS_HOW,
         alt="Entropy, distance and shares of attention by layer",
     )
-    if found.distance is not None:
-        by_head, what, unit = found.distance[..., token], "distance between the two models", "tokens"
+    if attention.distance is not None:
+        by_head, what, unit = attention.distance[..., token], "distance between the two models", "tokens"
     else:
-        by_head, what, unit = found.own.entropy[..., token], "entropy", "nats"
+        by_head, what, unit = attention.own.entropy[..., token], "entropy", "nats"
     rows = [
         (layer + 1, number + 1, value)
         for layer, of_layer in enumerate(by_head)
@@ -265,13 +276,13 @@ def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str)
             blocks.problem(error)
     none = pd.DataFrame(columns=["model", "task", "pooling", "layer", "accuracy", "dev_right"])
     stored = view.read(accuracies, tuple(found)) if view.database is not None else none
-    shown = best_verdicts(found, changed, stored, view.label)
+    best = best_verdicts(found, changed, stored, view.label)
     every = [
         table.assign(sentence=words) for words, tables in ((text, found), (other, changed)) for table in tables.values()
     ]
     blocks.table_with_download(
         pd.concat(every, ignore_index=True).drop(columns=["number", "classes"]),
-        shown=shown.assign(**{"read from": shown["read from"].map(POOLING_NAMES)}),
+        shown=best.assign(**{"read from": best["read from"].map(POOLING_NAMES)}),
         stamp=Stamp(f"{', '.join(found)}, {text}"),
         name="live-verdicts",
         column_config={
@@ -310,18 +321,22 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
 
 
 def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
-    rows = [row for one in kept.verdicts(choice, kept.probes_of(choice), text, pair) for row in one.rows(choice.name)]
+    rows = [
+        row
+        for verdicts in kept.verdicts(choice, kept.probes_of(choice), text, pair)
+        for row in verdicts.rows(choice.name)
+    ]
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
-def _same_word(view: View, found: "SentenceAttention") -> None:
+def _same_word(view: View, attention: "SentenceAttention") -> None:
     """Draws the similarity of a repeated word's states, one line per word and model."""
     st.header("The same word twice")
-    table = similarity_rows(found)
+    table = similarity_rows(attention)
     if table.empty:
         st.caption("No word occurs twice in this sentence. Write a word twice to compare its states at every layer.")
         return
-    names = [one.name for one in models_of(found)]
+    names = [of_model.name for of_model in models_of(attention)]
     lines, colours, dashes = pictures.named(view, table)
     if view.database is not None:
         usual = view.read(stored_measures, tuple(names), ("anisotropy",)).rename(columns={"value": "similarity"})
@@ -333,7 +348,7 @@ def _same_word(view: View, found: "SentenceAttention") -> None:
     blocks.figure(
         drawing(similarity_lines, lines, colours, dashes),
         table=table,
-        stamp=Stamp(f"{', '.join(names)}, same word, {' '.join(found.tokens)}"),
+        stamp=Stamp(f"{', '.join(names)}, same word, {' '.join(attention.tokens)}"),
         name="live-same-word",
         caption=TWICE,
         how=TWICE_HOW,

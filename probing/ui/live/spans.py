@@ -69,13 +69,18 @@ def draw(view: View) -> None:
     picker.draw(question.words, question.spans)
     with place:
         picker.lists(question.words, question.spans)
-    reading = [found for choice in models.ready(view, models.chosen(view)) if (found := _readers(view, choice))]
+    reading = [
+        readers_of for choice in models.ready(view, models.chosen(view)) if (readers_of := _readers(view, choice))
+    ]
     if not question.spans:
         st.info(
             "Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:"
         )
         return
-    answers = models.of_each({one.choice: one for one in reading}, lambda _, one: span_answers(one, question))
+    answers = models.of_each(
+        {readers_of.choice: readers_of for readers_of in reading},
+        lambda _, readers_of: span_answers(readers_of, question),
+    )
     _answers(view, question, reading, {model: traces for model, traces in answers.items() if traces})
 
 
@@ -83,8 +88,8 @@ def _question(own: AskSelection) -> SpanQuestion:
     """The words and spans of the link; reports invalid spans, which are ignored."""
     words, spans = split_words(own.words), []
     example = SPAN_EXAMPLES.get(own.words, ("", ""))
-    for name, given, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
-        written = given or usual
+    for name, written_span, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
+        written = written_span or usual
         if not written or written == NO_SPAN or not words:
             continue
         try:
@@ -97,14 +102,14 @@ def _question(own: AskSelection) -> SpanQuestion:
 def _readers(view: View, choice: Choice) -> Readers | None:
     """The probes that read a model; if there are none, shows the command that trains them and returns None."""
     try:
-        found = readers(choice, of_base=selection.of(AskSelection).base_probes)
+        probes = readers(choice, of_base=selection.of(AskSelection).base_probes)
     except ProbingError as error:
         blocks.problem(error)
         return None
-    if found.files or not models.is_named(view, choice):
-        return found if found.files else None
-    what = filled("No probes are trained on the layers of {name} yet.", name=view.name(found.of.name))
-    blocks.missing(what, train_command(found.of.location))
+    if probes.files or not models.is_named(view, choice):
+        return probes if probes.files else None
+    what = filled("No probes are trained on the layers of {name} yet.", name=view.name(probes.of.name))
+    blocks.missing(what, train_command(probes.of.location))
     if live_models.base_of(choice) and not selection.of(AskSelection).base_probes:
         key, changes = f"ask.base_probes.{choice.name}", {"base_probes": True}
         st.button("Use the probes of its base", key=key, on_click=selection.update, kwargs=changes)
@@ -120,13 +125,13 @@ def _answers(
         return
     measures = view.read(yardsticks) if view.database is not None else {}
     chosen = " / ".join(question.text(span) for span in question.spans)
-    said = pd.concat(
+    rows = pd.concat(
         [said_rows(question.words, model, traces, measures) for model, traces in answers.items()], ignore_index=True
     )
-    clear = said[~said["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
-    for one in clear.head(1).itertuples():
+    clear = rows[~rows["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
+    for row in clear.head(1).itertuples():
         words = "“{words}”: **{label}** from layer {layer} on."
-        blocks.sentence(filled(words, words=one.words, label=one.label, layer=one.settled))
+        blocks.sentence(filled(words, words=row.words, label=row.label, layer=row.settled))
     for number, (place, (model, traces)) in enumerate(
         zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1
     ):
@@ -143,8 +148,8 @@ def _answers(
                 alt=f"Labels that every layer of {view.label(model)} gives to {chosen}",
             )
     blocks.table_with_download(
-        said,
-        shown=said.assign(model=said["model"].map(view.label)).rename(
+        rows,
+        shown=rows.assign(model=rows["model"].map(view.label)).rename(
             columns={"settled": "from layer", "its p": "its share"}
         ),
         stamp=Stamp(f"{', '.join(answers)}, {chosen}, {' '.join(question.words)}"),
@@ -159,10 +164,16 @@ def _answers(
 
 def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mapping[str, Sequence[SpanTrace]]) -> None:
     """One line: the tasks that do not fit these words, and the models that are read by the probes of their base."""
-    trained = dict.fromkeys(task for one in reading if one.choice.name in answers for task in one.files)
-    asked = {trace.task for traces in answers.values() for trace in traces}
-    left = [EDGE_TASKS[task].title if task in EDGE_TASKS else task for task in trained if task not in asked]
-    lent = [one.choice.name for one in reading if one.of != one.choice and one.choice.name in answers]
+    trained = dict.fromkeys(
+        task for readers_of in reading if readers_of.choice.name in answers for task in readers_of.files
+    )
+    tasks_asked = {trace.task for traces in answers.values() for trace in traces}
+    left = [EDGE_TASKS[task].title if task in EDGE_TASKS else task for task in trained if task not in tasks_asked]
+    lent = [
+        readers_of.choice.name
+        for readers_of in reading
+        if readers_of.of != readers_of.choice and readers_of.choice.name in answers
+    ]
     if left:
         st.caption(
             filled("Not asked, for they need another number of words or spans: {names}.", names=listing(left, 8))

@@ -28,44 +28,44 @@ VERDICTS = [
 ]
 
 
-def models_of(found: "SentenceAttention") -> "list[OneModel]":
+def models_of(attention: "SentenceAttention") -> "list[OneModel]":
     """The models whose attention it is, the base first."""
-    return [one for one in (found.before, found.own) if one is not None]
+    return [of_model for of_model in (attention.before, attention.own) if of_model is not None]
 
 
-def attention_of(one: "OneModel", token: int, head: int | None) -> np.ndarray:
+def attention_of(of_model: "OneModel", token: int, head: int | None) -> np.ndarray:
     """(layers, tokens) what a token attends to, by one head or by the mean of all."""
-    shares: np.ndarray = (one.maps.mean(1) if head is None else one.maps[:, head])[:, token]
+    shares: np.ndarray = (of_model.maps.mean(1) if head is None else of_model.maps[:, head])[:, token]
     return shares
 
 
-def attention_rows(found: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
+def attention_rows(attention: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
     """``model, layer, place, token, share``: what a token attends to."""
     rows = [
-        (one.name, layer, place, target, float(share))
-        for one in models_of(found)
-        for layer, shares in enumerate(attention_of(one, token, head), 1)
-        for place, (target, share) in enumerate(zip(found.tokens, shares, strict=True), 1)
+        (of_model.name, layer, place, target, float(share))
+        for of_model in models_of(attention)
+        for layer, shares in enumerate(attention_of(of_model, token, head), 1)
+        for place, (target, share) in enumerate(zip(attention.tokens, shares, strict=True), 1)
     ]
     return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "share"])
 
 
-def attention_values(found: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
+def attention_values(attention: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
     """``model, measure, layer, value``: entropy, shares and, of two models, distances."""
     rows = [
         (model, measure, layer, float(value))
-        for measure, model, values in found.by_layer(token, head)
+        for measure, model, values in attention.by_layer(token, head)
         for layer, value in enumerate(values, start=1)
     ]
     return pd.DataFrame(rows, columns=["model", "measure", "layer", "value"])
 
 
-def similarity_rows(found: "SentenceAttention") -> pd.DataFrame:
+def similarity_rows(attention: "SentenceAttention") -> pd.DataFrame:
     """``model, word, times, layer, similarity`` of the words that occur more than once."""
-    names = [one.name for one in models_of(found)]
+    names = [of_model.name for of_model in models_of(attention)]
     rows = [
         (model, word.word, len(word.places), layer, float(value))
-        for word in found.repeated
+        for word in attention.repeated
         for model, similarity in zip(names, (word.before, word.similarity)[-len(names) :], strict=True)
         for layer, value in enumerate(similarity if similarity is not None else ())
     ]
@@ -73,7 +73,7 @@ def similarity_rows(found: "SentenceAttention") -> pd.DataFrame:
 
 
 def best_verdicts(
-    found: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame],
     changed: Mapping[str, pd.DataFrame],
     stored: pd.DataFrame,
     names: Callable[[str], str],
@@ -84,7 +84,7 @@ def best_verdicts(
     many of the probes that are better than the commonest label change theirs.
     """
     rows = []
-    for model, table in found.items():
+    for model, table in tables.items():
         for task, of_task in table.groupby("task", sort=False):
             at = best_predicting(of_task, stored[(stored["model"] == model) & (stored["task"] == task)])
             best = of_task.loc[at]

@@ -41,17 +41,17 @@ def draw(view: View, refused: Markdown | None, standing: Callable[[], None], *, 
     ``standing`` draws the run that is at work, or did not end well; if ``busy``, it stands where the button was.
     """
     model, base, more = models.draw(view, refused is not None)
-    given = _facts()
-    if model is not None and given is not None:
-        known = [one for one in (model, *more) if one.model]
-        facts = given.facts
-        for one in known:
-            facts = left_out_facts.of_model(facts, one.text, base.text if base else "")
+    facts_given = _facts()
+    if model is not None and facts_given is not None:
+        known = [named for named in (model, *more) if named.model]
+        facts = facts_given.facts
+        for named in known:
+            facts = left_out_facts.of_model(facts, named.text, base.text if base else "")
         left_out_facts.say(facts, checked=bool(known))
-        _start(model, base, more, Given(given.file, given.content, facts), refused, standing, busy=busy)
+        _start(model, base, more, Given(facts_given.file, facts_given.content, facts), refused, standing, busy=busy)
         return
-    if given is not None:
-        left_out_facts.say(given.facts, checked=False)
+    if facts_given is not None:
+        left_out_facts.say(facts_given.facts, checked=False)
     elif not busy:
         st.info("Name a model and give facts; then they can be asked.", icon=":material/info:")
     standing()
@@ -89,7 +89,7 @@ def _start(
         name=f"{model.name}-tuned" if base and base.name == model.name else "",
         trex=trex,
         recover=recover and base is not None,
-        others=tuple(one.text for one in more),
+        others=tuple(named.text for named in more),
     )
     if refused is not None:
         st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
@@ -101,14 +101,14 @@ def _start(
         st.caption(filled("Type them where {file} lies.", file=code(given.file)))
 
 
-def _button(wish: Wish, asked: Sequence[Named], given: Given) -> None:
+def _button(wish: Wish, models_asked: Sequence[Named], given: Given) -> None:
     """Draws the button, and how long the run takes if the sizes of the models that are asked are known."""
     seconds = 0.0
-    if all(one.model for one in asked):
+    if all(named.model for named in models_asked):
         sizes = (len(given.facts.facts), *([_trex_facts()] if wish.trex else []))
-        seconds = sum(one.model.seconds(n, _speed()) for one in asked if one.model for n in sizes)
+        seconds = sum(named.model.seconds(n, _speed()) for named in models_asked if named.model for n in sizes)
     with st.container(horizontal=True, vertical_alignment="center"):
-        ready = all(one.fine for one in asked)
+        ready = all(named.fine for named in models_asked)
         if st.button("Run", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
             try:
                 run = background.prepare(wish, given.content, Path(given.file).suffix.lower(), seconds)
@@ -168,4 +168,4 @@ def _speed() -> float:
 @st.cache_data(show_spinner=False)
 def _trex_facts() -> int:
     """Number of the shipped facts of T-REx."""
-    return sum(len(found.facts) for found in read_facts(TREX, shipped_relations()))
+    return sum(len(fact_set.facts) for fact_set in read_facts(TREX, shipped_relations()))

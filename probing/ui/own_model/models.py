@@ -57,7 +57,7 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
         help="They are asked the same facts in the same run, and shown next to each other.",
     )
     named = [_named(text.strip(), public, f"other.{number}") for number, text in enumerate(typed[:MAX_OTHERS])]
-    return [_with_base(one, base) for one in named if one]
+    return [_with_base(choice, base) for choice in named if choice]
 
 
 def _with_base(model: Named, base: Named | None) -> Named:
@@ -68,15 +68,15 @@ def _with_base(model: Named, base: Named | None) -> Named:
     if why := model.model.unfit(lent, base.name if base else ""):
         st.warning(filled("{name} {why}.", name=model.name, why=why), icon=":material/report:")
         return Named(model.text, model.name, model.model)
-    if base and lent and (said := added_tokens(model.name, model.model.shape(lent), base.name, lent.shape())[1]):
-        st.caption(filled("{said}.", said=said))
+    if base and lent and (warning := added_tokens(model.name, model.model.shape(lent), base.name, lent.shape())[1]):
+        st.caption(filled("{said}.", said=warning))
     return model
 
 
 def _offered(model: Named | None, base: Named | None) -> list[str]:
     """Models on this machine that may be chosen as further ones."""
-    taken = {one.name for one in (model, base) if one}
-    return [name for name, choice in live_models.choices().items() if choice.here and name not in taken]
+    names = {named_model.name for named_model in (model, base) if named_model}
+    return [name for name, choice in live_models.choices().items() if choice.here and name not in names]
 
 
 def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
@@ -156,16 +156,16 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
     from probing.models.sources.hub_lookup import look_up
     from probing.models.sources.snapshot import is_on_this_machine
 
-    asked = st.session_state.setdefault(_ASKED, set())
+    looked_up = st.session_state.setdefault(_ASKED, set())
     here = is_on_this_machine(hub_id, revision or None)
-    if not here and text not in asked:
+    if not here and text not in looked_up:
         if live_models.offline():
             st.caption(filled("{hub} is not on this machine, and this server works offline.", hub=code(hub_id)))
         elif st.button("Look it up on the hub", key=f"own_model.look.{field}", icon=":material/travel_explore:"):
-            asked.add(text)
+            looked_up.add(text)
             st.rerun()
         else:
             st.caption(filled("{hub} is not on this machine.", hub=code(hub_id)))
         return None, False, 0
-    found = look_up(hub_id, revision or None, local_only=here)
-    return found.folder, found.here, found.weight_bytes
+    repository = look_up(hub_id, revision or None, local_only=here)
+    return repository.folder, repository.here, repository.weight_bytes

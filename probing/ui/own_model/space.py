@@ -31,22 +31,24 @@ def draw(view: View) -> None:
         required=True,
         format_func=_TITLES.__getitem__,
     )
-    found = list_entries([what])
-    if not found:
+    entries = list_entries([what])
+    if not entries:
         st.caption("There are none.")
         return
     st.caption(
-        filled("{things}, {size}.", things=count(len(found), what), size=in_bytes(sum(one.size for one in found)))
+        filled(
+            "{things}, {size}.", things=count(len(entries), what), size=in_bytes(sum(entry.size for entry in entries))
+        )
     )
     table = pd.DataFrame(
         [
-            {"name": one.name, "what it is": without_server_folders(one.said), "size": in_bytes(one.size)}
-            for one in found
+            {"name": entry.name, "what it is": without_server_folders(entry.said), "size": in_bytes(entry.size)}
+            for entry in entries
         ]
     )
     st.dataframe(table, hide_index=True)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        by_name = {one.name: one for one in found}
+        by_name = {entry.name: entry for entry in entries}
         name = st.selectbox("Which", list(by_name), key=f"own_model.space.{what}", width=420)
         if by_name[name].delete is not None:
             with st.popover("Delete", icon=":material/delete:"):
@@ -55,22 +57,22 @@ def draw(view: View) -> None:
         st.caption("It is in a file with other runs, so it cannot be deleted alone.")
 
 
-def _confirm(one: Entry) -> None:
+def _confirm(entry: Entry) -> None:
     """Asks before anything is deleted."""
     st.markdown(
         filled(
             "The {what} {name} ({said}, {size}) is deleted from this machine. This cannot be undone.",
-            what=one.what,
-            name=code(one.name),
-            said=without_server_folders(one.said),
-            size=in_bytes(one.size),
+            what=entry.what,
+            name=code(entry.name),
+            said=without_server_folders(entry.said),
+            size=in_bytes(entry.size),
         )
     )
     if st.button("Delete it", type="primary", key="own_model.space.delete", icon=":material/delete:"):
         try:
-            delete(one.what, one.name, lambda _: True)
+            delete(entry.what, entry.name, lambda _: True)
         except ProbingError as error:
             blocks.problem(error)
             return
-        st.session_state[_DONE] = one.name, in_bytes(one.size)
+        st.session_state[_DONE] = entry.name, in_bytes(entry.size)
         st.rerun()

@@ -10,7 +10,7 @@ from probing.figures.edges.task_curves import Axis, task_curves
 from probing.reports.reproduction.edges import tables as report
 from probing.reports.reproduction.edges.encoder_numbers import EncoderNumbers, published_encoders
 from probing.ui.frame import navigation
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.shown import PaperView
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 
@@ -35,66 +35,76 @@ _HOW = (
 )
 
 
-def labels(shown: Shown) -> dict[str, str]:
-    published = {one.title: f"{one.title} (published)" for one in shown.numbers.models}
-    return published | ({shown.ours.name: shown.view.label(shown.ours.name)} if shown.ours else {})
+def labels(paper_view: PaperView) -> dict[str, str]:
+    published = {model.title: f"{model.title} (published)" for model in paper_view.numbers.models}
+    return published | ({paper_view.ours.name: paper_view.view.label(paper_view.ours.name)} if paper_view.ours else {})
 
 
-def _colours(shown: Shown) -> dict[str, str]:
+def _colours(paper_view: PaperView) -> dict[str, str]:
     """Our encoder -> colour; those of the paper have none."""
-    return {shown.ours.name: shown.view.all_colours.get(shown.ours.name, theme.NEUTRAL)} if shown.ours else {}
+    return (
+        {paper_view.ours.name: paper_view.view.all_colours.get(paper_view.ours.name, theme.NEUTRAL)}
+        if paper_view.ours
+        else {}
+    )
 
 
-def titles(shown: Shown) -> dict[str, str]:
-    return {one.number: one.title for one in shown.numbers.figures} | {CURVES: "F1 of every layer"}
+def titles(paper_view: PaperView) -> dict[str, str]:
+    return {figure.number: figure.title for figure in paper_view.numbers.figures} | {CURVES: "F1 of every layer"}
 
 
-def panels(shown: Shown, number: str) -> dict[str, str]:
+def panels(paper_view: PaperView, number: str) -> dict[str, str]:
     """The panels of a figure: scores and places, one per encoder, or one per task."""
     if number == CURVES:
-        return {task: report.CALLED[task] for task in shown.found.tables["points"]["task"].drop_duplicates()}
-    if shown.numbers.figure(number).kind == "summary":
+        return {task: report.CALLED[task] for task in paper_view.found.tables["points"]["task"].drop_duplicates()}
+    if paper_view.numbers.figure(number).kind == "summary":
         return {_SCORES: "F1", _PLACES: "Places"}
-    return {one.name: labels(shown)[one.name] for one in _encoders(shown, number)}
+    return {encoder.name: labels(paper_view)[encoder.name] for encoder in _encoders(paper_view, number)}
 
 
-def _encoders(shown: Shown, number: str) -> list[EncoderNumbers]:
-    named = {shown.numbers.model(name).title for name in shown.numbers.figure(number).models}
-    theirs = [one for one in published_encoders(shown.numbers) if one.name in named]
-    return [*([shown.about] if shown.about else []), *theirs]
+def _encoders(paper_view: PaperView, number: str) -> list[EncoderNumbers]:
+    named = {paper_view.numbers.model(name).title for name in paper_view.numbers.figure(number).models}
+    theirs = [encoder for encoder in published_encoders(paper_view.numbers) if encoder.name in named]
+    return [*([paper_view.about] if paper_view.about else []), *theirs]
 
 
-def draw(shown: Shown, number: str, panel: str) -> None:
+def draw(paper_view: PaperView, number: str, panel: str) -> None:
     """Draws ours with the published numbers for a figure."""
     if number == CURVES:
-        _curves(shown, panel)
-    elif shown.numbers.figure(number).kind == "summary":
-        table = shown.found.tables["summary"]
-        table = table[table["model"].isin([one.name for one in _encoders(shown, number)])]
+        _curves(paper_view, panel)
+    elif paper_view.numbers.figure(number).kind == "summary":
+        table = paper_view.found.tables["summary"]
+        table = table[table["model"].isin([encoder.name for encoder in _encoders(paper_view, number)])]
         if panel != _PLACES:
-            _rows(shown, number, table, _SCORES)
+            _rows(paper_view, number, table, _SCORES)
         if panel != _SCORES:
-            _rows(shown, number, table, _PLACES)
+            _rows(paper_view, number, table, _PLACES)
     else:
-        for one in _encoders(shown, number):
-            if panel in ("", one.name):
-                _bars(shown, number, one)
-    if shown.ours:
+        for encoder in _encoders(paper_view, number):
+            if panel in ("", encoder.name):
+                _bars(paper_view, number, encoder)
+    if paper_view.ours:
         navigation.link("grammar", "More of this encoder: Grammar")
 
 
-def _curves(shown: Shown, task: str) -> None:
-    points, levels = (shown.found.tables[name] for name in ("points", "levels"))
+def _curves(paper_view: PaperView, task: str) -> None:
+    points, levels = (paper_view.found.tables[name] for name in ("points", "levels"))
     if task:
         points, levels = points[points["task"] == task], levels[levels["task"] == task]
     what = "F1 by share of depth" + (f", {report.CALLED[task]}" if task else "")
     axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
         drawing(
-            task_curves, points, levels, axis=axis, colours=_colours(shown), labels=labels(shown), titles=report.CALLED
+            task_curves,
+            points,
+            levels,
+            axis=axis,
+            colours=_colours(paper_view),
+            labels=labels(paper_view),
+            titles=report.CALLED,
         ),
         table=points,
-        stamp=shown.stamp(what, panel=task),
+        stamp=paper_view.stamp(what, panel=task),
         name="edge-score-curves",
         caption=_CURVES_CAPTION,
         how=_HOW,
@@ -102,8 +112,8 @@ def _curves(shown: Shown, task: str) -> None:
     )
 
 
-def _rows(shown: Shown, number: str, table: pd.DataFrame, panel: str) -> None:
-    names = {"colours": _colours(shown), "labels": labels(shown), "titles": report.CALLED}
+def _rows(paper_view: PaperView, number: str, table: pd.DataFrame, panel: str) -> None:
+    names = {"colours": _colours(paper_view), "labels": labels(paper_view), "titles": report.CALLED}
     if panel == _SCORES:
         drawn = drawing(score_rows, table, **names)
     else:
@@ -111,37 +121,37 @@ def _rows(shown: Shown, number: str, table: pd.DataFrame, panel: str) -> None:
     blocks.figure(
         drawn,
         table=table,
-        stamp=shown.stamp(f"Figure {number}, {panel}"),
+        stamp=paper_view.stamp(f"Figure {number}, {panel}"),
         name=f"edge-figure-{number}-{panel}",
         caption=_SCORES_CAPTION if panel == _SCORES else _PLACES_CAPTION,
         how=_HOW,
-        alt=f"{shown.numbers.figure(number).title}: {panel}",
+        alt=f"{paper_view.numbers.figure(number).title}: {panel}",
     )
 
 
-def _bars(shown: Shown, number: str, one: EncoderNumbers) -> None:
-    table, name = report.bars(list(report.CALLED), one), labels(shown)[one.name]
-    colour = _colours(shown).get(one.name, theme.NEUTRAL)
+def _bars(paper_view: PaperView, number: str, encoder: EncoderNumbers) -> None:
+    table, name = report.bars(list(report.CALLED), encoder), labels(paper_view)[encoder.name]
+    colour = _colours(paper_view).get(encoder.name, theme.NEUTRAL)
     blocks.figure(
-        drawing(layer_bars, table, colour=colour, titles=report.CALLED, notes=_notes(shown, one)),
+        drawing(layer_bars, table, colour=colour, titles=report.CALLED, notes=_notes(paper_view, encoder)),
         table=table,
-        stamp=shown.stamp(f"Figure {number}, {name}"),
-        name=f"edge-figure-{number}-{'published' if one.published else 'ours'}-{one.depth}",
+        stamp=paper_view.stamp(f"Figure {number}, {name}"),
+        name=f"edge-figure-{number}-{'published' if encoder.published else 'ours'}-{encoder.depth}",
         caption=_BARS_CAPTION,
         how=_HOW,
-        alt=f"{shown.numbers.figure(number).title}: {name}",
+        alt=f"{paper_view.numbers.figure(number).title}: {name}",
     )
 
 
-def _notes(shown: Shown, one: EncoderNumbers) -> dict[str, str]:
+def _notes(paper_view: PaperView, encoder: EncoderNumbers) -> dict[str, str]:
     """K of weights and gains, written next to the panels as in the paper."""
-    table = shown.found.tables["summary"]
+    table = paper_view.found.tables["summary"]
     notes = {}
-    for row in table[table["model"] == one.name].to_dict("records"):
-        said = [
+    for row in table[table["model"] == encoder.name].to_dict("records"):
+        parts = [
             f"{name} {row[column]:.2f}"
             for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)"))
             if pd.notna(row[column])
         ]
-        notes[row["row"]] = "".join(f" · {part}" for part in said)
+        notes[row["row"]] = "".join(f" · {part}" for part in parts)
     return notes

@@ -14,7 +14,7 @@ from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.reports.reproduction.knowledge.tables import OTHER_FACTS, beside, shown_set
 from probing.reports.shown_baselines import shown_baselines
 from probing.ui.frame import navigation, selection
-from probing.ui.reproduction.shown import Shown, titled
+from probing.ui.reproduction.shown import PaperView, titled
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
@@ -32,55 +32,55 @@ _HOW = (
 )
 
 
-def titles(shown: Shown) -> dict[str, str]:
-    return {str(one.number): f"Figure {one.number}: {one.title}" for one in shown.numbers.figures}
+def titles(paper_view: PaperView) -> dict[str, str]:
+    return {str(figure.number): f"Figure {figure.number}: {figure.title}" for figure in paper_view.numbers.figures}
 
 
-def panels(shown: Shown, number: str) -> dict[str, str]:
+def panels(paper_view: PaperView, number: str) -> dict[str, str]:
     """A figure's probe sets, the paper's own first, then by size; none for relations, and lines of one model."""
-    figure = shown.numbers.figure(int(number))
-    if shown.about is None or figure.kind == "relations" or (figure.kind == "layers" and len(figure.models) == 1):
+    figure = paper_view.numbers.figure(int(number))
+    if paper_view.about is None or figure.kind == "relations" or (figure.kind == "layers" and len(figure.models) == 1):
         return {}
-    paper, runs = shown.numbers, shown.about.runs
+    paper, runs = paper_view.numbers, paper_view.about.runs
 
     def place(theirs: str) -> tuple[bool, int]:
         published = paper.probe_set(theirs)
         return beside(published, runs) == OTHER_FACTS, -published.instances
 
-    sets = {theirs: ours for theirs, ours in _sets(shown, figure).items() if runs["probe_set"].eq(ours).any()}
+    sets = {theirs: ours for theirs, ours in _sets(paper_view, figure).items() if runs["probe_set"].eq(ours).any()}
     return {sets[theirs]: set_name(sets[theirs]) for theirs in sorted(sets, key=place)}
 
 
-def _sets(shown: Shown, figure: PublishedFigure) -> dict[str, str]:
+def _sets(paper_view: PaperView, figure: PublishedFigure) -> dict[str, str]:
     """Probe set of the paper -> the one shown for it."""
-    return {name: shown_set(shown.numbers.probe_set(name), shown.about.runs) for name in figure.probe_sets}
+    return {name: shown_set(paper_view.numbers.probe_set(name), paper_view.about.runs) for name in figure.probe_sets}
 
 
-def draw(shown: Shown, number: str, panel: str) -> None:
-    if shown.about is None or shown.about.runs.empty:
+def draw(paper_view: PaperView, number: str, panel: str) -> None:
+    if paper_view.about is None or paper_view.about.runs.empty:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return
-    figure = shown.numbers.figure(int(number))
-    sets = [ours for ours in _sets(shown, figure).values() if panel in ("", ours)]
-    objectives = [shown.numbers.objective(name) for name in figure.models]
+    figure = paper_view.numbers.figure(int(number))
+    sets = [ours for ours in _sets(paper_view, figure).values() if panel in ("", ours)]
+    objectives = [paper_view.numbers.objective(name) for name in figure.models]
     if figure.kind == "bars":
-        _bars(shown, figure, objectives, sets, panel)
+        _bars(paper_view, figure, objectives, sets, panel)
     elif figure.kind == "relations":
-        _relations(shown, figure)
+        _relations(paper_view, figure)
     else:
         for k in figure.ranks:
-            _layers(shown, figure, objectives, sets, panel, k)
-    there = shown.about.family.members
+            _layers(paper_view, figure, objectives, sets, panel, k)
+    there = paper_view.about.family.members
     if missing := [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in there]:
         st.caption(filled("Not among our models, so not drawn: {names}.", names=", ".join(missing)))
 
 
 def _chosen(frame: pd.DataFrame, objectives: list[str], sets: list[str], **equal) -> pd.DataFrame:
     """Rows of the figure, in the paper's order of probe sets and models."""
-    kept = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets)
+    chosen = frame["objective"].isin(objectives) & frame["probe_set"].isin(sets)
     for column, value in equal.items():
-        kept &= frame[column] == value
-    order = frame[kept].assign(
+        chosen &= frame[column] == value
+    order = frame[chosen].assign(
         _set=frame["probe_set"].map(_place(sets)), _model=frame["objective"].map(_place(objectives))
     )
     return order.sort_values(["_set", "_model"], kind="stable").drop(columns=["_set", "_model"]).reset_index(drop=True)
@@ -90,30 +90,32 @@ def _place(names: list[str]) -> dict[str, int]:
     return {name: n for n, name in enumerate(names)}
 
 
-def _labels(shown: Shown) -> dict[str, str]:
-    return {model: shown.view.label(model) for model in shown.about.family.models}
+def _labels(paper_view: PaperView) -> dict[str, str]:
+    return {model: paper_view.view.label(model) for model in paper_view.about.family.models}
 
 
-def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: list[str], panel: str) -> None:
-    table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
+def _bars(paper_view: PaperView, figure: PublishedFigure, objectives: list[str], sets: list[str], panel: str) -> None:
+    table = shown_baselines(_chosen(paper_view.about.total, objectives, sets, k=1, average="micro"))
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
-    names = {one: set_name(one) for one in sets}
+    names = {probe_set: set_name(probe_set) for probe_set in sets}
     blocks.figure(
-        drawing(total_bars, table, k=1, colours=shown.view.colours, names=names, labels=_labels(shown)),
+        drawing(total_bars, table, k=1, colours=paper_view.view.colours, names=names, labels=_labels(paper_view)),
         table=table,
-        stamp=shown.stamp(f"{titled(str(figure.number), set_name(panel))}, P@1, micro", table, panel),
+        stamp=paper_view.stamp(f"{titled(str(figure.number), set_name(panel))}, P@1, micro", table, panel),
         name=f"figure-{figure.number}",
         caption=_BARS,
         how=_HOW,
         alt=figure.title,
     )
-    _link(shown, table, average="micro", k=1)
+    _link(paper_view, table, average="micro", k=1)
 
 
-def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: list[str], panel: str, k: int) -> None:
-    runs = shown.about.runs
+def _layers(
+    paper_view: PaperView, figure: PublishedFigure, objectives: list[str], sets: list[str], panel: str, k: int
+) -> None:
+    runs = paper_view.about.runs
     runs = runs[runs["objective"].isin(objectives) & runs["probe_set"].isin(sets)].set_index("run_id")
-    points = shown.view.read(precision, tuple(runs.index), (k,), "macro")
+    points = paper_view.view.read(precision, tuple(runs.index), (k,), "macro")
     table = shown_baselines(_chosen(points.assign(objective=points["run_id"].map(runs["objective"])), objectives, sets))
     title = f"right answers, % ({METRICS[f'p_at_{k}'].label}, {OVER['macro']})"
     several = table["probe_set"].nunique() > 1
@@ -122,32 +124,32 @@ def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: 
         table,
         title=title,
         unit="share",
-        colours=shown.view.colours,
-        names={one: set_name(one) for one in sets},
-        labels=_labels(shown),
+        colours=paper_view.view.colours,
+        names={probe_set: set_name(probe_set) for probe_set in sets},
+        labels=_labels(paper_view),
         panels=several and table["model"].nunique() > 1,
-        controls=shown.view.controls,
+        controls=paper_view.view.controls,
     )
     blocks.figure(
         drawn,
         table=table,
-        stamp=shown.stamp(f"{titled(str(figure.number), set_name(panel))}, P@{k}, macro", table, panel),
+        stamp=paper_view.stamp(f"{titled(str(figure.number), set_name(panel))}, P@{k}, macro", table, panel),
         name=f"figure-{figure.number}-{k}",
         alt=f"{figure.title}, P@{k}",
         caption=_LAYERS,
         how=_HOW,
     )
     if len(table):
-        _link(shown, table, average="macro", k=k)
+        _link(paper_view, table, average="macro", k=k)
 
 
-def _relations(shown: Shown, figure: PublishedFigure) -> None:
-    runs = shown.about.runs
+def _relations(paper_view: PaperView, figure: PublishedFigure) -> None:
+    runs = paper_view.about.runs
     runs = runs[(runs["objective"] == BASE) & (runs["probe_set"] == "trex")]
     if runs.empty:
         st.caption("The base was not probed on T-REx with these heads, so nothing is drawn.")
         return
-    table = shown_baselines(shown.view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1))
+    table = shown_baselines(paper_view.view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1))
     table = table[table["relation"].isin(figure.relations)]
     table = (
         table.assign(_place=table["relation"].map(figure.relations.index))
@@ -157,22 +159,22 @@ def _relations(shown: Shown, figure: PublishedFigure) -> None:
     blocks.figure(
         drawing(relation_curves, table, k=1),
         table=table,
-        stamp=shown.stamp(f"Figure {figure.number}, P@1", runs),
+        stamp=paper_view.stamp(f"Figure {figure.number}, P@1", runs),
         name=f"figure-{figure.number}",
         alt=figure.title,
         caption=_RELATIONS,
         how=_HOW,
     )
-    _link(shown, runs, k=1)
+    _link(paper_view, runs, k=1)
 
 
-def _link(shown: Shown, table: pd.DataFrame, **changes) -> None:
+def _link(paper_view: PaperView, table: pd.DataFrame, **changes) -> None:
     """A link to the curves of the same runs."""
     navigation.link(
         "layers",
         "The same with all options: Layers",
         models=tuple(dict.fromkeys(table["model"])),
-        heads=tuple(dict.fromkeys(shown.about.runs["head"])),
+        heads=tuple(dict.fromkeys(paper_view.about.runs["head"])),
         probe_sets=tuple(dict.fromkeys(table["probe_set"])),
         **changes,
         **selection.ALL_FACTS,

@@ -7,7 +7,7 @@ from probing.figures import theme
 from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
 from probing.reports.reproduction.sentences.families import COLA, COLA_MEAN, RTE, SST
 from probing.reports.reproduction.sentences.plots import Plot, plot
-from probing.ui.reproduction.shown import Shown, titled
+from probing.ui.reproduction.shown import PaperView, titled
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 
@@ -41,55 +41,62 @@ _HOW = (
 )
 
 
-def titles(shown: Shown) -> dict[str, str]:
-    return {one.number: one.title for one in shown.numbers.figures}
+def titles(paper_view: PaperView) -> dict[str, str]:
+    return {figure.number: figure.title for figure in paper_view.numbers.figures}
 
 
-def _models(shown: Shown) -> dict[str, str]:
-    return {BASE: shown.about.family.base, **shown.about.family.members}
+def _models(paper_view: PaperView) -> dict[str, str]:
+    return {BASE: paper_view.about.family.base, **paper_view.about.family.members}
 
 
-def _label(shown: Shown, objective: str) -> str:
+def _label(paper_view: PaperView, objective: str) -> str:
     """The name of an objective's model, marked by whether it learned its task."""
-    models = _models(shown)
-    return shown.view.label(models[objective]) if objective in models else objective
+    models = _models(paper_view)
+    return paper_view.view.label(models[objective]) if objective in models else objective
 
 
-def _colour(shown: Shown, objective: str) -> str:
+def _colour(paper_view: PaperView, objective: str) -> str:
     """The model's colour on every page; if it has none, one of its objective."""
-    known = shown.view.all_colours.get(_models(shown).get(objective, ""))
+    known = paper_view.view.all_colours.get(_models(paper_view).get(objective, ""))
     of_objective = theme.OBJECTIVE_COLOURS.get(objective)
     others = (COLA, COLA_MEAN, SST, RTE)
     place = others.index(objective) if objective in others else 4
     return known or (of_objective[0] if of_objective else theme.OTHER_COLOURS[place])
 
 
-def panels(shown: Shown, number: str) -> dict[str, str]:
-    drawn = plot(shown.about, shown.numbers.figure(number).kind).points["panel"] if shown.about else ()
+def panels(paper_view: PaperView, number: str) -> dict[str, str]:
+    drawn = plot(paper_view.about, paper_view.numbers.figure(number).kind).points["panel"] if paper_view.about else ()
     return {panel: panel for panel in dict.fromkeys(drawn)}
 
 
-def draw(shown: Shown, number: str, panel: str) -> None:
-    if shown.about is None:
+def draw(paper_view: PaperView, number: str, panel: str) -> None:
+    if paper_view.about is None:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return
-    figure = shown.numbers.figure(number)
-    found, (drawn, caption) = plot(shown.about, figure.kind), _LOOKS[figure.kind]
+    figure = paper_view.numbers.figure(number)
+    plotted, (drawn, caption) = plot(paper_view.about, figure.kind), _LOOKS[figure.kind]
     if panel:
-        found = Plot(*(rows[rows["panel"] == panel] for rows in found))
-    several = found.points["encoder"].nunique() > 1
+        plotted = Plot(*(rows[rows["panel"] == panel] for rows in plotted))
+    several = plotted.points["encoder"].nunique() > 1
     labels, colours = {}, {}
-    for encoder, objective in dict.fromkeys(zip(found.points["encoder"], found.points["objective"], strict=True)):
+    for encoder, objective in dict.fromkeys(zip(plotted.points["encoder"], plotted.points["objective"], strict=True)):
         line = f"{encoder} {objective}"
-        labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
-        colours[line] = (
-            shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
+        labels[line] = (
+            paper_view.view.label(encoder) if several and objective == BASE else _label(paper_view, objective)
         )
-    points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
+        colours[line] = (
+            paper_view.view.all_colours.get(encoder, _colour(paper_view, BASE))
+            if several
+            else _colour(paper_view, objective)
+        )
+    points, stars = (
+        points_of.assign(line=points_of["encoder"] + " " + points_of["objective"])
+        for points_of in (plotted.points, plotted.stars)
+    )
     blocks.figure(
-        drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
-        table=found.points,
-        stamp=shown.stamp(titled(number, panel), panel=panel),
+        drawing(reproduced_lines, points, plotted.levels, stars, drawn=drawn, colours=colours, labels=labels),
+        table=plotted.points,
+        stamp=paper_view.stamp(titled(number, panel), panel=panel),
         name=f"interplay-figure-{number}",
         caption=caption,
         how=_HOW,

@@ -11,7 +11,7 @@ from probing.ui.widgets.export import Stamp
 
 
 @dataclass(frozen=True)
-class Shown:
+class PaperView:
     view: View
     paper: Paper
     found: Reproduction

@@ -12,7 +12,7 @@ from probing.reports.reproduction.edges.tables import CALLED
 from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
 from probing.reports.reproduction.sentences import tables as sentences
 from probing.ui.reproduction.edge_figures import labels
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.shown import PaperView
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import escape
 
@@ -33,20 +33,20 @@ class Table:
     title: str
     columns: Mapping[str, Any]
     caption: str = ""
-    worded: Callable[[Shown, pd.DataFrame], pd.DataFrame] = lambda shown, table: table
+    worded: Callable[[PaperView, pd.DataFrame], pd.DataFrame] = lambda paper_view, table: table
     height: int | str = "content"
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, paper_view: PaperView) -> None:
         """Draws it; a table of ours without stored results is left out, as the top of the page states that."""
-        if self.name not in shown.found.tables:
+        if self.name not in paper_view.found.tables:
             return
         st.header(escape(self.title))
-        table = shown.found.tables[self.name]
+        table = paper_view.found.tables[self.name]
         blocks.table_with_download(
             table,
-            shown=self.worded(shown, table),
-            stamp=shown.stamp(self.title),
-            name=f"{shown.paper.name}-{self.name}",
+            shown=self.worded(paper_view, table),
+            stamp=paper_view.stamp(self.title),
+            name=f"{paper_view.paper.name}-{self.name}",
             column_config=dict(self.columns),
             column_order=[name for name in self.columns if name in table] or None,
             height=self.height,
@@ -55,15 +55,15 @@ class Table:
             st.caption(escape(self.caption))
 
 
-def _facts(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+def _facts(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ours=table["ours"].map(set_name))
 
 
-def _briefly(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+def _briefly(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     """Table 2 or 3 with the marks of our models and short words; shares are per cent, and two of them are one text."""
-    brief = _labelled(shown, table).assign(published=table["published"].replace(NOT_PUBLISHED, NONE))
+    brief = _labelled(paper_view, table).assign(published=table["published"].replace(NOT_PUBLISHED, NONE))
     if "authors" in brief:
-        per_cent = [one if one == NONE else f"{100 * float(one):.0f}" for one in brief["published"]]
+        per_cent = [share if share == NONE else f"{100 * float(share):.0f}" for share in brief["published"]]
         brief = brief.assign(published=per_cent, authors=100 * brief["authors"])
     for shares in (("last_micro", "total_micro"), ("last_macro", "total_macro"), ("inner_own", "inner_swapped")):
         if set(shares) <= set(table):
@@ -75,25 +75,27 @@ def _both(first: float, second: float) -> str | None:
     return f"{first:.1f} / {second:.1f}" if pd.notna(first) and pd.notna(second) else None
 
 
-def _called(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+def _called(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     """A table of edge probing with readable names of tasks and encoders."""
     table = table.assign(task=table["task"].map(CALLED))
-    return table.assign(encoder=table["encoder"].map(labels(shown))) if "encoder" in table else table
+    return table.assign(encoder=table["encoder"].map(labels(paper_view))) if "encoder" in table else table
 
 
-def _labelled(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(model=[shown.view.label(model) if model else "" for model in table["model"]])
+def _labelled(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(model=[paper_view.view.label(model) if model else "" for model in table["model"]])
 
 
-def _outcomes(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+def _outcomes(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     """One row per model, one column per outcome."""
     wide = table.pivot(index="model", columns="part", values="per_100")[list(dict.fromkeys(table["part"]))].round(1)
     return (
-        wide.sort_values(wide.columns[0]).reset_index().assign(model=lambda rows: rows["model"].map(shown.view.label))
+        wide.sort_values(wide.columns[0])
+        .reset_index()
+        .assign(model=lambda rows: rows["model"].map(paper_view.view.label))
     )
 
 
-def _changes(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+def _changes(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     """The changes with names of poolings and groups of layers, and a word for cells that were not read."""
     cells = {
         name: [sentences.NOT_READ if pd.isna(value) else f"{value:+.2f}" for value in table[name]] for name in _ENCODERS

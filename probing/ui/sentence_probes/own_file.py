@@ -79,7 +79,7 @@ def draw(view: View) -> None:
             view.page,
             value=name,
             options=list(offered),
-            format_func=lambda one: offered[one].called(view.label(one)),
+            format_func=lambda name: offered[name].called(view.label(name)),
         )
     if file is None:
         return
@@ -91,11 +91,11 @@ def draw(view: View) -> None:
     _summary(upload, offered[model])
     key = f"own-sentences.{upload.sha256[:16]}.{model}"
     with st.container(horizontal=True):
-        asked = st.button(
+        clicked = st.button(
             filled("Probe every layer of {model}", model=view.name(model)), type="primary", key="own-sentences.ask"
         )
         cancel = st.empty()
-    if asked:
+    if clicked:
         st.session_state.pop(key, None)
         # A click reruns the page, which ends this run at the next step of the progress bar.
         cancel.button("Cancel", key="own-sentences.cancel", icon=":material/close:")
@@ -188,15 +188,15 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
 
 def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too_long: int) -> None:
     best = best_read(table)
-    found = best.iloc[0]
+    best_row = best.iloc[0]
     st.header(
         filled(
             "Layer {layer} labels {share:.0f} % right; the commonest answer {majority:.0f} %, length and words alone"
             " {surface:.0f} %.",
-            layer=int(found["layer"]),
-            share=found["accuracy"] * 100,
-            majority=found["majority"] * 100,
-            surface=found["surface"] * 100,
+            layer=int(best_row["layer"]),
+            share=best_row["accuracy"] * 100,
+            majority=best_row["majority"] * 100,
+            surface=best_row["surface"] * 100,
         )
     )
     if too_long:
@@ -204,7 +204,7 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
             filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")),
             icon=":material/info:",
         )
-    if (n := int(found["n_test"])) < SMALL_SET:
+    if (n := int(best_row["n_test"])) < SMALL_SET:
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(

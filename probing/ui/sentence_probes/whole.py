@@ -55,7 +55,7 @@ LEARNING_HOW = (
 
 
 @dataclass(frozen=True)
-class Shown(ShownRuns):
+class ShownProbes(ShownRuns):
     """The stored probes that the tab shows, one row per task of the protocol."""
 
     about: pd.DataFrame
@@ -84,7 +84,7 @@ def draw(view: View) -> None:
         blocks.missing("No probes of sentences are stored yet.", TRAIN.format(model="nesia-mini", tasks="all"))
         return
     own = selection.of(GrammarSelection)
-    stored = [one for one in PROTOCOLS if one in set(runs["protocol"])]
+    stored = [protocol for protocol in PROTOCOLS if protocol in set(runs["protocol"])]
     protocol = own.sentence_protocol if own.sentence_protocol in stored else stored[0]
     runs = runs[runs["protocol"] == protocol]
     about = tasks_of_runs(view.read(sentence_tasks), runs, protocol)
@@ -104,16 +104,16 @@ def draw(view: View) -> None:
             _options(view, stored, protocol)
     unknown = [own.sentence_protocol] if own.sentence_protocol and own.sentence_protocol not in stored else []
     models, tasks = offer.taken(view, own.sentence_models, own.sentence_tasks, unknown)
-    shown = Shown(view, runs, tasks, models, about, protocol)
-    if shown.panels.accuracies.empty:
+    probes = ShownProbes(view, runs, tasks, models, about, protocol)
+    if probes.panels.accuracies.empty:
         blocks.missing(
             "No probes are stored for these models and tasks.", TRAIN.format(model=models[0], tasks=",".join(tasks))
         )
         return
     with title:
-        _title(shown)
-    _layers(shown, own.sentence_minus)
-    _learning(shown, own)
+        _title(probes)
+    _layers(probes, own.sentence_minus)
+    _learning(probes, own)
 
 
 def _offer(view: View, runs: pd.DataFrame, about: pd.DataFrame, own: GrammarSelection) -> Offer:
@@ -160,99 +160,107 @@ def _options(view: View, stored: list[str], protocol: str) -> None:
     )
 
 
-def _title(shown: Shown) -> None:
+def _title(probes: ShownProbes) -> None:
     """How many properties need the first model."""
-    best = shown.panels.best
+    best = probes.panels.best
     st.header(
         filled(
             "{read} of {n} need {model}; for {rest}, length and words alone do as well.",
             read=int(best["read"].sum()),
             n=count(len(best), "property", "properties"),
             rest=int((~best["read"]).sum()),
-            model=shown.view.name(shown.models[0]),
+            model=probes.view.name(probes.models[0]),
         )
     )
 
 
-def _layers(shown: Shown, mode: str) -> None:
+def _layers(probes: ShownProbes, mode: str) -> None:
     """One panel per property."""
-    about = shown.about[shown.about["level"].eq("own") & shown.about["task"].isin(list(shown.tasks))]
+    about = probes.about[probes.about["level"].eq("own") & probes.about["task"].isin(list(probes.tasks))]
     for name, n in zip(about["title"], about["n_test"], strict=True):
         if n < SMALL_SET:
             st.info(size_words(int(n), "test sentences", str(name)), icon=":material/straighten:")
-    panel = shown.panels.panels()
+    panel = probes.panels.panels()
     poolings = list(selection.of(GrammarSelection).poolings) or None
-    given: dict[str, Any] = {
-        "model": list(shown.models),
-        "task": list(shown.tasks),
+    filters: dict[str, Any] = {
+        "model": list(probes.models),
+        "task": list(probes.tasks),
         "pooling": poolings,
-        "protocol": shown.protocol,
+        "protocol": probes.protocol,
     }
     blocks.figure(
         drawing(
             layer_panels,
             panel.rows,
             mode=mode,
-            colours=shown.colours,
-            labels=shown.labels,
-            controls=shown.controls,
+            colours=probes.colours,
+            labels=probes.labels,
+            controls=probes.controls,
             **panel.options,
         ),
         table=panel.rows,
-        stamp=shown.stamp(f"sentence probes, minus {MINUS_NAMES[mode]}"),
+        stamp=probes.stamp(f"sentence probes, minus {MINUS_NAMES[mode]}"),
         name="sentence-layers",
         caption=CAPTION,
         how=HOW,
         alt="Right answers of sentence probes by layer, one panel per property, with what needs no model",
-        call=plot("sentences", "accuracy", given) if mode == "value" else "",
+        call=plot("sentences", "accuracy", filters) if mode == "value" else "",
     )
 
 
-def _learning(shown: Shown, own: GrammarSelection) -> None:
+def _learning(probes: ShownProbes, own: GrammarSelection) -> None:
     """The choice of a property and a layer, and its learning curve."""
-    every = shown.panels.every_curve
+    every = probes.panels.every_curve
     if every.empty or every["portion"].nunique() < 2:
         return
     st.header("With fewer training sentences")
-    task = own.learned_task if own.learned_task in shown.tasks else str([*shown.panels.best["task"], *shown.tasks][0])
+    task = (
+        own.learned_task if own.learned_task in probes.tasks else str([*probes.panels.best["task"], *probes.tasks][0])
+    )
     with st.container(horizontal=True, gap="small"):
-        if len(shown.tasks) > 1:
+        if len(probes.tasks) > 1:
             selection.bound(
                 st.selectbox,
                 "Property",
                 "learned_task",
-                shown.view.page,
+                probes.view.page,
                 value=task,
-                options=list(shown.tasks),
-                format_func=shown.tasks.__getitem__,
+                options=list(probes.tasks),
+                format_func=probes.tasks.__getitem__,
                 width=300,
             )
         selection.bound(
             st.selectbox,
             "Layer",
             "learned_layer",
-            shown.view.page,
+            probes.view.page,
             options=[None, *range(int(every["layer"].max()) + 1)],
             placeholder="best on dev",
             format_func=lambda layer: "best on dev" if layer is None else str(layer),
             width=200,
         )
-    points = shown.panels.curve(task, own.learned_layer).rows
+    points = probes.panels.curve(task, own.learned_layer).rows
     if points.empty:
         st.info("No probes of this property are stored for this layer.", icon=":material/info:")
         return
     blocks.figure(
-        drawing(learning_lines, points, colours=shown.colours, labels=shown.labels, controls=shown.controls),
+        drawing(
+            learning_lines,
+            points,
+            colours=probes.colours,
+            labels=probes.labels,
+            controls=probes.controls,
+        ),
         table=points,
-        stamp=shown.stamp(f"learning curve of {shown.tasks[task]}"),
+        stamp=probes.stamp(f"learning curve of {probes.tasks[task]}"),
         name="sentence-learning",
         caption=LEARNING_CAPTION,
         how=LEARNING_HOW,
-        alt=f"Right answers on {shown.tasks[task]} by number of training sentences",
+        alt=f"Right answers on {probes.tasks[task]} by number of training sentences",
         call=plot(
             "sentences",
             "curve",
-            {"model": shown.models, "task": task, "protocol": shown.protocol},
+            {"model": probes.models, "task": task, "protocol": probes.protocol},
             layer=own.learned_layer,
         ),
     )

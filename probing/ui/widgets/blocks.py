@@ -16,7 +16,7 @@ from probing.ui.widgets.figure_cache import LazyFigure, for_file, on_page
 from probing.ui.widgets.glossary import help_on
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 from probing.ui.widgets.paper import section
-from probing.ui.widgets.paper.section import Told
+from probing.ui.widgets.paper.section import FigureNotes
 from probing.ui.widgets.places import without_server_folders
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
@@ -61,7 +61,7 @@ def figure(
     ``customdata`` of a clicked point; ``call`` is the call of the Python API that draws the figure, empty if the
     page's link does.
     """
-    shown = on_page(drawn)
+    on_this_page = on_page(drawn)
     config = {
         "displaylogo": False,
         "displayModeBar": True,
@@ -77,10 +77,10 @@ def figure(
                 on_point(list(points[0]["customdata"]))
 
         st.plotly_chart(
-            shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None
+            on_this_page, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None
         )
     else:
-        st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
+        st.plotly_chart(on_this_page, config=config, key=key, alt=alt or caption or None)
     files(drawn, table=table, stamp=stamp, name=name, caption=caption, how=how, alt=alt, call=call)
 
 
@@ -100,25 +100,25 @@ def files(
         collect(name, drawn)
     if caption:
         st.caption(escape(caption))
-    _quiet_row(drawn, Told(table, stamp, name, caption, how, call), alt)
+    _quiet_row(drawn, FigureNotes(table, stamp, name, caption, how, call), alt)
 
 
 @st.fragment
-def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> None:
+def _quiet_row(drawn: go.Figure | LazyFigure | None, notes: FigureNotes, alt: str) -> None:
     """How to read a figure, its data, its files and its link, each drawn once it is opened, by itself."""
     offered: dict[str, tuple[str, Callable[[], object]]] = {
-        "How to read": ("help", partial(_how, told)),
-        "Data": ("table", partial(_numbers, told)),
-        **({"Save": ("download", partial(_save, drawn, told, alt))} if drawn is not None else {}),
+        "How to read": ("help", partial(_how, notes)),
+        "Data": ("table", partial(_numbers, notes)),
+        **({"Save": ("download", partial(_save, drawn, notes, alt))} if drawn is not None else {}),
         "Link": ("link", lambda: st.code(section.link(), language=None, wrap_lines=True)),
     }
-    with st.container(horizontal=True, gap="xsmall", key=f"quiet-{told.name}"):
+    with st.container(horizontal=True, gap="xsmall", key=f"quiet-{notes.name}"):
         for label, (icon, draw) in offered.items():
             place = st.popover(
                 filled("{label}", label=label),
                 icon=f":material/{icon}:",
                 type="tertiary",
-                key=f"{told.name}.{label}",
+                key=f"{notes.name}.{label}",
                 on_change="rerun",
             )
             if place.open:
@@ -126,12 +126,14 @@ def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> No
                     draw()
 
 
-def _how(told: Told) -> None:
+def _how(notes: FigureNotes) -> None:
     """How a figure is read, the terms in it, and where its numbers come from."""
-    text = joined("\n\n", [one for one in (told.how, help_on(f"{told.caption} {told.how}")) if one])
+    text = joined(
+        "\n\n", [text_part for text_part in (notes.how, help_on(f"{notes.caption} {notes.how}")) if text_part]
+    )
     if text:
         st.markdown(text)
-    st.caption(escape(told.stamp.text))
+    st.caption(escape(notes.stamp.text))
 
 
 @st.fragment
@@ -146,8 +148,8 @@ def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> No
             draw()
 
 
-def _numbers(told: Told) -> None:
-    table = told.table
+def _numbers(notes: FigureNotes) -> None:
+    table = notes.table
     top = table.head(MAX_ROWS)
     st.dataframe(
         top,
@@ -159,19 +161,19 @@ def _numbers(told: Told) -> None:
     )
     if len(table) > MAX_ROWS:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
-    _csv(table, told.stamp, told.name)
+    _csv(table, notes.stamp, notes.name)
 
 
-def _save(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
-    section.draw(drawn, told)
+def _save(drawn: go.Figure | LazyFigure, notes: FigureNotes, alt: str) -> None:
+    section.draw(drawn, notes)
     with st.container(horizontal=True):
         for label, whole, words in _HTML:
             st.download_button(
                 label,
-                partial(_html, drawn, told.stamp, alt, whole),
-                export.file_name(told.name, told.stamp, "-offline.html" if whole else ".html"),
+                partial(_html, drawn, notes.stamp, alt, whole),
+                export.file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html"),
                 "text/html",
-                key=f"{told.name}.html{'' if whole else '-small'}",
+                key=f"{notes.name}.html{'' if whole else '-small'}",
                 on_click="ignore",
                 icon=":material/download:",
                 help=words,
@@ -238,7 +240,7 @@ def in_words(*paragraphs: Markdown) -> DeltaGenerator:
     """Shows a page's answer at length, folded; empty paragraphs are left out. Returns the place below them."""
     place = st.expander("In words", icon=":material/notes:")
     with place:
-        st.markdown(joined("\n\n", [one for one in paragraphs if one]))
+        st.markdown(joined("\n\n", [paragraph for paragraph in paragraphs if paragraph]))
     return place
 
 

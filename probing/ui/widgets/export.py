@@ -27,8 +27,8 @@ class Stamp:
     @property
     def data(self) -> str:
         """Fingerprint in words: data version and runs."""
-        shown = ", ".join(run[:8] for run in self.run_ids[:4]) + (", …" if len(self.run_ids) > 4 else "")
-        parts = [f"data {self.data_version[:12]}" if self.data_version else "", f"runs {shown}" if shown else ""]
+        runs = ", ".join(run[:8] for run in self.run_ids[:4]) + (", …" if len(self.run_ids) > 4 else "")
+        parts = [f"data {self.data_version[:12]}" if self.data_version else "", f"runs {runs}" if runs else ""]
         return " · ".join(part for part in parts if part)
 
     @property

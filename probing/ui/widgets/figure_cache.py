@@ -55,22 +55,22 @@ def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> 
     return LazyFigure(draw, arguments, options)
 
 
-def on_page(wanted: go.Figure | LazyFigure) -> Drawn:
+def on_page(figure: go.Figure | LazyFigure) -> Drawn:
     """The figure as a page shows it, from the cache if possible."""
-    return _on_page(wanted.key(), wanted) if isinstance(wanted, LazyFigure) else Drawn(theme.finished(wanted))
+    return _on_page(figure.key(), figure) if isinstance(figure, LazyFigure) else Drawn(theme.finished(figure))
 
 
-def for_file(wanted: go.Figure | LazyFigure, text: str) -> go.Figure:
+def for_file(figure: go.Figure | LazyFigure, text: str) -> go.Figure:
     """The figure with its origin written below it, for a file."""
-    return theme.stamped(wanted.figure(), text) if isinstance(wanted, LazyFigure) else theme.stamp(wanted, text)
+    return theme.stamped(figure.figure(), text) if isinstance(figure, LazyFigure) else theme.stamp(figure, text)
 
 
-def for_paper(wanted: go.Figure | LazyFigure) -> go.Figure:
+def for_paper(figure: go.Figure | LazyFigure) -> go.Figure:
     """The figure without a stamp, in the colours of a light page."""
-    if not isinstance(wanted, LazyFigure):
-        return wanted
-    light = {"dark": False} if "dark" in wanted.options else {}
-    return LazyFigure(wanted.draw, wanted.arguments, wanted.options | light).figure()
+    if not isinstance(figure, LazyFigure):
+        return figure
+    light = {"dark": False} if "dark" in figure.options else {}
+    return LazyFigure(figure.draw, figure.arguments, figure.options | light).figure()
 
 
 @st.cache_resource(max_entries=200, show_spinner=False)

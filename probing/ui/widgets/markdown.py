@@ -85,8 +85,8 @@ def joined(separator: str, texts: Iterable[Any]) -> Markdown:
 
 def listing(words: list[str] | tuple[str, ...], limit: int = 3) -> str:
     """ "a, b, c and 4 more"."""
-    shown = ", ".join(words[:limit])
-    return shown if len(words) <= limit else f"{shown} and {len(words) - limit} more"
+    first_words = ", ".join(words[:limit])
+    return first_words if len(words) <= limit else f"{first_words} and {len(words) - limit} more"
 
 
 def count(number: int, thing: str, things: str | None = None) -> str:

@@ -22,12 +22,12 @@ def without_server_folders(text: str) -> str:
 def _named() -> list[tuple[str, str]]:
     """Folders of this server and their names, longer paths first."""
     folders = {Path.home(): "~", REPOSITORY: ".", snapshot_folder(): "data/snapshot", cache_folder(): "cache"}
-    given = [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
-    folders |= {folder: folder.name for folder in given}
+    paths = [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    folders |= {folder: folder.name for folder in paths}
     spelt = {
         str(way): name
         for folder, name in folders.items()
         for way in (folder.absolute(), folder.resolve())
         if way.parent != way
     }
-    return sorted(spelt.items(), key=lambda one: -len(one[0]))
+    return sorted(spelt.items(), key=lambda pair: -len(pair[0]))

@@ -52,17 +52,17 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
     Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets
     their width; ``written`` does both instead. ``config``: column -> its heading or an ``st.column_config`` object.
     """
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in table.columns:
-        given = (config or {}).get(name, {})
-        one: dict[str, Any] = {"label": given} if isinstance(given, str) else dict(given)
-        if one.get("label") is None:
-            one["label"] = str(name).replace("_", " ")
-        if one.get("width") is None and not pd.api.types.is_float_dtype(table[name]):
+        column = (config or {}).get(name, {})
+        setting: dict[str, Any] = {"label": column} if isinstance(column, str) else dict(column)
+        if setting.get("label") is None:
+            setting["label"] = str(name).replace("_", " ")
+        if setting.get("width") is None and not pd.api.types.is_float_dtype(table[name]):
             # Pandas takes ten times as long for the texts of the few rows that most tables have.
-            one["width"] = _width(one["label"], map(str, table[name].dropna().tolist()))
-        found[str(name)] = one
-    return found
+            setting["width"] = _width(setting["label"], map(str, table[name].dropna().tolist()))
+        columns[str(name)] = setting
+    return columns
 
 
 def _width(label: str, texts: Iterable[str]) -> int:
@@ -77,14 +77,14 @@ def written(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> tup
     Its values stay as they were. A column's format is "percent", "points" for differences of shares, one of printf, or
     none; columns of numbers are as wide as their longest one.
     """
-    formats, found = {}, fitted(table, config)
+    formats, columns = {}, fitted(table, config)
     for name in table.select_dtypes("number"):
-        one = found[str(name)]
-        typed = one.get("type_config") or {}
+        setting = columns[str(name)]
+        typed = setting.get("type_config") or {}
         formats[name] = write = _writer(typed.get("format"), table[name])
-        width = _width(one["label"], map(write, table[name].dropna().tolist()))
-        found[str(name)] = {**one, "width": width, "type_config": {**typed, "format": None}}
-    return (table.style.format(formats, na_rep="–") if formats else table), found
+        width = _width(setting["label"], map(write, table[name].dropna().tolist()))
+        columns[str(name)] = {**setting, "width": width, "type_config": {**typed, "format": None}}
+    return (table.style.format(formats, na_rep="–") if formats else table), columns
 
 
 def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:

@@ -31,5 +31,5 @@ class Marked(Protocol):
 def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
     """One line that explains the marks on these models, for the help of a menu; ``""`` if none has a mark."""
     signs = {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
-    words = [said for sign, said in _KEY.items() if sign in signs]
+    words = [text for sign, text in _KEY.items() if sign in signs]
     return filled("{words}.", words=joined("; ", words)) if words else Markdown("")

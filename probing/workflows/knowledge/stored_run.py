@@ -33,8 +33,8 @@ def predictions_path(target: Path, run_id: str) -> Path:
 
 
 def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
-    kept = _readable("predictions", predictions_path(target, run_id), say)
-    return kept is not None and kept.num_rows == rows
+    table = _readable("predictions", predictions_path(target, run_id), say)
+    return table is not None and table.num_rows == rows
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
@@ -62,8 +62,14 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
         )
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
-        {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
-        for number, (token, said) in enumerate(zip(tokens, texts, strict=True))
+        {
+            "tokenizer": tokenizer,
+            "id": number,
+            "token": token,
+            "text": token_text.text,
+            "starts_word": token_text.starts_word,
+        }
+        for number, (token, token_text) in enumerate(zip(tokens, texts, strict=True))
     ]
     write_differing("vocabulary", vocabulary, target / f"vocabulary-{tokenizer}.parquet", say)
     return tokenizer
@@ -134,10 +140,10 @@ def _readable(table: str, path: Path, say: Say):
 
 
 def _same_row(path: Path, row: dict, say: Say) -> bool:
-    kept = _readable("runs", path, say)
-    if kept is None or kept.num_rows != 1:
+    table = _readable("runs", path, say)
+    if table is None or table.num_rows != 1:
         return False
-    (stored,) = kept.to_pylist()
+    (stored,) = table.to_pylist()
     return all(stored[key] == value for key, value in row.items())
 
 

@@ -72,7 +72,7 @@ def _heads(plan: Plan, say: Say) -> None:
                 continue
             # As in the paper; ``train-heads`` now starts otherwise by default.
             start = None if kind in MAPPED else PRETRAINED
-            wanted = HeadsRequest(
+            heads_request = HeadsRequest(
                 model,
                 kind,
                 text=request.text,
@@ -85,7 +85,7 @@ def _heads(plan: Plan, say: Say) -> None:
                 device=request.device,
                 executor=request.executor,
             )
-            train_heads(wanted, say)
+            train_heads(heads_request, say)
 
 
 def _otherwise(heads: Path, plan: Plan) -> str:
@@ -94,15 +94,14 @@ def _otherwise(heads: Path, plan: Plan) -> str:
         # They ship with the model.
         return ""
     recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
-    asked = plan.request
+    request = plan.request
     length = f"{recipe.steps:,} steps" if recipe.steps else f"{recipe.epochs:,} epochs"
     begun = f" from {recipe.start}" if recipe.kind not in MAPPED and recipe.start != PRETRAINED else ""
-    other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
-    if recipe.kind != LEAST_SQUARES and (begun or length != f"{asked.epochs:,} epochs"):
+    other = [f"{recipe.positions:,} positions"] if recipe.positions != request.positions else []
+    if recipe.kind != LEAST_SQUARES and (begun or length != f"{request.epochs:,} epochs"):
         other.append(length + begun)
-    words = (
-        f"the plan has {asked.positions:,} positions and {asked.epochs} epochs{f' from {PRETRAINED}' if begun else ''}"
-    )
+    words = f"the plan has {request.positions:,} positions and {request.epochs} epochs"
+    words += f" from {PRETRAINED}" if begun else ""
     return f", trained on {' and '.join(other)} ({words}; delete the folder to train them as planned)" if other else ""
 
 
@@ -134,7 +133,7 @@ def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
     if plan.request.facts != "all" or not plan.ships(model) or not snapshot_folder().is_dir():
         return False
     there = {probe_set for name, head, probe_set in _shipped_runs(snapshot_folder()) if (name, head) == (model, kind)}
-    return bool(there) and there >= {found.probe_set for found in read_facts("all", shipped_relations())}
+    return bool(there) and there >= {fact_set.probe_set for fact_set in read_facts("all", shipped_relations())}
 
 
 @cache

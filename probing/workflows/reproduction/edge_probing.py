@@ -34,10 +34,10 @@ def _train(plan: Plan, say: Say) -> None:
     request, base = plan.request, plan.family.base
     for encoder in (TRAINED, RANDOM):
         say(f"  {base}, {encoder} encoder:")
-        wanted = EdgesRequest(
+        edges_request = EdgesRequest(
             base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor
         )
-        train_edges(wanted, say)
+        train_edges(edges_request, say)
 
 
 REPRODUCE_EDGE_PROBING = Procedure(

@@ -77,20 +77,20 @@ def _train(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        wanted = SentencesRequest(
+        sentences_request = SentencesRequest(
             model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor
         )
-        train_sentences(wanted, say)
+        train_sentences(sentences_request, say)
 
 
 def _measure(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        wanted = ChangesRequest(
+        changes_request = ChangesRequest(
             model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor
         )
-        measure_changes(wanted, say)
+        measure_changes(changes_request, say)
 
 
 REPRODUCE_INTERPLAY = Procedure(

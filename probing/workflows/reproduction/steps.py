@@ -31,9 +31,9 @@ def fetch(plan: Plan, data_sets: Iterable[str], say: Say) -> None:
     """Fetches models that are not made here, the data of the others' fine-tuning, and data sets, unless here."""
     for name in (*plan.bases, *(member.model for member in plan.members if member.how != "finetune")):
         entry = plan.registry.model(name)
-        kept = cache_folder() / "models" / entry.name
-        if (kept / "config.json").is_file():
-            say(f"  {name} exists already: {kept}")
+        folder = cache_folder() / "models" / entry.name
+        if (folder / "config.json").is_file():
+            say(f"  {name} exists already: {folder}")
         else:
             say(f"  {name}: {fetch_model(entry, plan.request.source)}")
     tuned = [task_called(member.objective).data_set for member in plan.members if member.how == "finetune"]

@@ -39,9 +39,14 @@ class TrainingLength:
 
     def settings(self, task: Task) -> dict[str, Any]:
         """Fields of the recipe: the objective's, replaced by those that are given."""
-        asked = {"steps": self.steps, "tokens_per_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
-        asked |= {"looks": self.looks, "patience": self.patience, "bfloat16": self.bfloat16}
-        settings = {**task.settings} | {name: value for name, value in asked.items() if value}
+        settings_asked = {
+            "steps": self.steps,
+            "tokens_per_step": self.tokens,
+            "batch": self.batch,
+            "learning_rate": self.rate,
+        }
+        settings_asked |= {"looks": self.looks, "patience": self.patience, "bfloat16": self.bfloat16}
+        settings = {**task.settings} | {name: value for name, value in settings_asked.items() if value}
         if self.dropout is not None:
             settings["dropout"] = self.dropout
         if self.pieces:

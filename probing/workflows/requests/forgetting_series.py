@@ -96,14 +96,14 @@ def parts_of(recipe: str) -> dict[str, float]:
     >>> parts_of("freeze=0.5+average=0.25"), parts_of("unprotected")
     ({'freeze': 0.5, 'average': 0.25}, {})
     """
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for part in () if recipe == "unprotected" else recipe.split("+"):
         name, _, value = part.partition("=")
         try:
-            found[name] = float(value)
+            shares[name] = float(value)
         except ValueError:
-            found[name] = -1.0
-        if name not in _PARTS or not 0 < found[name] <= (1 if name == "freeze" else 0.99):
+            shares[name] = -1.0
+        if name not in _PARTS or not 0 < shares[name] <= (1 if name == "freeze" else 0.99):
             expected = f"unprotected, or parts such as {', '.join(RECIPES[1::2])}, with shares above 0 and up to 0.99"
             raise OptionError(f"got {spelled('recipes', recipe)}; expected {expected}")
-    return found
+    return shares

@@ -27,7 +27,7 @@ class OwnRequest(Options):
 
     def check(self) -> None:
         """Raises an ``OptionError`` if neither a run nor a model with facts is named, or both are."""
-        named = [spelled(one) for one in ("model", "facts") if getattr(self, one) is not None]
+        named = [spelled(name) for name in ("model", "facts") if getattr(self, name) is not None]
         if self.resume is not None and named:
             raise OptionError(
                 f"got {spelled('resume')} with {' and '.join(named)}; a run that is resumed has its model and facts"

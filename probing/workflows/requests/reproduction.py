@@ -86,11 +86,11 @@ class ReproduceRequest(Options):
                 f"got heads {','.join(self.heads)!r}; expected some of {', '.join(HEADS)}, separated by commas"
             )
 
-    def refuse_of_others(self, given: Collection[str]) -> None:
+    def refuse_of_others(self, options: Collection[str]) -> None:
         """Raises an ``OptionError`` if an option was given that this paper's reproduction does not use."""
         for other, names in OWN.items():
             for name in names:
-                if name in given and name not in OWN[self.paper]:
+                if name in options and name not in OWN[self.paper]:
                     raise OptionError(
                         f"got {spelled(name)}, which is an option of --paper {other} and not of --paper {self.paper}"
                     )

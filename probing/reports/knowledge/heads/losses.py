@@ -75,9 +75,9 @@ def points_lost(
     return _by_fact(table, transitions(db, pairs, (k,), exposures, answer_in_subject))[list(COLUMNS)]
 
 
-def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def _by_fact(table: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
     """The shares and their difference on the facts that both were probed on, if both store predictions fact by fact."""
-    paired = found[found["n"] > 0].set_index(["base_run_id", "run_id"])
+    paired = counts[counts["n"] > 0].set_index(["base_run_id", "run_id"])
     keys = pd.MultiIndex.from_frame(table[["base_run_id", "run_id"]])
     there = keys.isin(paired.index)
     aligned = paired.reindex(keys).set_axis(table.index)
@@ -112,7 +112,7 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
                 # One narrow interval lies within the others: compare the values instead.
                 ordered = known.sort_values(column, kind="stable")
                 least, most = ordered.iloc[0], ordered.iloc[-1]
-            sides = [(one["head"], *(one[f"{column}{end}"] for end in _ENDS)) for one in (least, most)]
+            sides = [(row["head"], *(row[f"{column}{end}"] for end in _ENDS)) for row in (least, most)]
             apart, signs = bool(sides[1][2] > sides[0][3]), {int(low > 0) - int(high < 0) for _, _, low, high in sides}
             rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], apart, apart and len(signs) > 1))
     return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))

@@ -37,13 +37,13 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     its = measured["lens_loss"]
     untrained = measured.assign(head=LOGIT_LENS, seed=0, loss=its, start_loss=its, steps=0, seconds=0.0, start="")
     table = pd.concat(
-        [one for one in (trained, untrained) if len(one)] or [trained.assign(below_lens=None)], ignore_index=True
+        [part for part in (trained, untrained) if len(part)] or [trained.assign(below_lens=None)], ignore_index=True
     )
     of_layer = dict(zip(measured["layer"], its, strict=True))
     # Kinds may be validated on different texts: a loss is compared with the logit lens's on the same text if both are
     # known.
-    beside = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_layer).astype("float64"))
-    table["below_lens"] = beside - table["loss"].astype("float64")
+    lens_loss = table["lens_loss"].astype("float64").fillna(table["layer"].map(of_layer).astype("float64"))
+    table["below_lens"] = lens_loss - table["loss"].astype("float64")
     table = table.sort_values(
         ["head", "layer"], key=lambda column: column.map(HEADS.index) if column.name == "head" else column
     )
@@ -58,10 +58,10 @@ def _recipe_of(config: str) -> str:
 def _start(recipe: str) -> str:
     """Where the training of a head began; ``""`` for a head in closed form."""
     try:
-        said: Any = json.loads(recipe)
+        fields: Any = json.loads(recipe)
     except ValueError:
         return ""
-    return str(said.get("start", "")) if isinstance(said, dict) else ""
+    return str(fields.get("start", "")) if isinstance(fields, dict) else ""
 
 
 def costs(table: pd.DataFrame) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def costs(table: pd.DataFrame) -> pd.DataFrame:
         inner = part[(part["layer"] > 0) & (part["layer"] < last)]
         seconds = part["seconds"].sum() if part["seconds"].notna().all() else float("nan")
         means = (inner["loss"].mean(), inner["below_lens"].mean())
-        starts = ", ".join(dict.fromkeys(str(one) for one in part["start"] if one))
+        starts = ", ".join(dict.fromkeys(str(start) for start in part["start"] if start))
         rows.append(
             (
                 head,

@@ -35,14 +35,14 @@ COLUMNS = (*PAIR, "k", *_OF_FACT)
 
 def listed_facts(
     db: Database,
-    found: pd.DataFrame | Sequence[tuple[str, str]],
+    pairs_of_runs: pd.DataFrame | Sequence[tuple[str, str]],
     ks: Sequence[int] = (1,),
     parts: Sequence[str] = PARTS,
 ) -> pd.DataFrame:
     """The facts that both runs of each pair were asked, by outcome at the last layer, as counted by ``transitions``."""
     tables = [
         paired_facts(db, pair.base_run_id, pair.run_id, k, parts).assign(**pair._asdict(), k=int(k))
-        for pair in pair_identities(db, found).itertuples(index=False)
+        for pair in pair_identities(db, pairs_of_runs).itertuples(index=False)
         for k in ks
     ]
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)] if tables else pd.DataFrame(columns=list(COLUMNS))
@@ -68,8 +68,8 @@ def named_pairs(
         raise StoreError(f"{model} has no stored base; name the model to compare with ({spelled('base')})")
     model_pairs = pairs(runs[runs["model"].isin([model, other])], (other,))
     model_pairs = model_pairs[model_pairs["model"] == model]
-    for column, wanted in (("head", heads), ("probe_set", probe_sets)):
-        model_pairs = model_pairs if wanted is None else model_pairs[model_pairs[column].isin(list(wanted))]
+    for column, values in (("head", heads), ("probe_set", probe_sets)):
+        model_pairs = model_pairs if values is None else model_pairs[model_pairs[column].isin(list(values))]
     if model_pairs.empty:
         raise StoreError(nothing_common(runs, model, other))
     by_fact = pair_identities(db, model_pairs)

@@ -48,8 +48,8 @@ def paired_with_yardsticks(
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
     table["majority"] = hits / n if n and k == 1 else float("nan")
     control, again = _trained_alike(db, run)
-    asked = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
-    points = by_layer(db, asked, f"p_at_{k}", "micro", exposures, answer_in_subject)
+    compared = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
+    points = by_layer(db, compared, f"p_at_{k}", "micro", exposures, answer_in_subject)
     for prefix, run_id in (("base_", base_run), ("", run)):
         for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]

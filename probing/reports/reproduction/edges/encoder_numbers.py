@@ -106,7 +106,9 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
     runs = runs_of(db, model, published)
     names, order = dict(zip(runs["task"], runs["paper_task"], strict=True)), [task.name for task in published.tasks]
     measured = curves(db, PART, models=[model], tasks=list(names))
-    trained = sorted((one for one in measured if one.encoder == TRAINED), key=lambda one: order.index(names[one.task]))
+    trained = sorted(
+        (curve for curve in measured if curve.encoder == TRAINED), key=lambda curve: order.index(names[curve.task])
+    )
     mix = (
         queries.mix(db, list(runs["run_id"]))
         .merge(runs[["run_id", "paper_task"]], on="run_id")
@@ -119,12 +121,12 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
     return EncoderNumbers(
         model,
         int(runs["layers"].max()) - 1,
-        {names[one.task]: one for one in trained},
+        {names[curve.task]: curve for curve in trained},
         {task: float(numbers.centre_of_gravity(mixing)) for task, mixing in by_layer.items()},
         {task: float(numbers.k_weights(mixing)) for task, mixing in by_layer.items()},
         weights,
         _baselines(db, names)
-        | {"random": {names[one.task]: float(one.values[-1]) for one in measured if one.encoder == RANDOM}},
+        | {"random": {names[curve.task]: float(curve.values[-1]) for curve in measured if curve.encoder == RANDOM}},
         _training_data(db, names),
     )
 

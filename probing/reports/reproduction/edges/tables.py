@@ -118,13 +118,13 @@ def _at(encoder: EncoderNumbers, task: str, place: int) -> Number:
 
 def levels(tasks: Sequence[str], ours: EncoderNumbers | None) -> pd.DataFrame:
     """The yardsticks of our data: ``task, name, value``, F1 in [0, 1]."""
-    beside = ours.beside if ours else {}
+    yardstick_f1 = ours.beside if ours else {}
     names = {"memory": "memory", "majority": "commonest label", "ceiling": "ceiling"}
     rows = [
-        (task, shown, beside[name][task])
+        (task, label, yardstick_f1[name][task])
         for task in tasks
-        for name, shown in names.items()
-        if task in beside.get(name, {})
+        for name, label in names.items()
+        if task in yardstick_f1.get(name, {})
     ]
     return pd.DataFrame(rows, columns=["task", "name", "value"])
 

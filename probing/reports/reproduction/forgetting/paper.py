@@ -14,11 +14,13 @@ from probing.store.database import Database
 def bases_here(db: Database) -> dict[str, pd.DataFrame]:
     """Base -> the runs of its fine-tuned models at rank 1, on the probe set that most of them were asked."""
     runs = stored_runs(db, ks=[1])
-    found = {}
+    runs_of_base = {}
     for base, base_runs in runs.groupby("base"):
         largest = base_runs.groupby("probe_set")["model"].nunique().sort_values(ascending=False, kind="stable").index[0]
-        found[str(base)] = base_runs[base_runs["probe_set"] == largest].drop_duplicates("model", ignore_index=True)
-    return found
+        runs_of_base[str(base)] = base_runs[base_runs["probe_set"] == largest].drop_duplicates(
+            "model", ignore_index=True
+        )
+    return runs_of_base
 
 
 def measure(db: Database, base: str) -> Ours:

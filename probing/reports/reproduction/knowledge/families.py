@@ -48,15 +48,15 @@ def families_here(db: Database) -> dict[str, Family]:
     families = []
     for base in bases:
         entry = named.get(base)
-        wanted = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
-        wanted = {objective: model for objective, model in wanted.items() if model in models.index}
+        chosen = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
+        chosen = {objective: model for objective, model in chosen.items() if model in models.index}
         tuned = models[models["base"] == base]
         for model, objective in tuned["objective"].sort_index().items():
-            if objective in order and objective not in wanted and model not in wanted.values():
-                wanted[objective] = str(model)
-        left_out = {*wanted.values(), *(entry.results_only if entry else ())}
+            if objective in order and objective not in chosen and model not in chosen.values():
+                chosen[objective] = str(model)
+        left_out = {*chosen.values(), *(entry.results_only if entry else ())}
         others = tuple(str(model) for model in tuned.index.sort_values() if model not in left_out)
-        members = {objective: wanted[objective] for objective in order if objective in wanted}
+        members = {objective: chosen[objective] for objective in order if objective in chosen}
         if members:
             families.append(Family(base, members, others))
-    return {one.base: one for one in sorted(families, key=lambda family: (-len(family.models), family.base))}
+    return {family.base: family for family in sorted(families, key=lambda family: (-len(family.models), family.base))}

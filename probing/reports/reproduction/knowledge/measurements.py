@@ -23,7 +23,7 @@ def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
     ends = [_inner_ends(row) for row in total.itertuples()]
     return total.assign(
         **{
-            f"intermediate_{end}": pd.Series([one[place] for one in ends], total.index, "float64")
+            f"intermediate_{end}": pd.Series([bound[place] for bound in ends], total.index, "float64")
             for place, end in enumerate(("low", "high"))
         }
     )
@@ -68,14 +68,15 @@ def measure(db: Database, base: str, head: str) -> Ours:
 
 def subject_of(family: Family, head: str) -> Subject:
     """What the claims are judged on: a comparison by LAMA's own templates precedes one by the default ones."""
-    choices = [{"head": head, "templates": one} for one in (LAMA_TEMPLATES, "default")]
+    choices = [{"head": head, "templates": templates} for templates in (LAMA_TEMPLATES, "default")]
     return Subject({**family.members, BASE: family.base}, choices)
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
     """The family's runs: with LAMA's own templates where the base was asked with them, else the default."""
     ours, theirs = (
-        choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES)
+        choose(db, models=family.models, heads=(head,), templates=templates)
+        for templates in ("default", LAMA_TEMPLATES)
     )
     sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
     return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)

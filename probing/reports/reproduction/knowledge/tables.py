@@ -25,13 +25,15 @@ def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
 
 def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
     """Whether our cells of a probe set are comparable with the paper's, in words."""
-    shown = shown_set(published, runs)
-    if not len(runs) or shown not in set(runs["probe_set"]):
+    probe_set = shown_set(published, runs)
+    if not len(runs) or probe_set not in set(runs["probe_set"]):
         return NOT_PROBED
-    if shown != published.ours:
+    if probe_set != published.ours:
         return OTHER_FACTS
     return (
-        SAME_TEMPLATES if set(runs.loc[runs["probe_set"] == shown, "template_set"]) == {LAMA_TEMPLATES} else SAME_SOURCE
+        SAME_TEMPLATES
+        if set(runs.loc[runs["probe_set"] == probe_set, "template_set"]) == {LAMA_TEMPLATES}
+        else SAME_SOURCE
     )
 
 
@@ -43,9 +45,9 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
     rows = []
     base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
     labels = relations(db).set_index(["probe_set", "relation"])["label"]
-    for one in published.probe_sets:
-        shown = shown_set(one, base)
-        set_runs = base[base["probe_set"] == shown] if len(base) else base
+    for published_set in published.probe_sets:
+        probe_set = shown_set(published_set, base)
+        set_runs = base[base["probe_set"] == probe_set] if len(base) else base
         counts = totals(db, list(set_runs["run_id"])) if len(set_runs) else pd.DataFrame(columns=["relation", "n"])
         left = json.loads(set_runs["left_out"].iloc[0] or "{}") if len(set_runs) else {}
         words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or (
@@ -53,21 +55,34 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
         )
         read, probed = (int(set_runs[name].iloc[0]) if len(set_runs) else None for name in ("n_read", "n_probed"))
         number = len(counts) if len(set_runs) else None
-        rows.append((one.name, "", one.relations, one.instances, number, read, probed, shown, beside(one, base), words))
-        for relation, facts in one.parts.items():
+        rows.append(
+            (
+                published_set.name,
+                "",
+                published_set.relations,
+                published_set.instances,
+                number,
+                read,
+                probed,
+                probe_set,
+                beside(published_set, base),
+                words,
+            )
+        )
+        for relation, facts in published_set.parts.items():
             part = counts.loc[counts["relation"] == relation, "n"]
-            label = labels.get((shown, relation), relation)
+            label = labels.get((probe_set, relation), relation)
             rows.append(
                 (
-                    one.name,
+                    published_set.name,
                     label,
                     1,
                     facts,
                     None,
                     None,
                     int(part.iloc[0]) if len(part) else None,
-                    shown,
-                    beside(one, base),
+                    probe_set,
+                    beside(published_set, base),
                     "",
                 )
             )
@@ -94,8 +109,8 @@ def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[t
         {objective for objective, _ in rows},
         set(gathered.runs["objective"]) if len(gathered.runs) else set(),
     )
-    further = (*gathered.family.members, *(one for one in gathered.family.others if one in probed))
-    return rows + [(one, "") for one in further if one not in known]
+    further = (*gathered.family.members, *(objective for objective in gathered.family.others if objective in probed))
+    return rows + [(objective, "") for objective in further if objective not in known]
 
 
 def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
@@ -113,8 +128,8 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
             cell = published.forgotten(name, k) if name else None
             ours = forgotten[forgotten["k"] == k].set_index("definition")
             counts = [
-                int(ours.at[one, "forgotten"]) if one in ours.index else None
-                for one in ("authors", "caption", "strict")
+                int(ours.at[definition, "forgotten"]) if definition in ours.index else None
+                for definition in ("authors", "caption", "strict")
             ]
             share = float(ours.at["authors", "share"]) if "authors" in ours.index else None
             number = int(ours["relations"].iloc[0]) if len(ours) else None
@@ -157,12 +172,12 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     rows = []
     for objective, name in _rows_of_models(published, gathered):
         runs = gathered.runs[gathered.runs["objective"] == objective] if len(gathered.runs) else gathered.runs
-        for one in published.probe_sets:
-            cell = published.knowledge(name, one.name) if name else None
-            shown = shown_set(one, runs)
+        for published_set in published.probe_sets:
+            cell = published.knowledge(name, published_set.name) if name else None
+            probe_set = shown_set(published_set, runs)
             total = gathered.total
             total = total[
-                (total["objective"] == objective) & (total["probe_set"] == shown) & (total["k"] == 1)
+                (total["objective"] == objective) & (total["probe_set"] == probe_set) & (total["k"] == 1)
             ].set_index("average")
             values = [
                 _cell(total, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")
@@ -177,12 +192,12 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
             rows.append(
                 (
                     name or objective,
-                    one.name,
+                    published_set.name,
                     words,
                     *values,
                     *counts,
-                    shown,
-                    beside(one, runs),
+                    probe_set,
+                    beside(published_set, runs),
                     _model(gathered, objective),
                 )
             )

@@ -46,7 +46,7 @@ def families_here(db: Database) -> dict[str, SentenceFamily]:
         SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base))
         for base in bases
     ]
-    return {one.base: one for one in sorted(families, key=lambda one: (-len(one.members), one.base))}
+    return {family.base: family for family in sorted(families, key=lambda family: (-len(family.members), family.base))}
 
 
 def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:
@@ -63,4 +63,7 @@ def _depth(models: pd.DataFrame, base: str) -> int:
 def _protocol(probed: pd.DataFrame, base: str) -> str:
     """The protocol by which most of the base's and its children's tasks were probed; of several the larger one."""
     counts = probed.loc[probed["model"].eq(base) | probed["base"].eq(base), "protocol"].value_counts()
-    return max((OURS, SENTEVAL, QUICK), key=lambda one: (int(counts.get(one, 0)), -(OURS, SENTEVAL, QUICK).index(one)))
+    return max(
+        (OURS, SENTEVAL, QUICK),
+        key=lambda protocol: (int(counts.get(protocol, 0)), -(OURS, SENTEVAL, QUICK).index(protocol)),
+    )

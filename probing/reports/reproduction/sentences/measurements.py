@@ -66,8 +66,8 @@ def numbers_of(
 ) -> SentenceNumbers:
     """The numbers of a base and its fine-tuned models, and accuracies of the paper's other encoders (``others``)."""
     stands = [others[base] for base in published.stored_encoders(others).values() if base != family.base]
-    scored = [_accuracies(db, one, published) for one in (family, *stands)]
-    there = [one for one in scored if len(one)]
+    scored = [_accuracies(db, encoder_family, published) for encoder_family in (family, *stands)]
+    there = [table for table in scored if len(table)]
     verdicts = learned(db, family.models).set_index("model")["verdict"]
     return SentenceNumbers(
         family,
@@ -75,15 +75,17 @@ def numbers_of(
         **_of_probes(db, family, published),
         **_of_changes(db, family),
         learned={
-            one: verdicts[model] for one, model in family.members.items() if model in verdicts.index and one != CONTROL
+            objective: verdicts[model]
+            for objective, model in family.members.items()
+            if model in verdicts.index and objective != CONTROL
         },
     )
 
 
 def _accuracies(db: Database, family: SentenceFamily, published: PublishedSentences) -> pd.DataFrame:
     """Accuracy of the base's own probes on the paper's tasks: ``ACCURACY_COLUMNS``."""
-    found = accuracies(db, [family.base], published.tasks, family.protocol)
-    return found.rename(columns={"accuracy": "value"}).assign(encoder=family.base)[list(ACCURACY_COLUMNS)]
+    own_accuracies = accuracies(db, [family.base], published.tasks, family.protocol)
+    return own_accuracies.rename(columns={"accuracy": "value"}).assign(encoder=family.base)[list(ACCURACY_COLUMNS)]
 
 
 def _of_probes(db: Database, family: SentenceFamily, published: PublishedSentences) -> dict[str, pd.DataFrame]:

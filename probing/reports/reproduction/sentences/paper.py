@@ -30,7 +30,11 @@ def measure(db: Database, base: str) -> Ours:
 
 def tables(published: PublishedSentences, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
     """Tables 1, 2 with 5, 3 and 4, published and ours."""
-    recipes = {one.label: _recipe(one.settings) for one in OBJECTIVES.values() if one.label in published.objectives}
+    recipes = {
+        objective.label: _recipe(objective.settings)
+        for objective in OBJECTIVES.values()
+        if objective.label in published.objectives
+    }
     return {
         "scores": report.table_1(db, ours.about.family if ours else None, published),
         "changes": report.changes_beside(ours.about if ours else None, published),

@@ -66,7 +66,7 @@ def _changes(ours: SentenceNumbers, pooling: str) -> Plot:
     placed = changes.assign(panel=changes["task"], dashed=False, x=changes["layer"])
     control = placed[placed["control"].notna()].drop_duplicates(["encoder", "task", "layer"])
     control = control.assign(objective=CONTROL, value=control["control"], low=np.nan, high=np.nan)
-    points = pd.concat([one[list(POINT_COLUMNS)] for one in (placed, control)], ignore_index=True)
+    points = pd.concat([points_of[list(POINT_COLUMNS)] for points_of in (placed, control)], ignore_index=True)
     stars = placed.assign(value=placed["over_mean"], low=placed["over_mean_low"], high=placed["over_mean_high"])
     stars = stars[stars["value"].notna()] if pooling != MEAN else stars.iloc[:0]
     levels = pd.DataFrame(

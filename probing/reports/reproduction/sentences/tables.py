@@ -78,9 +78,9 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
             )
             row = stored.iloc[0] if len(stored) else pd.Series(dtype=object)
             known = [row.get(name) for name in ("value", "low", "high", "baseline")]
-            numbers = [None if one is None or pd.isna(one) else 100 * float(one) for one in known]
-            said = [str(row.get(name, "")) for name in ("baseline_name", "verdict")]
-            rows.append((tuned.name, metric, *theirs, *numbers, *said, model, why))
+            numbers = [None if value is None or pd.isna(value) else 100 * float(value) for value in known]
+            words = [str(row.get(name, "")) for name in ("baseline_name", "verdict")]
+            rows.append((tuned.name, metric, *theirs, *numbers, *words, model, why))
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(dict.fromkeys(SCORE_COLUMNS[2:10], "float64"))
 
 
@@ -125,7 +125,7 @@ def _ours(ours: SentenceNumbers | None, cell: tuple[str, str, str, str]) -> tupl
         return (*[None] * 6, _why(ours.family, objective, task))
     numbers = groups.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
     return (
-        *(None if pd.isna(one) else 100 * float(one) for one in numbers),
+        *(None if pd.isna(number) else 100 * float(number) for number in numbers),
         _TRAINED.get(ours.learned.get(objective, ""), ""),
     )
 
@@ -169,7 +169,7 @@ def _setting(recipe: Mapping[str, object], field: str) -> str:
 
 def data(published: PublishedSentences) -> pd.DataFrame:
     """Table 4: ``tuned, training, validation, note``, as printed."""
-    rows = [(one.name, one.training, one.validation, one.note) for one in published.tuned]
+    rows = [(model.name, model.training, model.validation, model.note) for model in published.tuned]
     return pd.DataFrame(rows, columns=["tuned", "training", "validation", "note"])
 
 

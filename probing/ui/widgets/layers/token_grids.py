@@ -74,7 +74,7 @@ def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[
 def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
     """One grid: layers from the last to the first with their words, the best first, and the shown words' curves."""
     layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
-    shown = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
+    tokens = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
     curves: dict[str, dict[int, float]] = {}
     for row in grid.tokens.itertuples():
         curves.setdefault(str(row.token).lower(), {})[int(row.layer)] = float(row.probability)
@@ -86,7 +86,7 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
         "colour": theme.TUNED if grid.tuned else theme.BASE,
         "layers": [
             {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row) for row in of_layer]}
-            for layer, of_layer in ((layer, shown[shown["layer"] == layer].itertuples()) for layer in layers)
+            for layer, of_layer in ((layer, tokens[tokens["layer"] == layer].itertuples()) for layer in layers)
         ],
         "curves": {word: [by_layer.get(layer) for layer in reversed(layers)] for word, by_layer in curves.items()},
     }

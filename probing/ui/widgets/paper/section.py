@@ -24,7 +24,7 @@ DPI = 300
 
 
 @dataclass(frozen=True)
-class Told:
+class FigureNotes:
     """What a page states about a figure, see ``blocks.figure``."""
 
     table: pd.DataFrame
@@ -36,15 +36,15 @@ class Told:
 
 
 @st.fragment
-def draw(drawn: go.Figure | LazyFigure, told: Told) -> None:
+def draw(drawn: go.Figure | LazyFigure, notes: FigureNotes) -> None:
     """Draws the files of a figure at the width of a column, and what a paper says of it."""
     figure = for_paper(drawn)
-    _files(figure, told)
-    _words(figure, told)
+    _files(figure, notes)
+    _words(figure, notes)
 
 
-def _files(figure: go.Figure, told: Told) -> None:
-    name = told.name
+def _files(figure: go.Figure, notes: FigureNotes) -> None:
+    name = notes.name
     with st.container(horizontal=True, vertical_alignment="bottom"):
         columns: Columns = st.segmented_control(
             "Width",
@@ -58,7 +58,7 @@ def _files(figure: go.Figure, told: Told) -> None:
     small = sized(figure, columns)
     wide, high = int(small.layout.width), int(small.layout.height)
     within = f"{name}-paper"
-    whole_name = file_name(name, told.stamp, f"-{columns}-column" + ("s" if columns > 1 else ""))
+    whole_name = file_name(name, notes.stamp, f"-{columns}-column" + ("s" if columns > 1 else ""))
     image = {
         "format": kind.lower(),
         "filename": whole_name,
@@ -116,22 +116,22 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
     )
 
 
-def _words(figure: go.Figure, told: Told) -> None:
+def _words(figure: go.Figure, notes: FigureNotes) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
     words = caption_of(
-        _plain(joined(" ", [one for one in (told.caption, told.how) if one])),
-        told.stamp.filters,
-        told.table,
+        _plain(joined(" ", [text for text in (notes.caption, notes.how) if text])),
+        notes.stamp.filters,
+        notes.table,
         figure,
-        told.stamp.data,
+        notes.stamp.data,
     )
-    shown = {
+    formats = {
         "Caption": (words, None),
-        "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),
-        "Python": (told.call or of_page(link(), told.name), "python"),
+        "BibTeX": ("\n\n".join(paper.bibtex for paper in (SOFTWARE, *PAPERS)), "bibtex"),
+        "Python": (notes.call or of_page(link(), notes.name), "python"),
         "Link": (link(), None),
     }
-    for tab, (text, language) in zip(st.tabs(list(shown)), shown.values(), strict=True):
+    for tab, (text, language) in zip(st.tabs(list(formats)), formats.values(), strict=True):
         with tab:
             st.code(text, language=language, wrap_lines=True)
 
