@@ -88,8 +88,8 @@ def _question(own: AskSelection) -> SpanQuestion:
     """The words and spans of the link; reports invalid spans, which are ignored."""
     words, spans = split_words(own.words), []
     example = SPAN_EXAMPLES.get(own.words, ("", ""))
-    for name, written_span, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
-        written = written_span or usual
+    for name, span_text, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
+        written = span_text or usual
         if not written or written == NO_SPAN or not words:
             continue
         try:

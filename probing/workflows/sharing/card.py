@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from probing import __version__
-from probing.core.capabilities.registry import HEADS
 from probing.core.errors import HubError
 from probing.core.provenance import LOCAL, stored_configuration
 from probing.store.kinds import kinds_of
 from probing.store.sources import table_of
+from probing.subjects import HEADS
 
 #: Licences that the hub has a name for; every other is ``other`` there, and the card's text names it.
 HUB_LICENCES = (

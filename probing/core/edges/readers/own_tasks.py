@@ -159,8 +159,8 @@ def _labels(label: Any, which: str) -> tuple[str, ...]:
         )
     if len(set(labels)) != len(labels):
         raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
-    for text in labels:
-        refuse_label(text, f"{which}: 'label'", EdgeDataError)
+    for name in labels:
+        refuse_label(name, f"{which}: 'label'", EdgeDataError)
     return tuple(sorted(labels))
 
 
