@@ -30,8 +30,9 @@ from probing.ui.widgets.task_marks import mark_key
 
 _FOLDER = Path(methods.__file__).parent
 NULL = """
-A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with the fact's own
-name and with somebody else's, and the rank of the answer at every layer. What only the own name finds counts as knowledge.
+A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with
+the fact's own name and with somebody else's, and the rank of the answer at every layer. What only the own name finds
+counts as knowledge.
 """
 DIFFERENCES = """
 - **Ranks count from 1.** BERTnesia's code counts from 0 and tests `rank <= k`, so its P@10 is a P@11; P@1 is the same.
@@ -39,11 +40,11 @@ DIFFERENCES = """
 - **Total knowledge** is a union over facts, with a null that the paper does not have.
 - **The full head** has 24,063,546 parameters for BERT-base, by its description; the appendix states 24,459,834.
 - **Tied and least-squares heads** are ours. Our tuned lens starts from the map in closed form.
-- **Templates** of the shipped facts have our wording; a LAMA folder is asked with its own. Only those are LAMA's questions. We leave out
-  the blank before the full stop, which changes ranks of RoBERTa.
+- **Templates** of the shipped facts have our wording; a LAMA folder is asked with its own. Only those are LAMA's
+  questions. We leave out the blank before the full stop, which changes ranks of RoBERTa.
 - **Common sense (ours) and questions (ours)** are unrelated to LAMA's ConceptNet and SQuAD.
-- **nesia-mini's fine-tuned models** learned 200 to 3,700 steps on parts of the data, with frozen word embeddings; each is that of its best
-  step. NER is uncased here.
+- **nesia-mini's fine-tuned models** learned 200 to 3,700 steps on parts of the data, with frozen word embeddings;
+  each is that of its best step. NER is uncased here.
 - **Forgotten** is also tested more strictly: paired, corrected for many tests, with a least drop.
 - **Facts whose subject has the answer** (one in seven of T-REx) are marked and can be left out.
 """

@@ -53,43 +53,50 @@ GROUPS = {
             ),
             "train": Command(
                 "probing.commands.edges.train",
-                "Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.",
+                "Train probes of every layer for edge probing tasks and store their predictions; resumable, does"
+                " nothing the second time.",
             ),
             "trace": Command(
                 "probing.commands.edges.trace",
                 "Apply the probes of every layer to one span of a sentence, or to a pair of spans.",
             ),
         },
-        "Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the pages.",
+        "Report stored probes: F1, expected layer, centre of gravity, order of tasks; the same numbers as on the"
+        " pages.",
     ),
     "sentences": Group(
         "Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
         {
             "train": Command(
                 "probing.commands.sentences.train",
-                "Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the second time.",
+                "Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does"
+                " nothing the second time.",
             ),
             "ask": Command(
                 "probing.commands.sentences.ask",
-                "Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's prediction.",
+                "Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every"
+                " probe's prediction.",
             ),
             "tasks": Command(
                 "probing.commands.sentences.tasks",
-                "List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left out.",
+                "List the tasks: question, data sets, licences and, with --counts, how much data they have and what was"
+                " left out.",
             ),
             "make": Command(
                 "probing.commands.sentences.make",
                 "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT.",
             ),
         },
-        "Report stored probes of whole sentences: accuracy, changes, fates of properties; the same numbers as on the pages.",
+        "Report stored probes of whole sentences: accuracy, changes, fates of properties; the same numbers as on the"
+        " pages.",
     ),
     "changes": Group(
         "Effects of fine-tuning, layer by layer.",
         {
             "measure": Command(
                 "probing.commands.changes.measure",
-                "Measure attention, perplexity and similarity of states of a model and its base; resumable, does nothing the second time.",
+                "Measure attention, perplexity and similarity of states of a model and its base; resumable, does"
+                " nothing the second time.",
             ),
         },
         "Report the effects of fine-tuning: attention, similarity and perplexity; the same numbers as on the pages.",
@@ -99,21 +106,25 @@ GROUPS = {
         {
             "recover": Command(
                 "probing.commands.forgetting.recover",
-                "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.",
+                "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what"
+                " guessing brings; resumable.",
             ),
         },
-        "Report the outcome of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
+        "Report the outcome of the facts that fine-tuned models lost, next to guesses; the same numbers as on the"
+        " page.",
     ),
     "series": Group(
         "Trainings state by state: when facts are forgotten, and what prevents it.",
         {
             "follow": Command(
                 "probing.commands.forgetting.follow",
-                "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.",
+                "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does"
+                " nothing the second time.",
             ),
             "prevent": Command(
                 "probing.commands.forgetting.prevent",
-                "Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no weights.",
+                "Fine-tune a base in several recipes against forgetting, and store what each scores and keeps;"
+                " resumable, keeps no weights.",
             ),
         },
         "Report when facts were forgotten, and what prevents it; the same numbers as on the pages.",

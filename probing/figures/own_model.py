@@ -25,17 +25,29 @@ _CELLS = {
 }
 #: Outcome -> its words in the table of facts.
 PART_NAMES = {"lost": "lost", "gained": "gained", "kept": "kept", "never": "known to neither"}
-_TABLE = """.own-facts{overflow-x:auto;font-size:.875rem}.own-facts table{border-collapse:collapse;width:100%}
-.own-facts th{font-weight:400;text-align:left;font-size:.8125rem}.own-facts :is(th,td){padding:.2rem .6rem .2rem 0;border-bottom:1px solid
-#80889044}.own-facts a{color:inherit}.own-facts .part{white-space:nowrap}.own-facts i{display:inline-block;width:.7rem;height:.7rem;
-border-radius:50%;margin-right:.4rem}.own-facts .layers{white-space:nowrap}.own-facts s{display:inline-block;width:.7rem;height:.7rem;
-margin-right:2px;border:1px solid #80889099;border-radius:2px}
-@media(max-width:768px){.own-facts s{width:.45rem;margin-right:1px}.own-facts :is(th,td){padding-right:.3rem}
-.own-facts :is(th,td):last-child:nth-child(6){display:none}
-.own-facts :is(.part,th:first-child){font-size:0}.own-facts .part i{margin-right:.1rem}}"""
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1F2933;background:#fff}
-table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #D8DFE6}
-td.n{text-align:right}footer{color:#5A6672;font-size:.85rem;margin-top:2rem}"""
+_TABLE = """
+.own-facts{overflow-x:auto;font-size:.875rem}
+.own-facts table{border-collapse:collapse;width:100%}
+.own-facts th{font-weight:400;text-align:left;font-size:.8125rem}
+.own-facts :is(th,td){padding:.2rem .6rem .2rem 0;border-bottom:1px solid #80889044}
+.own-facts a{color:inherit}
+.own-facts .part{white-space:nowrap}
+.own-facts i{display:inline-block;width:.7rem;height:.7rem;border-radius:50%;margin-right:.4rem}
+.own-facts .layers{white-space:nowrap}
+.own-facts s{display:inline-block;width:.7rem;height:.7rem;margin-right:2px;border:1px solid #80889099;
+  border-radius:2px}
+@media(max-width:768px){.own-facts s{width:.45rem;margin-right:1px}.own-facts :is(th,td){
+  padding-right:.3rem}.own-facts :is(th,td):last-child:nth-child(6){
+  display:none}.own-facts :is(.part,th:first-child){font-size:0}.own-facts .part i{margin-right:.1rem}}
+"""
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1F2933;
+  background:#fff}
+table{border-collapse:collapse;width:100%;font-size:.9rem}
+th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #D8DFE6}
+td.n{text-align:right}
+footer{color:#5A6672;font-size:.85rem;margin-top:2rem}
+"""
 
 
 def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
@@ -133,9 +145,10 @@ def report_page(title: str, sentences: Sequence[str], figure: go.Figure, changed
     words = "\n".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
     lists = "\n".join(_list(part, changed[changed["part"] == part]) for part in ("lost", "gained"))
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport"'
-        f' content="width=device-width"><title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n<h1>{html.escape(title)}</h1>\n{words}\n<h2>Layer'
-        f" by layer</h2>\n{drawn}\n{lists}\n<footer>{html.escape(origin)}</footer>\n</body>\n</html>\n"
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n<h1>{html.escape(title)}</h1>\n{words}\n"
+        f"<h2>Layer by layer</h2>\n{drawn}\n{lists}\n<footer>{html.escape(origin)}</footer>\n</body>\n</html>\n"
     )
 
 

@@ -15,7 +15,8 @@ _OTHER_WEIGHTS = re.compile(
     r"global_step.*|zero_to_fp32\.py|onnx|saved_model\.pb|openvino.*|.*\.(h5|msgpack|onnx|ckpt.*|pth?|bin|safetensors|ot|gguf|mlmodel)"
 )
 _EMBEDDINGS = re.compile(
-    rf"((?:.+?\.)??)(?:(?:{'|'.join(name.replace('-', '_') for name in ARCHITECTURES)})\.)?embeddings\.(?:word|tok)_embeddings\.weight"
+    rf"((?:.+?\.)??)(?:(?:{'|'.join(name.replace('-', '_') for name in ARCHITECTURES)})\.)?"
+    r"embeddings\.(?:word|tok)_embeddings\.weight"
 )
 #: Tokenizers of such models that exist in Python only.
 _IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer")

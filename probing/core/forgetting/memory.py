@@ -55,8 +55,10 @@ def verdict(back: float, low: float, high: float, low_without: float, high_witho
     """What an interval of a difference says, if it says the same without the largest cluster; ``back``: the larger of
     the two shares.
 
-    >>> verdict(0.8, 0.01, 0.05, 0.02, 0.06), verdict(0.8, -0.04, 0.02, -0.04, 0.02), verdict(0.8, 0.01, 0.05, -0.01, 0.06)
-    ('memory', 'no more than good guesses', 'cannot tell')
+    >>> verdict(0.8, 0.01, 0.05, 0.02, 0.06), verdict(0.8, -0.04, 0.02, -0.04, 0.02)
+    ('memory', 'no more than good guesses')
+    >>> verdict(0.8, 0.01, 0.05, -0.01, 0.06)
+    'cannot tell'
     """
     if back < LEAST:
         return NOTHING

@@ -118,7 +118,8 @@ def _add_line(
     colour, symbol, encoder = look
     scale, plain_name = 100 if axis.percent else 1, theme.plain(name)
     x = line["layer"] / line["last"] if axis.shares else line["layer"]
-    number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
+    unit = " points" if axis.signed else " %" if axis.percent else ""
+    number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{unit}"
     if "low" in line:
         theme.interval_band(
             figure,

@@ -67,12 +67,15 @@ def scores(
     on_seen = queries.score_counts(db, list(runs["run_id"]), seen=True)
     on_seen["f1_seen"] = numbers.f1(on_seen["tp"], on_seen["fp"], on_seen["fn"])
     scored = scored.merge(on_seen[[*_PROBE, "f1_seen"]], on=_PROBE, how="left")
-    for f1, control, difference in (("f1", "control", "selectivity"), ("f1_seen", "control_seen", "selectivity_seen")):
+    for score, control, difference in (
+        ("f1", "control", "selectivity"),
+        ("f1_seen", "control_seen", "selectivity_seen"),
+    ):
         arbitrary = (
-            scored[scored["labels"] == CONTROL].groupby([*probe, "encoder"])[f1].mean().rename(control).reset_index()
+            scored[scored["labels"] == CONTROL].groupby([*probe, "encoder"])[score].mean().rename(control).reset_index()
         )
         scored = scored.merge(arbitrary, on=[*probe, "encoder"], how="left")
-        scored[difference] = numbers.selectivity(scored[f1], scored[control])
+        scored[difference] = numbers.selectivity(scored[score], scored[control])
         scored.loc[scored["labels"] == CONTROL, [control, difference]] = np.nan
     # Predictions are of the task's labels.
     scored = scored.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")

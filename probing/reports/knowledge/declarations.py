@@ -270,7 +270,8 @@ def _hint(db: Database, choice: Choice) -> str:
     chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
     return (
         others
-        and f"no run of this selection has {spelled('templates', chosen)}; there are runs with {spelled('templates', others)}"
+        and f"no run of this selection has {spelled('templates', chosen)};"
+        f" there are runs with {spelled('templates', others)}"
     )
 
 

@@ -31,8 +31,8 @@ _FROM = """
     LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
 """
 _COLUMNS = """
-    f.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt, f.answer_in_subject,
-    f.pred, k.exposure, k.first_layer, k.last_layer, k.layers_known, k.best_rank, k.last_rank
+    f.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt,
+    f.answer_in_subject, f.pred, k.exposure, k.first_layer, k.last_layer, k.layers_known, k.best_rank, k.last_rank
 """
 _WHOLE_NUMBERS = (
     "first_layer",
