@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.core.capabilities.registry import HEADS
 from probing.core.errors import FactsError, HeadError, HubError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
@@ -40,6 +39,7 @@ from probing.store.kinds import FACTS, Kind, kinds_of
 from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of, table_of
 from probing.store.tables.columns import Table
+from probing.subjects import HEADS
 from probing.workflows.gather import without_texts
 from probing.workflows.heads.work import head_text
 from probing.workflows.knowledge.stored_run import predictions_path, run_files
