@@ -7,23 +7,23 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import HeadError, ProbingError
-from probing.core.facts.fact import MASK
-from probing.core.head_kinds import LOGIT_LENS
-from probing.core.questions import Answer, Question
-from probing.core.tasks.recipe import protection_in_words
-from probing.reports import front
-from probing.reports.live_answer import first_layers
-from probing.ui import stored_examples
-from probing.ui.choices.home import HomeSelection
-from probing.ui.frame import live_models, navigation, page, selection
-from probing.ui.frame.page import View
-from probing.ui.live import pictures
-from probing.ui.widgets import blocks
-from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.layers import token_grids
-from probing.ui.widgets.layers.token_grids import Grid
-from probing.ui.widgets.markdown import Markdown, escape, filled
+from probing.choices_home import HomeSelection
+from probing.facts.fact import MASK
+from probing.finetuning.recipe import protection_in_words
+from probing.kernel.app import blocks, live_models, selection, token_grids
+from probing.kernel.app import frame as page
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.frame import View
+from probing.kernel.app.texts import Markdown, escape, filled
+from probing.kernel.app.token_grids import Grid
+from probing.kernel.errors import HeadError, ProbingError
+from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.questions import Answer, Question
+from probing.live import page_examples as stored_examples
+from probing.live import page_gaps_pictures as pictures
+from probing.live.report import first_layers
+from probing.papers import home as front
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"
 HOW = (

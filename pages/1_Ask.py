@@ -8,28 +8,34 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import ProbingError, PromptError
-from probing.core.perturb import rules
-from probing.core.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
-from probing.core.stats.baselines import may_be_shown
-from probing.figures.shown_runs import head_name
-from probing.figures.theme import ink_on
-from probing.figures.tokens.entropy import entropy_lines
-from probing.figures.tokens.rank_lines import probability_lines, rank_lines
-from probing.figures.tokens.token_grid import tint
-from probing.reports.knowledge.typed_sentence import Stored
-from probing.reports.knowledge.typed_sentence import asked as stored_of
-from probing.reports.live_answer import every_token_of, first_layers
-from probing.ui import stored_examples
-from probing.ui.choices.ask import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, SCALES, TOPS, AskSelection
-from probing.ui.frame import filters, live_models, page, selection
-from probing.ui.frame.live_models import Choice
-from probing.ui.frame.page import View
-from probing.ui.live import changed, models, pairs, pictures, sentence, spans
-from probing.ui.widgets import blocks, export
-from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
+from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, SCALES, TOPS, AskSelection
+from probing.facts.report_typed_sentence import Stored
+from probing.facts.report_typed_sentence import asked as stored_of
+from probing.kernel.app import blocks, filters, live_models, selection
+from probing.kernel.app import figure_cache_export as export
+from probing.kernel.app import frame as page
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.frame import View
+from probing.kernel.app.live_models import Choice
+from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
+from probing.kernel.errors import ProbingError, PromptError
+from probing.kernel.figures.looks import head_name
+from probing.kernel.figures.theme import ink_on
+from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
+from probing.kernel.stats.intervals_baselines import may_be_shown
+from probing.live import page_examples as stored_examples
+from probing.live import page_gaps as pairs
+from probing.live import page_gaps_changed as changed
+from probing.live import page_gaps_pictures as pictures
+from probing.live import page_models as models
+from probing.live import page_sentence as sentence
+from probing.live import page_spans as spans
+from probing.live import perturb as rules
+from probing.live.figures import tint
+from probing.live.figures_entropy import entropy_lines
+from probing.live.figures_rank_lines import probability_lines, rank_lines
+from probing.live.report import every_token_of, first_layers
 
 TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
 OPTIONS = {

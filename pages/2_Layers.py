@@ -7,38 +7,42 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.facts.fact import PROBE_SETS
-from probing.core.head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
-from probing.core.knowledge.forgetting import DEFINITIONS
-from probing.core.knowledge.onset import steepest
-from probing.core.knowledge.shares import hits_of
-from probing.core.metrics import METRICS, RANKS
-from probing.figures.knowledge.head_losses import head_losses
-from probing.figures.knowledge.layer_curve import metric_curve, series_name
-from probing.figures.knowledge.loss_points import loss_points
-from probing.figures.knowledge.relation_curves import MAX_LINES, relation_curves
-from probing.figures.knowledge.relation_map import ORDERS, relation_map
-from probing.figures.shown_runs import head_name, set_name
-from probing.figures.yardsticks import MODES, above
-from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten_relations import by_model, forgotten, relation_forgetting, with_yardsticks
-from probing.reports.knowledge.heads.losses import points_lost, read_out
-from probing.reports.knowledge.heads.training import costs, losses
-from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_MAJORITY, by_layer, precision_by_relation
-from probing.reports.knowledge.total import total
-from probing.reports.runs import pairs
-from probing.store.knowledge.fact_queries import count_facts
-from probing.store.run_queries import runs as all_runs
-from probing.ui.choices.layers import METRICS as SHOWN
-from probing.ui.choices.layers import LayersSelection
-from probing.ui.frame import count_messages, facts_link, filters, navigation, page, selection, yardsticks
-from probing.ui.frame.count_messages import heads_command, probe_command
-from probing.ui.frame.page import View, run_of
-from probing.ui.widgets import blocks
-from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import escape, filled, listing
-from probing.ui.widgets.paper.calls import plot
+from probing.choices_layers import METRICS as SHOWN
+from probing.choices_layers import LayersSelection
+from probing.facts.fact import PROBE_SETS
+from probing.facts.figures import metric_curve, series_name
+from probing.facts.figures_pairs_loss_points import loss_points
+from probing.facts.figures_relations import ORDERS, relation_map
+from probing.facts.figures_relations_relation_curves import MAX_LINES, relation_curves
+from probing.facts.forgotten import DEFINITIONS
+from probing.facts.report_forgotten import by_model, forgotten, relation_forgetting, with_yardsticks
+from probing.facts.report_layers import METRIC_COLUMNS, WITH_MAJORITY, by_layer, precision_by_relation
+from probing.facts.report_layers_early_exit import early_exit
+from probing.facts.report_layers_total import total
+from probing.facts.runs_runs import pairs
+from probing.facts.store import runs as all_runs
+from probing.facts.store_facts_fact_queries import count_facts
+from probing.facts.totals_onset import steepest
+from probing.facts.totals_shares import hits_of
+from probing.heads.figures import head_losses
+from probing.heads.report import points_lost, read_out
+from probing.heads.report_training import costs, losses
+from probing.kernel.app import blocks, filters, selection
+from probing.kernel.app import filters_yardsticks as yardsticks
+from probing.kernel.app import frame as page
+from probing.kernel.app import frame_count_messages as count_messages
+from probing.kernel.app import frame_facts_link as facts_link
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.frame import View, run_of
+from probing.kernel.app.frame_count_messages import heads_command, probe_command
+from probing.kernel.app.save_calls import plot
+from probing.kernel.app.texts import escape, filled, listing
+from probing.kernel.figures.looks import head_name, set_name
+from probing.kernel.figures.yardsticks import MODES, above
+from probing.kernel.models.names_head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
+from probing.terms import METRICS, RANKS
 
 TABS = {"relations": "Relations", "heads": "Does the reader matter?"}
 METRIC_WORDS = {

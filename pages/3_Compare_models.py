@@ -7,45 +7,44 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.forgetting.ways import (
-    BACK,
-    GAINED,
-    KEPT,
-    LISTED_BY,
-    NOT_RECOVERED,
-    RELEARNED,
-    STEPS,
-    WAYS,
-)
-from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
-from probing.core.knowledge.transitions import FATES, outcome_words
-from probing.core.stats.whole_shares import whole_shares
-from probing.figures.forgetting.hundred import flow_of_100
-from probing.figures.knowledge.alluvial import alluvial
-from probing.figures.knowledge.answer_shares import answer_shares
-from probing.figures.knowledge.layer_curve import layer_curve
-from probing.figures.knowledge.paired_curve import paired_curve
-from probing.figures.knowledge.relation_slopes import relation_slopes
-from probing.figures.shown_runs import set_name
-from probing.figures.yardsticks import pair_above
-from probing.reports.forgetting import outcome, places
-from probing.reports.forgetting.hundred import hundred
-from probing.reports.knowledge.answer_drift import answer_drift
-from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.pairs.relation_losses import FEWEST, relation_losses
-from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.knowledge.precision import by_layer
-from probing.reports.knowledge.transitions import transitions_beside_wrong
-from probing.reports.wider import wider
-from probing.store.forgetting.queries import BACK_COLUMNS
-from probing.ui.choices.compare import ALL_LOST, TABS, CompareSelection
-from probing.ui.compare import all_models, beyond, prevention, when
-from probing.ui.compare.model_pair import Pair, choose, comparable
-from probing.ui.frame import count_messages, facts_link, navigation, page, selection, yardsticks
-from probing.ui.widgets import blocks
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, filled, joined
-from probing.ui.widgets.paper.calls import plot
+from probing.changes import page_beyond as beyond
+from probing.choices_compare import ALL_LOST, TABS, CompareSelection
+from probing.facts.figures import layer_curve
+from probing.facts.figures_answer_shares import answer_shares
+from probing.facts.figures_pairs import alluvial
+from probing.facts.figures_pairs_paired_curve import paired_curve
+from probing.facts.figures_relations_relation_slopes import relation_slopes
+from probing.facts.forgotten_transitions import FATES, outcome_words
+from probing.facts.page_pair import Pair, choose, comparable
+from probing.facts.report_layers import by_layer
+from probing.facts.report_layers_answer_drift import answer_drift
+from probing.facts.report_layers_early_exit import early_exit
+from probing.facts.report_pairs import transitions_beside_wrong
+from probing.facts.report_pairs_relation_losses import FEWEST, relation_losses
+from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.totals import KIND_LABELS, KINDS
+from probing.finetuning import page_all_models as all_models
+from probing.forgetting import page_when as when
+from probing.forgetting import page_when_prevention as prevention
+from probing.forgetting import report_outcome as outcome
+from probing.forgetting import report_outcome_places as places
+from probing.forgetting.figures import flow_of_100
+from probing.forgetting.report_outcome_hundred import hundred
+from probing.forgetting.store import BACK_COLUMNS
+from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
+from probing.kernel.app import blocks, selection
+from probing.kernel.app import filters_yardsticks as yardsticks
+from probing.kernel.app import frame as page
+from probing.kernel.app import frame_count_messages as count_messages
+from probing.kernel.app import frame_facts_link as facts_link
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.save_calls import plot
+from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.figures.looks import set_name
+from probing.kernel.figures.yardsticks import pair_above
+from probing.kernel.stats.intervals_whole_shares import whole_shares
+from probing.kernel.stats.intervals_wider import wider
 
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.

@@ -4,26 +4,27 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.order import UNRESOLVED
-from probing.core.edges.tasks import EDGE_TASKS
-from probing.figures import theme
-from probing.figures.edges.gain_panels import gain_panels
-from probing.figures.edges.layer_bars import layer_bars
-from probing.figures.edges.order_matrix import order_matrix
-from probing.figures.edges.place_rows import place_rows
-from probing.figures.edges.score_rows import score_rows
-from probing.figures.edges.task_curves import TITLES, axis_of, task_curves
-from probing.reports.edges.order import models_in_order
-from probing.reports.edges.panels import published_gains, share_of_first
-from probing.ui.choices.grammar import LAYERWISE, TABS
-from probing.ui.frame import page, selection
-from probing.ui.frame.page import View
-from probing.ui.grammar import word_by_word
-from probing.ui.grammar.shown import TRAIN_COMMAND, GrammarProbes, open_results
-from probing.ui.sentence_probes import own_file, whole
-from probing.ui.widgets import blocks
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, filled, listing
+from probing.choices_grammar import LAYERWISE, TABS
+from probing.edges import page_sentence as word_by_word
+from probing.edges.figures import place_rows
+from probing.edges.figures_layers import TITLES, axis_of, task_curves
+from probing.edges.figures_layers_gain_panels import gain_panels
+from probing.edges.figures_layers_layer_bars import layer_bars
+from probing.edges.figures_order_matrix import order_matrix
+from probing.edges.figures_score_rows import score_rows
+from probing.edges.numbers import UNRESOLVED
+from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
+from probing.edges.report_panels import published_gains, share_of_first
+from probing.edges.report_summary_order import models_in_order
+from probing.edges.tasks import EDGE_TASKS
+from probing.kernel.app import blocks, selection
+from probing.kernel.app import frame as page
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.frame import View
+from probing.kernel.app.texts import Markdown, count, filled, listing
+from probing.kernel.figures import theme
+from probing.sentences import page_own_file as own_file
+from probing.sentences import page_probes as whole
 
 GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
 GAINS_HOW = (

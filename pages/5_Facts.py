@@ -6,29 +6,31 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.forgetting.ways import LISTED_BY
-from probing.core.knowledge.transitions import FATES, outcome_words
-from probing.core.stats.baselines import may_be_shown
-from probing.figures import theme
-from probing.figures.shown_runs import head_name, set_name
-from probing.figures.tokens.rank_lines import run_rank_lines
-from probing.figures.tokens.stored_fact import compared_runs, rank_table
-from probing.reports.forgetting.places import facts as lost_facts
-from probing.reports.forgetting.runs import stored_runs
-from probing.reports.knowledge.fates import fates
-from probing.store.knowledge.fact_queries import MAX_ROWS, count_facts, neighbours, random_fact, search_facts
-from probing.store.knowledge.one_fact import commonest_answer, fact_predictions, fact_runs
-from probing.store.knowledge.one_fact import fact as fact_of
-from probing.store.run_queries import relations
-from probing.ui import stored_examples
-from probing.ui.choices.facts import KNOWN, ORDERS, PARTS, TABS, FactsSelection
-from probing.ui.facts import upload
-from probing.ui.frame import count_messages, filters, navigation, page, selection
-from probing.ui.frame.page import View, run_of
-from probing.ui.widgets import blocks, export
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.layers import token_grids
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.choices_facts import KNOWN, ORDERS, PARTS, TABS, FactsSelection
+from probing.facts import page_upload as upload
+from probing.facts.forgotten_transitions import FATES, outcome_words
+from probing.facts.report_fates import fates
+from probing.facts.store import relations
+from probing.facts.store_facts import commonest_answer, fact_predictions, fact_runs
+from probing.facts.store_facts import fact as fact_of
+from probing.facts.store_facts_fact_queries import MAX_ROWS, count_facts, neighbours, random_fact, search_facts
+from probing.forgetting.report_outcome_places import facts as lost_facts
+from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.ways import LISTED_BY
+from probing.kernel.app import blocks, filters, selection, token_grids
+from probing.kernel.app import figure_cache_export as export
+from probing.kernel.app import frame as page
+from probing.kernel.app import frame_count_messages as count_messages
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.frame import View, run_of
+from probing.kernel.app.texts import Markdown, count, escape, filled, joined
+from probing.kernel.figures import theme
+from probing.kernel.figures.looks import head_name, set_name
+from probing.kernel.stats.intervals_baselines import may_be_shown
+from probing.live import page_examples as stored_examples
+from probing.live.figures_rank_lines import run_rank_lines
+from probing.live.figures_stored_fact import compared_runs, rank_table
 
 ROWS = 50
 #: Models in the grids; two stand next to each other.

@@ -7,23 +7,27 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import ProbingError, StoreError
-from probing.core.facts.custom import own_facts
-from probing.core.model_folders import find_entry
-from probing.core.own_model import background
-from probing.core.own_model.background import OwnRun
-from probing.core.registry import name_in_files, name_of_model
-from probing.figures.own_model import fact_squares, fact_table, own_curves, report_page
-from probing.reports.own_model.result import OwnResult, fact_rows, result_of
-from probing.reports.own_model.side_by_side import not_asked, side_by_side
-from probing.ui.choices.own_model import TABS, OwnModelSelection
-from probing.ui.frame import navigation, page, page_reads, selection
-from probing.ui.frame.page import View
-from probing.ui.own_model import form, run_state, space
-from probing.ui.own_model.permission import why_not
-from probing.ui.widgets import blocks
-from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.choices_own_model import TABS, OwnModelSelection
+from probing.facts.sources import own_facts
+from probing.kernel.app import blocks, selection
+from probing.kernel.app import frame as page
+from probing.kernel.app import frame_page_reads as page_reads
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.frame import View
+from probing.kernel.app.texts import Markdown, count, filled
+from probing.kernel.errors import ProbingError, StoreError
+from probing.kernel.models.names import find_entry
+from probing.kernel.registry import name_in_files, name_of_model
+from probing.own_model import page_form as form
+from probing.own_model import page_run as run_state
+from probing.own_model import page_run_space as space
+from probing.own_model import run as background
+from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
+from probing.own_model.page_form_permission import why_not
+from probing.own_model.report import OwnResult, fact_rows, result_of
+from probing.own_model.report_side_by_side import not_asked, side_by_side
+from probing.own_model.run import OwnRun
 
 #: Model and facts of the finished sample.
 SAMPLE = ("nesia-mini-sst-2", "sample")

@@ -9,23 +9,26 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.claims import Claim
-from probing.core.head_kinds import HEADS
-from probing.figures import theme
-from probing.figures.shown_runs import common_head, head_name
-from probing.reports.reproduction.judge import FAILS, HOLDS, Judged, claims_frame
-from probing.reports.reproduction.papers import PAPERS, reproduced
-from probing.reports.reproduction.tiles import OPEN, counts, tiles, with_comparisons
-from probing.ui import reproduction
-from probing.ui.choices.papers import PAPERS as TITLES
-from probing.ui.choices.papers import TABS, PapersSelection
-from probing.ui.frame import filters, navigation, page, selection
-from probing.ui.frame.page import View
-from probing.ui.reproduction import edge_figures, knowledge_figures, sentence_figures
-from probing.ui.reproduction.shown import PaperView
-from probing.ui.reproduction.tables import TABLES
-from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import Markdown, filled, with_minus
+from probing.choices_papers import PAPERS as TITLES
+from probing.choices_papers import TABS, PapersSelection
+from probing.kernel.app import blocks, filters, selection
+from probing.kernel.app import frame as page
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.frame import View
+from probing.kernel.app.texts import Markdown, filled, with_minus
+from probing.kernel.figures import theme
+from probing.kernel.figures.looks import common_head, head_name
+from probing.kernel.models.names_head_kinds import HEADS
+from probing.kernel.published import Claim
+from probing.papers import page_figures as knowledge_figures
+from probing.papers import page_figures_edge_figures as edge_figures
+from probing.papers import page_figures_sentence_figures as sentence_figures
+from probing.papers import page_tables
+from probing.papers.claims import FAILS, HOLDS, Judged, claims_frame
+from probing.papers.page_figures_shown import PaperView
+from probing.papers.page_tables import TABLES
+from probing.papers.papers import OPEN, counts, tiles, with_comparisons
+from probing.papers.papers_papers import PAPERS, reproduced
 
 FIGURES: Mapping[str, ModuleType] = {
     "bertnesia": knowledge_figures,
@@ -153,7 +156,7 @@ def picture(paper_view: PaperView, judged: Sequence[Judged], short: pd.DataFrame
     """One tile per claim, with the quiet row."""
     whole = claims_frame(judged).assign(against=[judgement.claim.against for judgement in judged])
     rows = zip(judged, short.to_dict("records"), whole.to_dict("records"), strict=True)
-    st.html(Path(reproduction.__file__).with_name("tiles.css"))
+    st.html(Path(page_tables.__file__).with_name("tiles.css"))
     st.html(f'<div class="claims">{"".join(tile(*row) for row in rows)}</div>')
     paper = paper_view.numbers
     how = filled(

@@ -8,27 +8,26 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from probing.core.glossary.terms import Term, anchor, glossary
-from probing.core.metrics import METRICS
-from probing.core.provenance import LOCAL
-from probing.core.registry import read_registry
-from probing.figures.shown_runs import set_name
-from probing.reports.citations import PAPERS, SOFTWARE
-from probing.reports.knowledge.total import total
-from probing.reports.task_success import learned
-from probing.store.knowledge.one_fact import null_examples
-from probing.store.run_queries import runs as all_runs
-from probing.store.schema import TABLES
-from probing.ui import methods
-from probing.ui.choices.methods import TABS, MethodsSelection
-from probing.ui.frame import page, selection
-from probing.ui.frame.page import View
-from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import count, escape, filled
-from probing.ui.widgets.tables import fitted
-from probing.ui.widgets.task_marks import mark_key
+from probing.choices_methods import TABS, MethodsSelection
+from probing.facts.report_layers_total import total
+from probing.facts.store import runs as all_runs
+from probing.facts.store_facts import null_examples
+from probing.finetuning.success_report import learned
+from probing.kernel.app import blocks, selection, texts
+from probing.kernel.app import frame as page
+from probing.kernel.app.frame import View
+from probing.kernel.app.tables import fitted
+from probing.kernel.app.texts import count, escape, filled
+from probing.kernel.app.texts_task_marks import mark_key
+from probing.kernel.figures.looks import set_name
+from probing.kernel.provenance import LOCAL
+from probing.kernel.registry import read_registry
+from probing.kernel.store.columns_schema import TABLES
+from probing.papers.citations import PAPERS, SOFTWARE
+from probing.terms import METRICS
+from probing.terms_terms import Term, anchor, glossary
 
-_FOLDER = Path(methods.__file__).parent
+_FOLDER = Path(texts.__file__).parent
 NULL = """
 A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with
 the fact's own name and with somebody else's, and the rank of the answer at every layer. What only the own name finds

@@ -8,7 +8,7 @@
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from probing.core.errors import ProbingError
+from probing.kernel.errors import ProbingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from probing.api.model import Model
     from probing.api.results import Results
-    from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
-    from probing.ui.page_figures import page_figure
-    from probing.workflows.forgetting.callback import ForgettingCallback
+    from probing.forgetting.callback_callback import ForgettingCallback
+    from probing.kernel.app.figure_cache_page_figures import page_figure
+    from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
 __version__ = "0.14.0"
@@ -27,11 +27,11 @@ __version__ = "0.14.0"
 def __getattr__(name: str) -> Any:
     """What needs torch or Streamlit is imported when it is named."""
     if name == "ForgettingCallback":
-        from probing.workflows.forgetting.callback import ForgettingCallback
+        from probing.forgetting.callback_callback import ForgettingCallback
 
         return ForgettingCallback
     if name == "page_figure":
-        from probing.ui.page_figures import page_figure
+        from probing.kernel.app.figure_cache_page_figures import page_figure
 
         return page_figure
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

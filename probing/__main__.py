@@ -1,6 +1,6 @@
 """``python -m probing``: the command line."""
 
-from probing.commands.main import main
+from probing.main import main
 
 if __name__ == "__main__":
     main()

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from probing.reports.report import Reports
-    from probing.store.kinds import Kind
+    from probing.kernel.report import Reports
+    from probing.kernel.store.kinds_kinds import Kind
 
 T = TypeVar("T")
 
@@ -48,24 +48,24 @@ class Declared(Mapping[str, T]):
 
 def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
-    from probing.store.declared.changes import CHANGES
-    from probing.store.declared.edges import EDGES
-    from probing.store.declared.forgetting import FORGETTING
-    from probing.store.declared.knowledge import FACTS
-    from probing.store.declared.sentences import SENTENCES
-    from probing.store.declared.series import SERIES
+    from probing.changes.kind_changes import CHANGES
+    from probing.edges.kind_edges import EDGES
+    from probing.facts.kind_knowledge import FACTS
+    from probing.forgetting.kind_forgetting import FORGETTING
+    from probing.forgetting.kind_series2 import SERIES
+    from probing.sentences.kind_sentences import SENTENCES
 
     return dict(zip(SHARED_AS, (FACTS, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
 
 
 def reports() -> "dict[str, Reports]":
     """Subject -> its reports."""
-    from probing.reports.changes.declarations import CHANGES
-    from probing.reports.edges.declarations import EDGES
-    from probing.reports.forgetting.declarations import FORGETTING
-    from probing.reports.forgetting.declared_series import SERIES
-    from probing.reports.knowledge.declarations import KNOWLEDGE
-    from probing.reports.sentences.declarations import SENTENCES
+    from probing.changes.report_declarations import CHANGES
+    from probing.edges.report import EDGES
+    from probing.facts.report import KNOWLEDGE
+    from probing.forgetting.report import FORGETTING
+    from probing.forgetting.report_declared_series import SERIES
+    from probing.sentences.report import SENTENCES
 
     return dict(zip(SHARED_AS, (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from probing.core.provenance import canonical_json, fingerprint_of
+from probing.kernel.provenance import canonical_json, fingerprint_of
 from tests.planted_files import Change, write_planted
 from tests.planted_relatives import LAST, LAYERS, MODELS, PlantedModel
 

@@ -88,7 +88,7 @@ def folder_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def run():
     """Runs a command line in this process and gives its result; errors that a user can mend are re-raised."""
-    from probing.commands.main import app
+    from probing.main import app
 
     def call(*words, code: int = 0):
         result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from probing.core.edges.target import Record, Target
-from probing.core.errors import StoreError
-from probing.core.provenance import canonical_json, fingerprint_of
-from probing.store.counts import write_counts
-from probing.store.kinds import KINDS
+from probing.edges.targets import Record, Target
+from probing.kernel.errors import StoreError
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.store.kinds_kinds import KINDS
+from probing.kernel.store.opening_counts import write_counts
 from tests.planted_files import Change, write_planted
 
 PARTS = ("dev", "test")

@@ -4,7 +4,7 @@ changed.
 
 from pathlib import Path
 
-from probing.core.sentences.example import OURS
+from probing.sentences.examples import OURS
 from tests.changes_planted import plant_changes
 from tests.pages.planted_family import base_rank, tuned_rank
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, MODELS, SST_2, PlantedModel

@@ -7,9 +7,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
-from probing.core.forgetting.summary import NEVER_HAD
-from probing.core.forgetting.ways import (
+from probing.forgetting.memory import NEVER_HAD
+from probing.forgetting.memory_groups import LOST, NEVER_KNOWN, WRONG
+from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
     LAYERS_BACK,
@@ -22,8 +22,8 @@ from probing.core.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.core.provenance import canonical_json, fingerprint_of
-from probing.store.parquet import write_table
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SST_2, PlantedModel
 
 #: The planted facts' relations and how many facts of each the base knows.

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from probing.store.parquet import write_table
+from probing.kernel.store.parquet import write_table
 
 Rows = dict[str, list[dict[str, Any]]]
 #: Damages the rows of a table.

@@ -5,8 +5,8 @@ each.
 import zlib
 from dataclasses import dataclass
 
-from probing.core.sentences.example import FIRST, MEAN
-from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, UNDECIDED
+from probing.sentences.examples import FIRST, MEAN
+from probing.sentences.numbers_fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, UNDECIDED
 
 #: L, and the layers 0..L.
 LAST = 4

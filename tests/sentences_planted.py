@@ -16,24 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, Example
-from probing.core.sentences.pairs import Cell, right_and_right, stored_pairs
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.sentences.examples import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, Example
+from probing.sentences.numbers import Cell, right_and_right, stored_pairs
 from tests.changes_planted import plant_changes
 from tests.planted_files import Change, write_planted
-from tests.planted_relatives import (  # noqa: F401
+from tests.planted_relatives import (
     BASE,
     COLA,
     CONTROL,
-    FATE,
     LAST,
     LAYERS,
     LOST,
     MODELS,
-    SEED_2,
-    SEED_3,
-    SQUAD,
-    SST_2,
     PlantedModel,
 )
 

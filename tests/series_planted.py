@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from probing.core.forgetting.progress import Progress
-from probing.core.forgetting.series import AskedStates, stored_rows
-from probing.core.provenance import canonical_json, fingerprint_of
-from probing.store.parquet import write_table
+from probing.forgetting.series import AskedStates, stored_rows
+from probing.forgetting.series_progress import Progress
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SEED_2, PlantedModel
 
 STEPS = (0, 10, 20, 40)

@@ -1,5 +1,5 @@
 """Where the results that ship with the repository are."""
 
-from probing.core.registry import REPOSITORY
+from probing.kernel.registry import REPOSITORY
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"

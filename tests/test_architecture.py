@@ -163,7 +163,7 @@ def test_the_package_does_without_tests_and_the_options_of_every_command_without
     for path in [*PACKAGE.rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         assert "tests" not in {name.split(".")[0] for name in imported(path)}, path
     code = (
-        "import sys; from probing.commands.main import COMMANDS, command; [command(name) for name in COMMANDS]; "
+        "import sys; from probing.main import COMMANDS, command; [command(name) for name in COMMANDS]; "
         "print([name for name in sys.modules if name in ('streamlit', 'ray', 'torch', 'transformers')])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -262,7 +262,7 @@ def test_sql_stands_in_the_store_only():
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
-    loaded = "probing.commands.main, probing.ui.frame.page_reads, probing.figures.knowledge.layer_curve"
+    loaded = "probing.main, probing.kernel.app.frame_page_reads, probing.facts.figures"
     code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"

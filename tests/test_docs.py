@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from probing.commands.main import COMMANDS, MAKERS
-from probing.commands.main import command as loaded
-from probing.core.registry import read_registry
+from probing.kernel.registry import read_registry
+from probing.main import COMMANDS, MAKERS
+from probing.main import command as loaded
 
 ROOT = Path(__file__).resolve().parents[1]
 PROSE = (

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.edges.tasks import EDGE_TASKS
-from probing.reports.edges.order import tasks_in_order
-from probing.reports.edges.summary import summary
-from probing.store.opening import open_database
+from probing.edges.report_summary import summary
+from probing.edges.report_summary_order import tasks_in_order
+from probing.edges.tasks import EDGE_TASKS
+from probing.kernel.store.opening import open_database
 from tests.shipped import SNAPSHOT
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -3,7 +3,7 @@
 import pytest
 
 from data.making.card_family import outcomes
-from probing.store.opening import open_database
+from probing.kernel.store.opening import open_database
 from tests import written_forgetting
 from tests.shipped import SNAPSHOT
 

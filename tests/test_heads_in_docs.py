@@ -5,10 +5,10 @@ from collections import defaultdict
 import pyarrow.compute as pc
 import pytest
 
-from probing.core.registry import REPOSITORY, read_registry
-from probing.store.opening import open_database
-from probing.store.parquet import read_table
-from probing.store.run_queries import runs as stored_runs
+from probing.facts.store import runs as stored_runs
+from probing.kernel.registry import REPOSITORY, read_registry
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table
 from tests import written_heads
 from tests.shipped import SNAPSHOT
 

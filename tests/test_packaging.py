@@ -58,7 +58,7 @@ import probing
 with probing.results(sys.argv[1]) as results:
     precision = results.report("facts", "precision")
     print(len(precision.table), len(precision.figure().data))
-from probing.models.finetuning.trainer import require_accelerate
+from probing.finetuning.trainer import require_accelerate
 try:
     require_accelerate()
 except probing.ProbingError as error:
@@ -119,19 +119,17 @@ def installed(wheel, tmp_path_factory) -> Path:
 #: those that load least come first.
 ALONE = {
     "places": (
-        "import probing; from probing.core.paths import cache_folder; print(probing.__file__); print(cache_folder())"
+        "import probing; from probing.kernel.files_paths import cache_folder; print(probing.__file__); print(cache_folder())"
     ),
-    "help": "from probing.commands.main import app; print(app.info.help)",
-    "check": (
-        "from probing.workflows.check import check; print({title: found for title, found in check(say=str) if found})"
-    ),
+    "help": "from probing.main import app; print(app.info.help)",
+    "check": ("from probing.check import check; print({title: found for title, found in check(say=str) if found})"),
     "missing": (
         """
 import probing
-from probing.core.errors import ProbingError
+from probing.kernel.errors import ProbingError
 for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-mini-cola"), lambda: read("trex")):
     try:
-        from probing.core.facts.sources import read_facts
+        from probing.facts.sources_sources import read_facts
         read = lambda name: read_facts(name, {})
         wanted()
     except ProbingError as error:

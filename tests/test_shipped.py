@@ -10,19 +10,19 @@ import pytest
 from data.making.models import FIRST, RATES
 from data.making.models import MODEL as BASE
 from data.making.plan import SECOND_WORDING, fact_by_fact
-from probing.core.facts.fact import PROBE_SETS
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
-from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
-from probing.core.registry import REPOSITORY, read_registry
-from probing.models.sources.weights import weights_id_of
-from probing.reports.knowledge.precision import precision
-from probing.store.check import check_store
-from probing.store.opening import open_database
-from probing.store.parquet import read_table
-from probing.store.run_queries import exposures, head_training
-from probing.store.run_queries import runs as stored_runs
-from probing.store.sources import files_of
+from probing.facts.corpus import EXPOSURES, fact_key, held_out_pairs, pair
+from probing.facts.fact import PROBE_SETS
+from probing.facts.fact_templates import shipped_relations
+from probing.facts.report_layers import precision
+from probing.facts.sources_sources import read_facts
+from probing.facts.store import exposures, head_training
+from probing.facts.store import runs as stored_runs
+from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.registry import REPOSITORY, read_registry
+from probing.kernel.store.check import check_store
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table
+from probing.kernel.store.parquet_sources import files_of
 from tests.shipped import SNAPSHOT
 
 MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
@@ -165,7 +165,7 @@ def test_every_held_out_fact_is_held_out():
 
 @pytest.mark.parametrize(("model", "head"), [(TUNED[0], "logit_lens"), (BASE, "tied"), (BASE, "least_squares")])
 def test_a_shipped_model_answers_at_all_layers(model, head):
-    from probing.models.knowledge.ask import open_live
+    from probing.live.ask import open_live
 
     live = open_live(model, head, Path("no-cache"), "cpu")
     answer = live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))

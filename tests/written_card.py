@@ -1,8 +1,8 @@
 """The tables of the family on the shipped model's card, which ``make docs`` writes again from the shipped results."""
 
 from data.making.card_family import family_lines
-from probing.core.registry import REPOSITORY
-from probing.store.database import Database
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.store.database import Database
 
 CARD = REPOSITORY / "data" / "models" / "nesia-mini" / "README.md"
 _BEFORE, _AFTER = "These tables are printed by `python -m probing model-card --family`", "**What it shows.**"

@@ -4,7 +4,7 @@ shipped results.
 
 from pathlib import Path
 
-from probing.store.opening import open_database
+from probing.kernel.store.opening import open_database
 from tests import written_card, written_forgetting, written_heads
 from tests.shipped import SNAPSHOT
 

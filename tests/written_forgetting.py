@@ -1,10 +1,10 @@
 """The tables of docs/forgetting.md, from the shipped results; ``make docs`` writes them, and a test compares them."""
 
 from data.making.card_family import recovered
-from probing.core.forgetting.ways import AS_IT_IS, BY_ANSWER, BY_SUBJECT, RELEARNED, WAYS, called
-from probing.core.registry import REPOSITORY
-from probing.reports.forgetting.outcome import in_words, memory
-from probing.store.database import Database
+from probing.forgetting.report_outcome import in_words, memory
+from probing.forgetting.ways import AS_IT_IS, BY_ANSWER, BY_SUBJECT, RELEARNED, WAYS, called
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.store.database import Database
 from tests.written_heads import BASE, replaced
 
 DOCS = REPOSITORY / "docs" / "forgetting.md"

@@ -6,11 +6,11 @@ import re
 
 import pandas as pd
 
-from probing.core.head_kinds import HEADS
-from probing.core.knowledge.forgetting import DEFINITIONS
-from probing.core.registry import read_registry
-from probing.reports.knowledge.declarations import KNOWLEDGE
-from probing.store.database import Database
+from probing.facts.forgotten import DEFINITIONS
+from probing.facts.report import KNOWLEDGE
+from probing.kernel.models.names_head_kinds import HEADS
+from probing.kernel.registry import read_registry
+from probing.kernel.store.database import Database
 
 BASE = "nesia-mini"
 LAST = (

@@ -10,16 +10,16 @@ from pathlib import Path
 import pandas as pd
 
 from data.making.quality import Condition, Contrast, LayerCounts, conditions, contrasts
-from probing.core.errors import ModelError
-from probing.core.head_kinds import LOGIT_LENS, TIED
-from probing.core.model_folders import find_entry
-from probing.core.nesia.corpus import EXPOSURES
-from probing.core.paths import result_folders
-from probing.store.database import Database
-from probing.store.opening import open_database
-from probing.store.run_queries import aggregate, majority, runs
-from probing.workflows.knowledge.ask import ask
-from probing.workflows.requests.knowledge import AskRequest
+from probing.facts.corpus import EXPOSURES
+from probing.facts.requests import AskRequest
+from probing.facts.store import aggregate, majority, runs
+from probing.kernel.errors import ModelError
+from probing.kernel.files_paths import result_folders
+from probing.kernel.models.names import find_entry
+from probing.kernel.models.names_head_kinds import LOGIT_LENS, TIED
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.live.commands_ask import ask
 
 #: Layer -> counts of each relation with evidence.
 Layers = dict[int, list[LayerCounts]]

@@ -6,32 +6,32 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from probing.core.edges.tasks import EDGE_TASKS
-from probing.core.forgetting.groups import WRONG
-from probing.core.forgetting.summary import NEVER_HAD, YARDSTICKS
-from probing.core.forgetting.ways import OUTCOMES, called
-from probing.core.head_kinds import LOGIT_LENS
-from probing.core.knowledge import transitions as facts
-from probing.core.sentences.example import POOLINGS
-from probing.core.sentences.fates import FATES
-from probing.core.sentences.tasks import SENTENCE_TASKS
-from probing.reports.changes.measures import values
-from probing.reports.changes.perplexity import perplexities
-from probing.reports.edges.summary import summary
-from probing.reports.forgetting.outcome import in_words, memory, outcome, ways
-from probing.reports.forgetting.prevention import prevention
-from probing.reports.forgetting.runs import stored_runs, usual
-from probing.reports.knowledge.precision import precision
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions_beside_wrong
-from probing.reports.runs import pairs
-from probing.reports.sentences.accuracy import accuracies
-from probing.reports.sentences.accuracy_changes import group_means
-from probing.reports.sentences.property_places import where_gone_shares
-from probing.reports.task_success import scores
-from probing.store.database import Database
-from probing.store.knowledge.forgetting_queries import weight_drift
-from probing.store.run_queries import runs
+from probing.changes.report import perplexities
+from probing.changes.report_measures import values
+from probing.edges.report_summary import summary
+from probing.edges.tasks import EDGE_TASKS
+from probing.facts import forgotten_transitions as facts
+from probing.facts.report_layers import precision
+from probing.facts.report_layers_total import total
+from probing.facts.report_pairs import transitions_beside_wrong
+from probing.facts.runs_runs import pairs
+from probing.facts.store import runs
+from probing.facts.store_pairs import weight_drift
+from probing.finetuning.success_report import scores
+from probing.forgetting.memory import NEVER_HAD, YARDSTICKS
+from probing.forgetting.memory_groups import WRONG
+from probing.forgetting.report_outcome import in_words, memory, outcome, ways
+from probing.forgetting.report_outcome_runs import stored_runs, usual
+from probing.forgetting.report_series_prevention import prevention
+from probing.forgetting.ways import OUTCOMES, called
+from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.store.database import Database
+from probing.sentences.examples import POOLINGS
+from probing.sentences.numbers_fates import FATES
+from probing.sentences.report_accuracy_accuracy import accuracies
+from probing.sentences.report_changes import group_means
+from probing.sentences.report_changes_property_places import where_gone_shares
+from probing.sentences.tasks import SENTENCE_TASKS
 
 #: Tasks that a model of this size can be probed for at all.
 _READ = ("bigram-shift", "coordination-inversion")

@@ -7,21 +7,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
-from probing.core.edges.tasks import OPEN_TASKS
-from probing.core.paths import cache_folder, snapshot_folder
-from probing.core.registry import name_in_files
-from probing.models.edges.files import FILE, SHIPPED, probes_folder, read_probes
-from probing.models.edges.recipe import EdgeRecipe
-from probing.models.encoders.catalogue import open_encoder
-from probing.store.edges.counting import count_edges
-from probing.store.parquet import read_table, write_table
-from probing.store.sources import files_of
-from probing.workflows.edges.gather import gather_probes, gather_results
-from probing.workflows.edges.own_sentences import SENTENCES, OwnRequest, ask_own_sentences
-from probing.workflows.gather import has_runs
-from probing.workflows.output import Say
-from probing.workflows.requests.edges import EdgesRequest
+from probing.edges.ask import FILE, SHIPPED, probes_folder, read_probes
+from probing.edges.requests import EdgeRecipe
+from probing.edges.requests_edges import EdgesRequest
+from probing.edges.store_counting import count_edges
+from probing.edges.targets_encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
+from probing.edges.tasks import OPEN_TASKS
+from probing.edges.trace import SENTENCES, OwnRequest, ask_own_sentences
+from probing.edges.trace_gather import gather_probes, gather_results
+from probing.kernel.errors_output import Say
+from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.registry import name_in_files
+from probing.kernel.store.gather import has_runs
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import files_of
 
 MODEL = "nesia-mini"
 #: Half as wide as the authors' probes, to keep the files small.

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.making.plan import fact_by_fact, full_runs
-from probing.core.files.atomic import atomic_copy
-from probing.core.paths import snapshot_folder
-from probing.store.kinds import FACTS, KINDS
-from probing.store.opening import OF_RUN
-from probing.store.parquet import read_table, write_table
-from probing.store.sources import files_of, table_of
-from probing.workflows.model_records import add_rows
-from probing.workflows.output import Say
+from probing.kernel.errors_output import Say
+from probing.kernel.files import atomic_copy
+from probing.kernel.files_paths import snapshot_folder
+from probing.kernel.models.records import add_rows
+from probing.kernel.store.kinds_kinds import FACTS, KINDS
+from probing.kernel.store.opening import OF_RUN
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import files_of, table_of
 
 #: Runs whose configurations agree in these probed the same heads with the same facts; the first counts.
 QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")

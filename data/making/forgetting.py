@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from data.making.models import BY_END, FIRST, MODEL, SECOND_WORDING, SHUFFLED, Tuned, learning_rate, wikitext
-from probing.core.paths import cache_folder, snapshot_folder
-from probing.store.kinds import KINDS
-from probing.workflows.forgetting.follow import follow
-from probing.workflows.forgetting.prevent import prevent
-from probing.workflows.gather import gather_tables, has_runs
-from probing.workflows.output import Say
-from probing.workflows.requests.finetune import TrainingLength
-from probing.workflows.requests.forgetting import RecoverRequest
-from probing.workflows.requests.forgetting_series import FollowRequest, PreventRequest
+from probing.finetuning.requests import TrainingLength
+from probing.forgetting.follow import follow
+from probing.forgetting.prevent import prevent
+from probing.forgetting.requests import FollowRequest, PreventRequest
+from probing.forgetting.requests_forgetting import RecoverRequest
+from probing.kernel.errors_output import Say
+from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.store.gather import gather_tables, has_runs
+from probing.kernel.store.kinds_kinds import KINDS
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
 SEEDED = ("ner-conll", "sst-2", "pos-ewt", "qa-squad-2")

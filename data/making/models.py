@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from probing.core.model_folders import FINETUNING
-from probing.core.paths import cache_folder
-from probing.core.registry import REPOSITORY
-from probing.workflows.finetune import finetune
-from probing.workflows.output import Say
-from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
+from probing.finetuning.finetune import finetune
+from probing.finetuning.requests import FinetuneRequest, TrainingLength
+from probing.kernel.errors_output import Say
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.models.names import FINETUNING
+from probing.kernel.registry import REPOSITORY
 
 MODEL = "nesia-mini"
 SHIPPED = REPOSITORY / "data" / "models"
@@ -37,7 +37,7 @@ class Tuned:
 
     Attributes:
         end: of the model's name.
-        objective: of ``core.tasks.objectives``.
+        objective: of ``finetuning.objectives``.
         steps: of 2,000 tokens at most.
         data: of the downloads; empty: the objective's own.
         like: end of the model whose learning rate it takes; empty: it chooses from ``RATES``.

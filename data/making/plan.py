@@ -23,17 +23,17 @@ from data.making.models import (
     downloads,
     wikitext,
 )
-from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, TIED
-from probing.core.paths import cache_folder
-from probing.workflows.changes.measure import measure_changes
-from probing.workflows.edges.train import train_edges
-from probing.workflows.forgetting.recover import recover
-from probing.workflows.heads.train import train_heads
-from probing.workflows.knowledge.probe import probe
-from probing.workflows.output import Say
-from probing.workflows.requests.heads import HeadsRequest
-from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.sentences.train import train_sentences
+from probing.changes.measure_run_measure import measure_changes
+from probing.edges.train_train import train_edges
+from probing.facts.probe import probe
+from probing.facts.requests import ProbeRequest
+from probing.forgetting.recover import recover
+from probing.heads.requests import HeadsRequest
+from probing.heads.training_run_train import train_heads
+from probing.kernel.errors_output import Say
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.models.names_head_kinds import LEAST_SQUARES, LOGIT_LENS, TIED
+from probing.sentences.train_train import train_sentences
 
 #: Seconds of one processor per training step of 2,000 tokens.
 SECONDS_PER_STEP = 0.6

@@ -10,16 +10,16 @@ from typing import Any, Literal
 from data.making.pretraining.start import continued_start, fresh_start
 from data.making.pretraining.train import PretrainRecipe
 from data.making.pretraining.train import pretrain as train
-from probing.core.errors import ModelError
-from probing.core.facts.fact import Fact
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
-from probing.core.files.atomic import atomic_folder
-from probing.core.files.locks import LONG_WORK, exclusive_lock
-from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
-from probing.core.nesia.training_text import TrainingText, training_text, words_to_hold
-from probing.store.parquet import write_table
-from probing.workflows.output import Say
+from probing.facts.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
+from probing.facts.corpus_training_text import TrainingText, training_text, words_to_hold
+from probing.facts.fact import Fact
+from probing.facts.fact_templates import shipped_relations
+from probing.facts.sources_sources import read_facts
+from probing.kernel.errors import ModelError
+from probing.kernel.errors_output import Say
+from probing.kernel.files import atomic_folder
+from probing.kernel.locks import LONG_WORK, exclusive_lock
+from probing.kernel.store.parquet import write_table
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_draws, standardised_difference
+from probing.kernel.stats.intervals import Estimate, RelationCounts, macro, macro_draws, standardised_difference
 
 #: Points by which stated facts are known more often with their own subject than with a swapped one: at the last layer,
 #: at three quarters of the depth and at half of it.

@@ -14,18 +14,18 @@ from transformers import BertConfig, BertForMaskedLM
 
 from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, not_shipped
 from data.making.models import SHIPPED as SHIPPED_MODELS
-from probing.core.files.atomic import atomic_copy, atomic_folder
-from probing.core.paths import cache_folder, snapshot_folder
-from probing.core.sentences.example import OWN, READINGS
-from probing.core.sentences.tasks import ALL
-from probing.models.encoders.catalogue import open_encoder
-from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_probes, write_probes
-from probing.store.tables import changes as change_tables
-from probing.store.tables import sentences as sentence_tables
-from probing.workflows.gather import Runs, gather_tables, has_runs, without_texts
-from probing.workflows.output import Say
-from probing.workflows.requests.changes import ChangesRequest
-from probing.workflows.requests.sentences import SentencesRequest
+from probing.changes import tables as change_tables
+from probing.changes.requests import ChangesRequest
+from probing.kernel.errors_output import Say
+from probing.kernel.files import atomic_copy, atomic_folder
+from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.store.gather import Runs, gather_tables, has_runs, without_texts
+from probing.sentences import tables as sentence_tables
+from probing.sentences.examples import OWN, READINGS
+from probing.sentences.probes import FILE, SHIPPED, probes_folder, read_probes, write_probes
+from probing.sentences.requests import SentencesRequest
+from probing.sentences.tasks import ALL
 
 #: The tasks of Mosbach et al. (2020).
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from probing.core.errors import FactsError
-from probing.core.facts.fact import Fact
-from probing.core.facts.lama import json_lines, read_lama
-from probing.core.facts.templates import Relation
-from probing.core.files.atomic import atomic_text
+from probing.facts.fact import Fact
+from probing.facts.fact_templates import Relation
+from probing.facts.lama import json_lines, read_lama
+from probing.kernel.errors import FactsError
+from probing.kernel.files import atomic_text
 
 
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str]]]:

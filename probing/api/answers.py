@@ -14,30 +14,30 @@ import pandas as pd
 
 from probing.api import arguments
 from probing.api.arguments import checked
-from probing.core.edges.target import Span
-from probing.core.edges.traces import SpanTrace
-from probing.core.edges.words import numbered, split_words
-from probing.core.errors import EdgeDataError, HeadError, OptionError
-from probing.core.naming.model_names import known_model
-from probing.core.questions import Answer as EveryLayer
-from probing.core.questions import EveryToken
-from probing.core.registry import read_registry
-from probing.figures import theme
-from probing.figures.edges.span_bars import span_bars
-from probing.figures.sentences.verdict_hover import with_hover
-from probing.figures.tokens.attention_panels import PANELS, attention_panels
-from probing.figures.tokens.token_grid import token_grid
-from probing.figures.tokens.verdict_map import verdict_map
-from probing.models.encoders.catalogue import opened_base
-from probing.models.encoders.load import Encoder
-from probing.reports.edges.span_answers import answer_rows, label_rows, panel_rows, text_of
-from probing.reports.live_answer import entropy_of, every_token_of, tokens_of, tracked_ranks, watched_of
-from probing.workflows.edges.trace import trace_spans
-from probing.workflows.sentences import ask
+from probing.changes.figures_attention_attention_panels import PANELS, attention_panels
+from probing.edges.figures_spans_span_bars import span_bars
+from probing.edges.report_panels_span_answers import answer_rows, label_rows, panel_rows, text_of
+from probing.edges.targets import Span
+from probing.edges.trace_trace import trace_spans
+from probing.edges.words import SpanTrace
+from probing.edges.words_words import numbered, split_words
+from probing.kernel.errors import EdgeDataError, HeadError, OptionError
+from probing.kernel.figures import theme
+from probing.kernel.models.catalogue import opened_base
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.names_model_names import known_model
+from probing.kernel.questions import Answer as EveryLayer
+from probing.kernel.questions import EveryToken
+from probing.kernel.registry import read_registry
+from probing.live.figures import token_grid
+from probing.live.report import entropy_of, every_token_of, tokens_of, tracked_ranks, watched_of
+from probing.sentences import analyse as ask
+from probing.sentences.figures_changes_verdict_hover import with_hover
+from probing.sentences.figures_changes_verdict_map import verdict_map
 
 if TYPE_CHECKING:
     from probing.api.model import Model
-    from probing.figures.theme import go
+    from probing.kernel.figures.theme import go
 
 #: The predictions that are shown.
 Asked = TypeVar("Asked", EveryLayer, EveryToken)

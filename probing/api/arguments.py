@@ -9,10 +9,10 @@ from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any, ParamSpec, TypeVar
 
-from probing.core.characters import refuse_half_characters
-from probing.core.errors import CacheError, OptionError, ProbingError
-from probing.core.files.disk_errors import cannot_write, no_room
-from probing.core.options import in_python
+from probing.kernel.errors import CacheError, OptionError, ProbingError
+from probing.kernel.files_disk_errors import cannot_write, no_room
+from probing.kernel.options import in_python
+from probing.kernel.text_characters import refuse_half_characters
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -50,7 +50,7 @@ def text(name: str, given: Any, expected: str = "a text") -> str:
 
     >>> text("head", 3, "the name of a kind of heads")
     Traceback (most recent call last):
-    probing.core.errors.OptionError: got head=3, of type int; expected the name of a kind of heads
+    probing.kernel.errors.OptionError: got head=3, of type int; expected the name of a kind of heads
     """
     if not isinstance(given, str):
         raise refused(name, given, expected)
@@ -106,7 +106,7 @@ def several(name: str, given: Any, of: type = str) -> tuple[Any, ...]:
     (('pos',), ('pos', 'srl'), ())
     >>> several("k", 1.5, int)
     Traceback (most recent call last):
-    probing.core.errors.OptionError: got k=1.5, of type float; expected a whole number, a list of whole
+    probing.kernel.errors.OptionError: got k=1.5, of type float; expected a whole number, a list of whole
         numbers, or None
     """
     if given is None:
@@ -131,7 +131,7 @@ def checked(method: Callable[Given, Found]) -> Callable[Given, Found]:
     ...     return k
     >>> curve(k=True)
     Traceback (most recent call last):
-    probing.core.errors.OptionError: got k=True, of type bool; expected a whole number
+    probing.kernel.errors.OptionError: got k=True, of type bool; expected a whole number
     """
     signature = inspect.signature(method)
 

@@ -7,53 +7,53 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probing.api.arguments import checked, whole_number
-from probing.core.edges.encoders import AT, CUMULATIVE
-from probing.core.errors import FigureError, OptionError, StoreError
-from probing.core.head_kinds import head_order
-from probing.core.metrics import RANKS
-from probing.core.sentences.example import OWN, POOLINGS
-from probing.core.stats.intervals import AVERAGES
-from probing.core.tasks.objectives import CONTROL
-from probing.figures import theme
-from probing.figures.changes.panels import evidence_panels
-from probing.figures.edges.order_matrix import order_matrix
-from probing.figures.edges.place_rows import place_rows
-from probing.figures.edges.task_curves import axis_of, task_curves
-from probing.figures.forgetting.fall_curves import fall_curves
-from probing.figures.forgetting.outcome_bars import outcome_bars
-from probing.figures.knowledge.alluvial import alluvial
-from probing.figures.knowledge.layer_curve import metric_curve
-from probing.figures.knowledge.relation_map import relation_map
-from probing.figures.knowledge.total_bars import total_bars
-from probing.figures.model_looks import looks_of, marked
-from probing.figures.sentences.change_map import change_map
-from probing.figures.sentences.fate_bars import fate_bars
-from probing.figures.sentences.layer_panels import layer_panels
-from probing.figures.sentences.learning_lines import learning_lines
-from probing.figures.shown_runs import RunNames, fit, overlaid, set_name, set_order
-from probing.reports.edges import panels as edge_panels
-from probing.reports.edges.summary import PARTS
-from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, TuningPanels
-from probing.reports.fine_tuning.families_of_models import tuned_models
-from probing.reports.forgetting.runs import stored_runs, with_keys
-from probing.reports.knowledge.declarations import chosen_pairs, chosen_runs
-from probing.reports.knowledge.forgotten_relations import forgotten
-from probing.reports.knowledge.precision import by_layer, precision_by_relation
-from probing.reports.knowledge.total import in_bar_order, total
-from probing.reports.knowledge.transitions import transitions
-from probing.reports.report import Choice
-from probing.reports.runs import pair_identities
-from probing.reports.sentences import panels as sentence_panels
-from probing.reports.shown_baselines import shown_baselines
-from probing.reports.task_success import learned, verdicts_by_model
-from probing.store.database import Database
-from probing.store.edges.queries import edge_runs, edge_tasks
-from probing.store.forgetting.queries import falls
-from probing.store.run_queries import stored_models
-from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.changes.figures import evidence_panels
+from probing.edges import report_panels as edge_panels
+from probing.edges.figures import place_rows
+from probing.edges.figures_layers import axis_of, task_curves
+from probing.edges.figures_order_matrix import order_matrix
+from probing.edges.report_summary import PARTS
+from probing.edges.store import edge_runs, edge_tasks
+from probing.edges.targets_encoders import AT, CUMULATIVE
+from probing.facts.figures import metric_curve
+from probing.facts.figures_pairs import alluvial
+from probing.facts.figures_relations import relation_map
+from probing.facts.figures_total_bars import total_bars
+from probing.facts.report import chosen_pairs, chosen_runs
+from probing.facts.report_forgotten import forgotten
+from probing.facts.report_layers import by_layer, precision_by_relation
+from probing.facts.report_layers_total import in_bar_order, total
+from probing.facts.report_pairs import transitions
+from probing.facts.runs_runs import pair_identities
+from probing.facts.store import stored_models
+from probing.finetuning.objectives import CONTROL
+from probing.finetuning.relatives_families_of_models import tuned_models
+from probing.finetuning.report_evidence import MEASURED, PERPLEXITY, TuningPanels
+from probing.finetuning.success_report import learned, verdicts_by_model
+from probing.forgetting.figures_fall_curves import fall_curves
+from probing.forgetting.figures_outcome_bars import outcome_bars
+from probing.forgetting.report_outcome_runs import stored_runs, with_keys
+from probing.forgetting.store import falls
+from probing.kernel.errors import FigureError, OptionError, StoreError
+from probing.kernel.figures import theme
+from probing.kernel.figures.looks import RunNames, fit, overlaid, set_name, set_order
+from probing.kernel.figures.looks_model_looks import looks_of, marked
+from probing.kernel.models.names_head_kinds import head_order
+from probing.kernel.report import Choice
+from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.stats.intervals import AVERAGES
+from probing.kernel.store.database import Database
+from probing.sentences import report_panels as sentence_panels
+from probing.sentences.examples import OWN, POOLINGS
+from probing.sentences.figures import layer_panels
+from probing.sentences.figures_changes import change_map
+from probing.sentences.figures_changes_fate_bars import fate_bars
+from probing.sentences.figures_learning_lines import learning_lines
+from probing.sentences.store import sentence_runs, sentence_tasks
+from probing.terms import RANKS
 
 if TYPE_CHECKING:
-    from probing.figures.theme import go
+    from probing.kernel.figures.theme import go
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Asked:
         return {"colours": self.colours, "labels": self.labels}
 
     def read(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Reads a report, see ``reports.report.Read``."""
+        """Reads a report, see ``kernel.report.Read``."""
         return function(self.db, *args, **kwargs)
 
     def single(self, name: str, usual: Any = None) -> Any:

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from probing.api.answers import Answer, SentenceAnswer, SpanAnswer, TokenAnswer, ask_sentence, ask_spans
 from probing.api.arguments import in_a_notebook, optional_folder, optional_text, several, text, whole_number
-from probing.core.errors import HeadError, ModelError
-from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, canonical_head, listed
-from probing.core.model_folders import check_name, find_entry
-from probing.core.paths import cache_folder
-from probing.core.questions import SeveralMasks
-from probing.core.registry import ModelEntry
-from probing.models.encoders.catalogue import at_same_commits, open_encoder, require_base
-from probing.models.encoders.in_memory import encoder_of
-from probing.models.encoders.load import Encoder
-from probing.models.heads.files import chosen_heads, no_heads_note, train_command
-from probing.models.knowledge.ask import LiveModel, load_live
+from probing.heads.files import chosen_heads, no_heads_note, train_command
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.models.catalogue import at_same_commits, open_encoder, require_base
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.load_in_memory import encoder_of
+from probing.kernel.models.names import check_name, find_entry
+from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS, STORED, canonical_head, listed
+from probing.kernel.questions import SeveralMasks
+from probing.kernel.registry import ModelEntry
+from probing.live.ask import LiveModel, load_live
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from probing.api.probed import Probed
-    from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
+    from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
 _log = logging.getLogger(__name__)
 

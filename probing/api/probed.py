@@ -10,35 +10,35 @@ import pandas as pd
 
 from probing.api.answers import Shown
 from probing.api.arguments import checked, in_a_notebook, text
-from probing.core.errors import OptionError
-from probing.core.facts.custom import own_facts, own_probe_set
-from probing.core.facts.fact import PROBE_SETS
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
-from probing.core.knowledge.transitions import FATES, PARTS
-from probing.core.metrics import METRICS, RANKS
-from probing.core.naming.model_names import known_model
-from probing.core.registry import read_registry
-from probing.core.stats.intervals import AVERAGES
-from probing.figures import theme
-from probing.figures.knowledge.layer_curve import layer_curve
-from probing.reports.knowledge.declarations import KNOWLEDGE
-from probing.reports.knowledge.pairs.fact_lists import listed_facts
-from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
-from probing.reports.knowledge.precision import precision
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
-from probing.reports.report import refuse_unknown_words
-from probing.reports.shown_baselines import shown_baselines
-from probing.store.database import Database
-from probing.store.knowledge.predictions import answers_of_runs
-from probing.store.opening import open_database
-from probing.workflows.knowledge.probe import ProbedSet, probe_sets
-from probing.workflows.requests.knowledge import ProbeRequest
+from probing.facts.fact import PROBE_SETS
+from probing.facts.fact_templates import shipped_relations
+from probing.facts.figures import layer_curve
+from probing.facts.forgotten_transitions import FATES, PARTS
+from probing.facts.probe import ProbedSet, probe_sets
+from probing.facts.report import KNOWLEDGE
+from probing.facts.report_layers import precision
+from probing.facts.report_layers_total import total
+from probing.facts.report_pairs import BESIDE, transitions_beside_wrong
+from probing.facts.report_pairs_fact_lists import listed_facts
+from probing.facts.report_pairs_paired_layers import paired_by_layer
+from probing.facts.requests import ProbeRequest
+from probing.facts.sources import own_facts, own_probe_set
+from probing.facts.sources_sources import read_facts
+from probing.facts.store_predictions import answers_of_runs
+from probing.kernel.errors import OptionError
+from probing.kernel.figures import theme
+from probing.kernel.models.names_model_names import known_model
+from probing.kernel.registry import read_registry
+from probing.kernel.report import refuse_unknown_words
+from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.stats.intervals import AVERAGES
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.terms import METRICS, RANKS
 
 if TYPE_CHECKING:
     from probing.api.model import Model
-    from probing.figures.theme import go
+    from probing.kernel.figures.theme import go
 
 _log = logging.getLogger(__name__)
 #: The probe set of facts that are given as a table.

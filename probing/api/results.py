@@ -13,30 +13,30 @@ import pandas as pd
 
 from probing.api.arguments import flag, in_a_notebook, in_short, several, text
 from probing.api.figures import FIGURES, Asked
-from probing.core.errors import FigureError, OptionError, StoreError
-from probing.core.head_kinds import head_order
-from probing.core.paths import result_folders, runs_folder, snapshot_folder
-from probing.core.provenance import LOCAL
-from probing.core.tasks.task_success import in_words
-from probing.figures import theme
-from probing.figures.model_looks import looks_of
-from probing.figures.shown_runs import set_order
-from probing.reports.report import Choice, Filter, Report, Reports, refuse_unknown_words
-from probing.reports.task_success import learned, verdicts_by_model
-from probing.store.changes.queries import change_runs
-from probing.store.database import Database
-from probing.store.edges.queries import edge_runs
-from probing.store.kinds import KINDS
-from probing.store.knowledge.predictions import answers_of_runs
-from probing.store.opening import open_database
-from probing.store.run_queries import runs as fact_runs
-from probing.store.run_queries import stored_models
-from probing.store.sentences.queries import sentence_runs
-from probing.store.sources import holds_results
+from probing.changes.store import change_runs
+from probing.edges.store import edge_runs
+from probing.facts.store import runs as fact_runs
+from probing.facts.store import stored_models
+from probing.facts.store_predictions import answers_of_runs
+from probing.finetuning.success import in_words
+from probing.finetuning.success_report import learned, verdicts_by_model
+from probing.kernel.errors import FigureError, OptionError, StoreError
+from probing.kernel.figures import theme
+from probing.kernel.figures.looks import set_order
+from probing.kernel.figures.looks_model_looks import looks_of
+from probing.kernel.files_paths import result_folders, runs_folder, snapshot_folder
+from probing.kernel.models.names_head_kinds import head_order
+from probing.kernel.provenance import LOCAL
+from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unknown_words
+from probing.kernel.store.database import Database
+from probing.kernel.store.kinds_kinds import KINDS
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet_sources import holds_results
+from probing.sentences.store import sentence_runs
 from probing.subjects import Declared, kinds, reports
 
 if TYPE_CHECKING:
-    from probing.figures.theme import go
+    from probing.kernel.figures.theme import go
 
 #: Kind of runs -> its reports.
 REPORTS = Declared[Reports](lambda: {kind.name: reports()[subject] for subject, kind in kinds().items()})
@@ -185,7 +185,7 @@ class Results:
         True
         >>> results.report("facts", "precision", modle="nesia-mini")
         Traceback (most recent call last):
-        probing.core.errors.OptionError: got the filter modle; facts precision has model, head, probe_set, k, average,
+        probing.kernel.errors.OptionError: got the filter modle; facts precision has model, head, probe_set, k, average,
             definition, templates
         """
         with in_a_notebook():

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import probing
-from probing.core.errors import OptionError
-from probing.core.knowledge.transitions import fate_of, part_of
-from probing.core.stats.paired_tests import PairedCounts, paired_difference
+from probing.facts.forgotten_transitions import fate_of, part_of
+from probing.kernel.errors import OptionError
+from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 from tests.commands.conftest import WORDS
 
 TEXTS = (

@@ -16,8 +16,8 @@ FILES = sorted(
 )
 MODULES = [
     "probing",
-    "probing.ui.page_figures",
-    "probing.ui.widgets.paper.calls",
+    "probing.kernel.app.figure_cache_page_figures",
+    "probing.kernel.app.save_calls",
     *(".".join(path.parts) for path in FILES),
 ]
 

@@ -6,16 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import (
-    AutoModel,
-    AutoModelForMaskedLM,
-    AutoModelForQuestionAnswering,
-    AutoTokenizer,
-)
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer
 
 import probing
-from probing.core.errors import HeadError, ModelError, NoOwnHead, OptionError, PromptError
-from probing.core.questions import NoMask, SeveralMasks, UnknownWord
+from probing.kernel.errors import HeadError, ModelError, NoOwnHead, OptionError, PromptError
+from probing.kernel.questions import NoMask, SeveralMasks, UnknownWord
 from tests.models import tiny_models
 
 PROMPT = "The capital of France is [MASK]."

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from nbclient import NotebookClient
 
-from probing.store.parquet import read_table
+from probing.kernel.store.parquet import read_table
 from tests.shipped import SNAPSHOT
 
 pytestmark = pytest.mark.slow

@@ -11,11 +11,11 @@ import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import probing
-from probing.core.errors import CacheError, FactsError, ModelError, OptionError
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
-from probing.core.paths import FACTS_FOLDER
-from probing.store.parquet import read_table
+from probing.facts.fact_templates import shipped_relations
+from probing.facts.sources_sources import read_facts
+from probing.kernel.errors import CacheError, FactsError, ModelError, OptionError
+from probing.kernel.files_paths import FACTS_FOLDER
+from probing.kernel.store.parquet import read_table
 
 
 @pytest.fixture()
@@ -80,7 +80,7 @@ def test_facts_of_a_shipped_set_have_the_ranks_that_ship(nesia, tmp_path, cache,
 def test_the_second_call_asks_nothing_and_a_table_is_a_list_of_dicts(lens, facts_file, cache, monkeypatch):
     table = rows_of(facts_file)
     first = lens.probe(table, progress=False)
-    monkeypatch.setattr("probing.workflows.knowledge.probe._ask", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("probing.facts.probe._ask", lambda *_: pytest.fail("asked again"))
     second = lens.probe(table.to_dict("records"), progress=False)
     pd.testing.assert_frame_equal(first.table, second.table)
     pd.testing.assert_frame_equal(
@@ -182,7 +182,7 @@ def test_a_full_disk_is_a_cache_error(lens, facts_file, cache, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "/there")
 
-    monkeypatch.setattr("probing.workflows.knowledge.probe.write_table", full)
+    monkeypatch.setattr("probing.facts.probe.write_table", full)
     with pytest.raises(CacheError, match=r"no room on the disk for /there .*make room and call the same again"):
         lens.probe(facts_file, progress=False)
 

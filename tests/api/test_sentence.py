@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import probing
 from probing.api.model import Model
-from probing.commands.main import app
-from probing.core.errors import HeadError, OptionError, PromptError
-from probing.core.sentences.example import OURS
-from probing.models.sentences.files import TaskProbes, probes_folder, write_probes
-from probing.reports.table_text import objects
+from probing.kernel.errors import HeadError, OptionError, PromptError
+from probing.kernel.report_table_text import objects
+from probing.main import app
+from probing.sentences.examples import OURS
+from probing.sentences.probes import TaskProbes, probes_folder, write_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 
 TEXT = "paris is red and rome is blue ."

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from probing.api.answers import ask_spans
-from probing.commands.main import app
-from probing.core.errors import EdgeDataError, HeadError, OptionError
+from probing.kernel.errors import EdgeDataError, HeadError, OptionError
+from probing.main import app
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
 

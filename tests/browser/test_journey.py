@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from probing import ui
-from probing.ui.frame import selection
-from probing.ui.frame.navigation import ADDRESSES, PAGES
+from probing.kernel.app import selection
+from probing.kernel.app.selection_navigation import ADDRESSES, PAGES
 from tests.browser import accessibility
 from tests.browser.conftest import ROOT, VIEWS, settle
 

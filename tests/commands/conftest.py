@@ -11,9 +11,9 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from probing.core.registry import REPOSITORY
-from probing.store.parquet import read_table
-from probing.workflows import check
+from probing import check
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.store.parquet import read_table
 
 WORDS = [
     "[PAD]",

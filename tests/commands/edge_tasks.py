@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from probing.models.edges.recipe import EdgeRecipe
-from probing.store.parquet import read_table
+from probing.edges.requests import EdgeRecipe
+from probing.kernel.store.parquet import read_table
 from tests.core.edges.edge_files import write_own
 
 TOWNS, COLOURS, OTHERS = (

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probing.models.encoders import catalogue as opened
-from probing.store.parquet import read_table
+from probing.kernel.models import catalogue as opened
+from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import WORDS
 
 #: Words that are one token each.

@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import AlbertForMaskedLM, BertModel
 
-from probing.core.errors import ModelError
-from probing.store.parquet import read_table
-from probing.workflows import stored_runs
-from probing.workflows.changes import work
-from probing.workflows.changes.measure import measure_changes
-from probing.workflows.requests.changes import ChangesRequest
+from probing.changes import measure_run as work
+from probing.changes.measure_run_measure import measure_changes
+from probing.changes.requests import ChangesRequest
+from probing.kernel.errors import ModelError
+from probing.kernel.jobs import stored_runs
+from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import WORDS, bytes_of
 from tests.jobs.planted import Elsewhere
 from tests.models import tiny_models

@@ -13,17 +13,17 @@ import torch
 from typer.testing import CliRunner
 
 from data.making import edges as edges_made
-from probing.commands.main import app
-from probing.core.edges.tasks import ALL, EDGE_TASKS
-from probing.core.errors import HeadError, ProbingError, StoreError
-from probing.models.edges.files import FILE, TaskProbes, read_probes, write_probes
-from probing.models.edges.probes import Shape, start_of
-from probing.store.edges.counting import COUNTS
-from probing.store.parquet import read_table
-from probing.store.schema import KEYS
-from probing.store.sources import files_of
-from probing.store.tables import edges
-from probing.workflows.edges.gather import gather_probes, gather_results
+from probing.edges import tables as edges
+from probing.edges.ask import FILE, TaskProbes, read_probes, write_probes
+from probing.edges.probes import Shape, start_of
+from probing.edges.store_counting import COUNTS
+from probing.edges.tasks import ALL, EDGE_TASKS
+from probing.edges.trace_gather import gather_probes, gather_results
+from probing.kernel.errors import HeadError, ProbingError, StoreError
+from probing.kernel.store.columns_schema import KEYS
+from probing.kernel.store.parquet import read_table
+from probing.kernel.store.parquet_sources import files_of
+from probing.main import app
 from tests.edges_planted import RUNS, plant_edge_runs
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save

@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probing.core.edges.baselines import memory_answers, seen_in_training
-from probing.core.edges.tasks import read_task
-from probing.core.errors import EdgeDataError, JobError, OptionError
-from probing.models.edges import training
-from probing.models.edges.files import FILE, probes_folder, read_probes
-from probing.models.encoders.load import load_encoder
-from probing.store.parquet import read_table
-from probing.workflows import stored_runs
-from probing.workflows.edges import work
-from probing.workflows.edges.train import train_edges
-from probing.workflows.requests.edges import EdgesRequest
+from probing.edges import train as work
+from probing.edges import training
+from probing.edges.ask import FILE, probes_folder, read_probes
+from probing.edges.numbers_baselines import memory_answers, seen_in_training
+from probing.edges.requests_edges import EdgesRequest
+from probing.edges.tasks import read_task
+from probing.edges.train_train import train_edges
+from probing.kernel.errors import EdgeDataError, JobError, OptionError
+from probing.kernel.jobs import stored_runs
+from probing.kernel.models.load import load_encoder
+from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import Killed, bytes_of
 from tests.commands.edge_tasks import QUICK, kinds, tables_of, task_folder
 from tests.core.edges.edge_files import write_own

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from probing.core.edges.tasks import EDGE_TASKS, read_task
-from probing.core.errors import RegistryError
-from probing.core.registry import DataEntry, DataFile, read_registry
-from probing.core.sentences.tasks import SENTENCE_TASKS
-from probing.workflows import downloads
-from probing.workflows.downloads import download, download_member
-from probing.workflows.fetch import fetch_data
+from probing.edges.tasks import EDGE_TASKS, read_task
+from probing.kernel import fetch_downloads as downloads
+from probing.kernel.errors import RegistryError
+from probing.kernel.fetch import fetch_data
+from probing.kernel.fetch_downloads import download, download_member
+from probing.kernel.registry import DataEntry, DataFile, read_registry
+from probing.sentences.tasks import SENTENCE_TASKS
 
 CONTENT = bytes(range(256)) * 400
 

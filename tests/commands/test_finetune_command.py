@@ -7,12 +7,12 @@ import pytest
 from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
-from probing.core.errors import FactsError, HeadError, ModelError, TextError
-from probing.core.tasks.objectives import TASKS
-from probing.models.finetuning.setup import TASK_HEAD
-from probing.store.parquet import read_table
-from probing.workflows.requests.score import ScoreRequest
-from probing.workflows.score import score
+from probing.finetuning.finetune_score import score
+from probing.finetuning.objectives import TASKS
+from probing.finetuning.requests_score import ScoreRequest
+from probing.finetuning.setup import TASK_HEAD
+from probing.kernel.errors import FactsError, HeadError, ModelError, TextError
+from probing.kernel.store.parquet import read_table
 from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad, write_treebank
 
 WRITE = {
@@ -158,7 +158,7 @@ def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bit
 def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(
     run, cache, tiny_model, facts_file, data, tmp_path, monkeypatch
 ):
-    from probing.models.finetuning import evaluation
+    from probing.finetuning import evaluation
 
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris and the sun is red in the city .\n" * 3000)
@@ -199,7 +199,7 @@ def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(
 
 
 def test_a_model_has_its_name_only_when_it_is_whole(run, cache, tiny_model, data, monkeypatch):
-    from probing.models.finetuning import evaluation
+    from probing.finetuning import evaluation
 
     def dies(*_):
         raise KeyboardInterrupt

@@ -17,19 +17,19 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM
 
-import probing.workflows.forgetting.recover as module
-from probing.core.errors import HubError, StoreError
-from probing.core.facts.fact import Fact
-from probing.core.forgetting.memory import MEMORY, NO_TEST, UNKNOWN
-from probing.core.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
-from probing.core.registry import REPOSITORY
-from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.encoders.load import load_encoder
-from probing.models.forgetting.answer_ranks import Prompts, ranks
-from probing.models.forgetting.relearning import RelearnRecipe, relearned
-from probing.store.check import check_store
-from probing.store.parquet import read_table, write_table
-from probing.store.sources import files_of
+import probing.forgetting.recover as module
+from probing.facts.fact import Fact
+from probing.forgetting.memory_memory import MEMORY, NO_TEST, UNKNOWN
+from probing.forgetting.ranks import Prompts, ranks
+from probing.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
+from probing.forgetting.ways_back_relearning import RelearnRecipe, relearned
+from probing.kernel.errors import HubError, StoreError
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.tokens import answer_ids
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.store.check import check_store
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import files_of
 from tests.models.forgetting.planted import KNOWN, SENTENCES, facts, planted_base
 from tests.shipped_facts import asked_facts
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from probing.core.errors import ModelError
-from probing.core.forgetting.series import COUNTS
-from probing.models.encoders.load import load_encoder
-from probing.store.check import check_store
-from probing.store.parquet import read_table
-from probing.workflows.requests.forgetting_series import RECIPES, parts_of
+from probing.forgetting.requests import RECIPES, parts_of
+from probing.forgetting.series import COUNTS
+from probing.kernel.errors import ModelError
+from probing.kernel.models.load import load_encoder
+from probing.kernel.store.check import check_store
+from probing.kernel.store.parquet import read_table
 from tests.core.task_files import write_conll
 
 SMALL = ("--steps", 6, "--tokens", 300, "--pieces", 48, "--device", "cpu", "--rate", 0.01)

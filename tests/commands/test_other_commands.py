@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from probing import __version__
-from probing.commands.main import main
-from probing.core.changes.minimal_pairs import read_minimal_pairs
-from probing.core.edges.published import PublishedEdges
-from probing.core.errors import IncompleteCopyError, RegistryError
-from probing.core.files.checksums import file_sha256
-from probing.core.registry import DataEntry, DataFile, read_registry
-from probing.models.edges.files import probes_folder as edge_folder
-from probing.models.heads.files import HeadIdentity, head_path, save_head
-from probing.models.sentences.files import probes_folder as sentence_folder
-from probing.models.sentences.files import write_probes
-from probing.workflows import check as module
-from probing.workflows.fetch import fetch_data, fetch_or_stand_in
+from probing import check as module
+from probing.changes.minimal_pairs import read_minimal_pairs
+from probing.edges.ask import probes_folder as edge_folder
+from probing.edges.published import PublishedEdges
+from probing.heads.files import HeadIdentity, head_path, save_head
+from probing.kernel.errors import IncompleteCopyError, RegistryError
+from probing.kernel.fetch import fetch_data, fetch_or_stand_in
+from probing.kernel.files_checksums import file_sha256
+from probing.kernel.registry import DataEntry, DataFile, read_registry
+from probing.main import main
+from probing.sentences.probes import probes_folder as sentence_folder
+from probing.sentences.probes import write_probes
 from tests.models.edges.planted_probes import plant_probes
 from tests.pages.test_ask_sentence import planted
 from tests.store.planted import PlantedRun, plant_runs

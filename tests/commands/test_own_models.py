@@ -12,12 +12,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from probing.commands.main import app
-from probing.core.errors import FactsError, HeadError, ModelError, StoreError
-from probing.core.own_model import background
-from probing.core.own_model.wish import Wish
-from probing.models.finetuning.setup import rows_sha256
-from probing.store.parquet import read_table
+from probing.finetuning.setup import rows_sha256
+from probing.kernel.errors import FactsError, HeadError, ModelError, StoreError
+from probing.kernel.store.parquet import read_table
+from probing.main import app
+from probing.own_model import run as background
+from probing.own_model.run_wish import Wish
 from tests.commands.test_finetune_command import data as data
 from tests.commands.test_finetune_command import tune
 from tests.models.tiny_models import save
@@ -139,9 +139,9 @@ def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, 
 
 
 def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypatch):
-    from probing.core.model_folders import find_entry
-    from probing.models.encoders.catalogue import open_encoder
-    from probing.workflows.model_records import drift_from_base
+    from probing.kernel.models.catalogue import open_encoder
+    from probing.kernel.models.names import find_entry
+    from probing.kernel.models.records import drift_from_base
 
     base, tuned = own("base"), own("tuned", 0.01)
     encoder = open_encoder(str(tuned), str(base))
@@ -167,7 +167,7 @@ def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_
 
 @pytest.mark.parametrize("command", ["ask", "probe", "train-heads"])
 def test_weights_that_are_not_numbers_are_one_line(command, cache, own, facts_file):
-    from probing.commands.main import app
+    from probing.main import app
 
     folder = change_weights(own("mine"), lambda _, tensor: tensor * torch.nan)
     more = {"ask": [PROMPT], "probe": ["--facts", str(facts_file)], "train-heads": []}[command]
@@ -186,7 +186,7 @@ def test_a_base_given_as_a_folder_is_found_again_by_its_path(run, probed, own, c
     assert (row["model"], row["base"]) == (name, "my-base")
     assert (cache / "runs" / f"weight_drift-{name}.parquet").is_file()
     assert "logit lens" in run("ask", PROMPT, "--model", name).stderr
-    from probing.ui.frame import live_models
+    from probing.kernel.app import live_models
 
     offered = live_models.choices()
     assert offered[live_models.base_of(offered[name])].location == str(base)
@@ -319,7 +319,7 @@ def listed(run) -> dict[tuple[str, str], int]:
 def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(
     run, cache, tiny_model, facts_file, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
+    monkeypatch.setattr("probing.own_model.space.scan_cache_dir", no_hub)
     assert listed(run) == {}
     for name in ("one", "two"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--as", name)
@@ -355,6 +355,6 @@ def no_hub():
 
 @pytest.mark.parametrize(("what", "name"), [("run", "../x"), ("model", "."), ("facts", "trex")])
 def test_what_is_not_listed_cannot_be_deleted(run, cache, monkeypatch, what, name):
-    monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
+    monkeypatch.setattr("probing.own_model.space.scan_cache_dir", no_hub)
     with pytest.raises(StoreError, match=f"no {what} .* there are: none"):
         run("delete", what, name, "--yes")

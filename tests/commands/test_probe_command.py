@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer
 
-from probing.core.errors import FactsError, HeadError, ModelError
-from probing.core.facts.fact import Fact
-from probing.store.knowledge.predictions import prediction_columns, stored_logp, stored_rank
-from probing.store.parquet import read_table
+from probing.facts.fact import Fact
+from probing.facts.store_predictions import prediction_columns, stored_logp, stored_rank
+from probing.kernel.errors import FactsError, HeadError, ModelError
+from probing.kernel.store.parquet import read_table
 
 
 def predictions(folder):
@@ -140,7 +140,7 @@ def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_
 
 
 def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tiny_model, tmp_path):
-    from probing.models.heads.files import read_identity
+    from probing.heads.files import read_identity
 
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)

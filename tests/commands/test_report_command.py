@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from probing.core.errors import StoreError
-from probing.core.knowledge.transitions import FATES
-from probing.store.opening import open_database
+from probing.facts.forgotten_transitions import FATES
+from probing.kernel.errors import StoreError
+from probing.kernel.store.opening import open_database
 from probing.subjects import REPORTS as KINDS
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA

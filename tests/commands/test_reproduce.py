@@ -10,13 +10,16 @@ import pandas as pd
 import pytest
 import torch
 
-from probing.core.errors import JobError, ModelError, RegistryError
-from probing.core.registry import read_registry
-from probing.models.heads import training
-from probing.store.parquet import read_table
-from probing.workflows.reproduction import bertnesia, edge_probing, interplay, steps
-from probing.workflows.reproduction.reproduce import reproduce
-from probing.workflows.requests.reproduction import ReproduceRequest, Stage
+from probing.heads import train as training
+from probing.kernel.errors import JobError, ModelError, RegistryError
+from probing.kernel.registry import read_registry
+from probing.kernel.store.parquet import read_table
+from probing.papers import reproduce as bertnesia
+from probing.papers import reproduce_edge_probing as edge_probing
+from probing.papers import reproduce_interplay as interplay
+from probing.papers import reproduce_steps as steps
+from probing.papers.reproduce_reproduce import reproduce
+from probing.papers.requests import ReproduceRequest, Stage
 from tests.commands.conftest import Killed
 from tests.commands.edge_tasks import QUICK
 from tests.core.task_files import write_conll, write_msmarco, write_squad
@@ -117,7 +120,7 @@ def undisturbed(copies, tmp_path_factory) -> tuple[Path, Path]:
     """Cache and tables of a run that nobody killed."""
     from typer.testing import CliRunner
 
-    from probing.commands.main import app
+    from probing.main import app
 
     folder = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:

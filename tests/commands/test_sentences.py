@@ -14,28 +14,28 @@ from transformers import BertForMaskedLM
 from typer.testing import CliRunner
 
 from data.making import edges, sentences
-from probing.commands.main import app
-from probing.core.edges.readers.own_tasks import read_own_sentences
-from probing.core.edges.target import OWN
-from probing.core.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
-from probing.core.errors import EdgeDataError, StoreError
-from probing.core.sentences.example import FROZEN, OURS
-from probing.core.sentences.example import OWN as OWN_EXAMPLES
-from probing.models.changes.ask import ask_attention
-from probing.models.changes.attention_passes import Attending
-from probing.models.edges.ask import ask_sentence
-from probing.models.edges.files import FILE, read_probes
-from probing.models.edges.files import probes_folder as edge_probes_folder
-from probing.models.encoders.load import load_encoder
-from probing.models.sentences.files import TaskProbes, probes_folder, write_probes
-from probing.store.check import check_store
-from probing.store.opening import open_database
-from probing.store.parquet import read_table
-from probing.store.schema import KEYS
-from probing.store.sources import files_of
-from probing.workflows.edges.own_sentences import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
-from probing.workflows.edges.train import train_edges
-from probing.workflows.requests.edges import EdgesRequest
+from probing.changes.passes import ask_attention
+from probing.changes.passes_attention_passes import Attending
+from probing.edges.ask import FILE, read_probes
+from probing.edges.ask import probes_folder as edge_probes_folder
+from probing.edges.ask_ask import ask_sentence
+from probing.edges.readers.own_tasks import read_own_sentences
+from probing.edges.requests_edges import EdgesRequest
+from probing.edges.targets import OWN
+from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
+from probing.edges.trace import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
+from probing.edges.train_train import train_edges
+from probing.kernel.errors import EdgeDataError, StoreError
+from probing.kernel.models.load import load_encoder
+from probing.kernel.store.check import check_store
+from probing.kernel.store.columns_schema import KEYS
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table
+from probing.kernel.store.parquet_sources import files_of
+from probing.main import app
+from probing.sentences.examples import FROZEN, OURS
+from probing.sentences.examples import OWN as OWN_EXAMPLES
+from probing.sentences.probes import TaskProbes, probes_folder, write_probes
 from tests.changes_planted import change_run_id, plant_changes
 from tests.commands.edge_tasks import QUICK
 from tests.core.edges.edge_files import conllu, write_ewt

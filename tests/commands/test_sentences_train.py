@@ -9,17 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from probing.core.errors import OptionError
-from probing.core.sentences.example import LEFT_OUT, POOLINGS, READINGS
-from probing.core.sentences.tasks import read_task
-from probing.models.encoders.load import load_encoder
-from probing.models.runtime import checked_arrays
-from probing.models.sentences.files import FILE, probes_folder, read_probes
-from probing.models.sentences.training import probe_predictions, stored_states
-from probing.workflows import stored_runs
-from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.sentences import work
-from probing.workflows.sentences.train import train_sentences
+from probing.kernel.errors import OptionError
+from probing.kernel.jobs import stored_runs
+from probing.kernel.models import arrays as checked_arrays
+from probing.kernel.models.load import load_encoder
+from probing.sentences import predictions as probe_predictions
+from probing.sentences import train as work
+from probing.sentences import vectors as stored_states
+from probing.sentences.examples import LEFT_OUT, POOLINGS, READINGS
+from probing.sentences.probes import FILE, probes_folder, read_probes
+from probing.sentences.requests import SentencesRequest
+from probing.sentences.tasks import read_task
+from probing.sentences.train_train import train_sentences
 from tests.commands.conftest import Killed, bytes_of
 from tests.commands.sentence_tasks import (
     accuracy,

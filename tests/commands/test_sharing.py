@@ -13,19 +13,19 @@ import yaml
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from probing.commands.main import app
-from probing.core.errors import HeadError, HubError, StoreError
-from probing.core.paths import cache_folder, pulled_folders, result_folders
-from probing.core.registry import REPOSITORY
-from probing.models.heads.files import IDENTITY, read_identity
-from probing.models.runtime.checked_arrays import sum_of
-from probing.store.check import check_store
-from probing.store.kinds import kinds_of
-from probing.store.parquet import read_table, write_table
-from probing.store.schema import TABLES
-from probing.store.sources import files_of, table_of
+from probing.heads.files import IDENTITY, read_identity
+from probing.kernel.errors import HeadError, HubError, StoreError
+from probing.kernel.files_paths import cache_folder, pulled_folders, result_folders
+from probing.kernel.models.arrays import sum_of
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.store.check import check_store
+from probing.kernel.store.columns_schema import TABLES
+from probing.kernel.store.kinds_kinds import kinds_of
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import files_of, table_of
+from probing.main import app
+from probing.sharing.share import MANIFEST, described, read_manifest
 from probing.subjects import SHARED_AS
-from probing.workflows.sharing.share import MANIFEST, described, read_manifest
 from tests.kinds.test_every_kind import CHANGES, EDGES, FORGETTING, PLANT, SENTENCES, SERIES
 from tests.planted_relatives import BASE, COLA
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, PlantedTask, plant_sentence_runs
@@ -469,7 +469,7 @@ def test_a_share_that_no_push_made_is_refused_in_one_line_and_nothing_is_taken(n
 
 
 def test_texts_are_refused_by_their_sum_over_all_files(share, run, monkeypatch):
-    monkeypatch.setattr("probing.workflows.sharing.share.MAX_TEXT", 5_000)
+    monkeypatch.setattr("probing.sharing.share.MAX_TEXT", 5_000)
     with pytest.raises(HubError, match="bytes of text, with the files before it, expected at most 5,000"):
         run("pull", "--from-folder", share(FORGETTING))
 

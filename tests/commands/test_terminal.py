@@ -10,16 +10,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from probing.commands import main
-from probing.commands.options import command
-from probing.core.errors import CacheError, HubError, OptionError
-from probing.core.paths import cache_folder, snapshot_folder
-from probing.reports.table_text import as_csv
-from probing.workflows.executors import ExecutorChoice, Who
-from probing.workflows.requests.edges import EdgesRequest
-from probing.workflows.requests.finetune import FinetuneRequest
-from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.sharing.share import refuse_name
+from probing import main
+from probing.edges.requests_edges import EdgesRequest
+from probing.finetuning.requests import FinetuneRequest
+from probing.kernel.commands import command
+from probing.kernel.errors import CacheError, HubError, OptionError
+from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.report_table_text import as_csv
+from probing.kernel.requests import ExecutorChoice, Who
+from probing.sentences.requests import SentencesRequest
+from probing.sharing.share import refuse_name
 
 #: What a command is doing when Ctrl-C comes: DuckDB raises a ``RuntimeError``, other code its own errors.
 BUSY = {

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from probing.core.errors import HeadError
-from probing.models.heads import training
-from probing.models.heads.files import head_path, read_identity
-from probing.models.heads.recipe import FROM_LEAST_SQUARES, VERSION, HeadRecipe
-from probing.workflows.knowledge.head_training import _of_the_logit_lens
+from probing.facts.stored_run_head_training import _of_the_logit_lens
+from probing.heads import train as training
+from probing.heads.files import head_path, read_identity
+from probing.heads.recipe import FROM_LEAST_SQUARES, VERSION, HeadRecipe
+from probing.kernel.errors import HeadError
 
 SENTENCE = "The capital of France is Paris and the sun is red and the moon is blue in the city .\n"
 

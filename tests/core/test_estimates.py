@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.stats.intervals import (
+from probing.kernel.stats.intervals import (
     Estimate,
     RelationCounts,
     fisher,
@@ -18,7 +18,7 @@ from probing.core.stats.intervals import (
     micro_mean,
     wilson,
 )
-from probing.core.stats.paired_tests import (
+from probing.kernel.stats.paired_tests import (
     PairedCounts,
     benjamini_hochberg,
     macro_difference,

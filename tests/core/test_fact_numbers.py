@@ -11,19 +11,19 @@ import pytest
 import scipy
 from scipy import stats
 
-from probing.core.knowledge.answer_types import KINDS, piece, plain, shares, words
-from probing.core.knowledge.early_exit import ExitCounts, best_layer, early_exit
-from probing.core.knowledge.forgetting import RelationLayers, doubles, forgetting, share_forgotten, unpaired_p
-from probing.core.knowledge.onset import onset
-from probing.core.knowledge.recovery import layers_to_recover
-from probing.core.knowledge.shares import hits_of
-from probing.core.knowledge.total import KnowledgeCounts, intermediate_share, knowledge
-from probing.core.knowledge.transitions import FATES, PARTS, Transitions, fate_of, first_known_by_both, part_of
-from probing.core.stats.answer_clusters import ClusterSums, answer_interval, each_interval
-from probing.core.stats.intervals import wilson
-from probing.core.stats.paired_tests import PairedCounts, benjamini_hochberg, mcnemar_exact
-from probing.core.tokens.text import NO_TEXT, SPACE
-from probing.reports.shown_baselines import COLUMNS, shown_baselines
+from probing.facts.forgotten import RelationLayers, doubles, forgetting, share_forgotten, unpaired_p
+from probing.facts.forgotten_recovery import layers_to_recover
+from probing.facts.forgotten_transitions import FATES, PARTS, Transitions, fate_of, first_known_by_both, part_of
+from probing.facts.totals import KINDS, piece, plain, shares, words
+from probing.facts.totals_early_exit import ExitCounts, best_layer, early_exit
+from probing.facts.totals_onset import onset
+from probing.facts.totals_shares import hits_of
+from probing.facts.totals_total import KnowledgeCounts, intermediate_share, knowledge
+from probing.kernel.report_shown_baselines import COLUMNS, shown_baselines
+from probing.kernel.stats.intervals import wilson
+from probing.kernel.stats.paired_tests import PairedCounts, benjamini_hochberg, mcnemar_exact
+from probing.kernel.stats.paired_tests_answer_clusters import ClusterSums, answer_interval, each_interval
+from probing.kernel.text_text import NO_TEXT, SPACE
 from tests.reference.knowledge import classify
 
 

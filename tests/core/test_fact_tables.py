@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow
 import pytest
 
-from probing.core.errors import FactsError
-from probing.core.facts.custom import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
-from probing.core.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK
-from probing.core.files import tables
+from probing.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK
+from probing.facts.sources import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
+from probing.kernel import user_tables as tables
+from probing.kernel.errors import FactsError
 
 FRAME = pd.DataFrame(
     {

@@ -10,8 +10,7 @@ from collections import Counter
 
 import pytest
 
-from probing.core.errors import FactsError
-from probing.core.facts.fact import (
+from probing.facts.fact import (
     DUPLICATE,
     JUDGED_WRONG,
     MASK,
@@ -23,12 +22,13 @@ from probing.core.facts.fact import (
     restrict,
     select,
 )
-from probing.core.facts.lama import read_lama_relations
-from probing.core.facts.sources import NAMES, SHIPPED, read_facts
-from probing.core.facts.templates import read_relations
-from probing.core.knowledge.swapped_subjects import swapped_subjects
-from probing.core.perturb import rules
-from probing.core.questions import with_masks
+from probing.facts.fact_templates import read_relations
+from probing.facts.lama import read_lama_relations
+from probing.facts.sources_sources import NAMES, SHIPPED, read_facts
+from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.errors import FactsError
+from probing.kernel.questions import with_masks
+from probing.live import perturb as rules
 
 
 def fact(subject="Rocky Balboa", answer="Philadelphia", relation="P19", prompt=None):

@@ -16,14 +16,15 @@ import pytest
 from filelock import ReadWriteLock
 from pydantic import ValidationError
 
-from probing.core import paths, registry
-from probing.core.errors import CacheError, LockError
-from probing.core.files import disk_errors
-from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, atomic_text, rename_folder
-from probing.core.files.disk_errors import no_room
-from probing.core.files.locks import exclusive_lock, shared_lock
-from probing.core.provenance import Provenance, canonical_json, fingerprint_of, stored_provenance
-from probing.jobs.shards import claimed
+from probing.kernel import files_disk_errors as disk_errors
+from probing.kernel import files_paths as paths
+from probing.kernel import registry
+from probing.kernel.errors import CacheError, LockError
+from probing.kernel.files import atomic_copy, atomic_file, atomic_folder, atomic_text, rename_folder
+from probing.kernel.files_disk_errors import no_room
+from probing.kernel.jobs.shards import claimed
+from probing.kernel.locks import exclusive_lock, shared_lock
+from probing.kernel.provenance import Provenance, canonical_json, fingerprint_of, stored_provenance
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +75,7 @@ def test_where_there_are_no_locks_a_folder_is_removed_all_the_same(tmp_path, mon
 USER = """
 import sys
 from pathlib import Path
-from probing.core.files.locks import shared_lock
+from probing.kernel.locks import shared_lock
 with shared_lock(Path(sys.argv[1])):
     print("used", flush=True)
     sys.stdin.read()
@@ -101,7 +102,7 @@ def test_a_folder_that_another_process_uses_is_not_removed_until_that_process_en
 HOLDER = """
 import sys
 from pathlib import Path
-from probing.core.files.locks import exclusive_lock
+from probing.kernel.locks import exclusive_lock
 with exclusive_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

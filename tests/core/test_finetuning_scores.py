@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probing.core.registry import REPOSITORY
-from probing.core.stats.intervals import fisher, wilson, wilson_mean
-from probing.core.tasks import scores
-from probing.core.tasks.objectives import CALLED, TASKS, task_called
-from probing.core.tasks.recipe import FinetuneRecipe
-from probing.core.tasks.task_success import (
+from probing.finetuning import scores_scores as scores
+from probing.finetuning.objectives import CALLED, TASKS, task_called
+from probing.finetuning.recipe import FinetuneRecipe
+from probing.finetuning.success import (
     BEFORE,
     BM25,
     MAJORITY,
@@ -29,6 +27,8 @@ from probing.core.tasks.task_success import (
     task_scores,
     verdict_of,
 )
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.stats.intervals import fisher, wilson, wilson_mean
 
 
 def test_entities_are_read_from_tags_and_an_orphan_begins_one():

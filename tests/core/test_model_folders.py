@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.core.errors import ModelError
-from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
-from probing.core.naming.model_names import known_model, short_names
-from probing.core.own_model.model_check import check_model_folder
-from probing.core.registry import name_of_model, read_registry
-from probing.core.tasks.objectives import TASKS
-from probing.core.tasks.training_length import training_of
-from probing.ui.frame.live_models import Choice, base_of
+from probing.finetuning.objectives import TASKS
+from probing.finetuning.success_training_length import training_of
+from probing.kernel.app.live_models import Choice, base_of
+from probing.kernel.errors import ModelError
+from probing.kernel.models.names import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
+from probing.kernel.models.names_model_names import known_model, short_names
+from probing.kernel.registry import name_of_model, read_registry
+from probing.own_model.check import check_model_folder
 
 
 def test_a_model_is_looked_up_without_torch():
     code = (
-        "import sys; from probing.core.model_folders import find_entry; find_entry('nesia-mini'); print('torch' in"
+        "import sys; from probing.kernel.models.names import find_entry; find_entry('nesia-mini'); print('torch' in"
         " sys.modules)"
     )
     assert (
@@ -339,7 +339,7 @@ WAYS = {
 
 @pytest.mark.parametrize("case", WAYS)
 def test_a_case_says_what_it_is_and_the_way_out_on_the_page_as_in_the_commands(case, tmp_path):
-    from probing.models.encoders.load import load_encoder
+    from probing.kernel.models.load import load_encoder
 
     change, words = WAYS[case]
     change(model(tmp_path / "mine"))

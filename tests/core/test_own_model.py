@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.checkpoint.fit import unlike
-from probing.core.errors import JobError, ModelError
-from probing.core.files.locks import exclusive_lock, is_held
-from probing.core.model_folders import find_entry
-from probing.core.own_model import background
-from probing.core.own_model.folders import named_folders, own_model_folders
-from probing.core.own_model.model_check import check_model_folder, in_bytes, in_minutes
-from probing.core.own_model.wish import Wish, placed
+from probing.kernel.errors import JobError, ModelError
+from probing.kernel.locks import exclusive_lock, is_held
+from probing.kernel.models.checkpoint_fit import unlike
+from probing.kernel.models.names import find_entry
+from probing.kernel.models.names_folders import named_folders, own_model_folders
+from probing.own_model import run as background
+from probing.own_model.check import check_model_folder, in_bytes, in_minutes
+from probing.own_model.run_wish import Wish, placed
 
 BERT = {
     "model_type": "bert",
@@ -217,7 +217,7 @@ def test_a_command_whose_process_was_killed_is_still_at_work_until_it_is_cancell
     script = (
         "import sys\n"
         "from probing.core.own_model import background\n"
-        "from probing.core.own_model.wish import Step\n"
+        "from probing.own_model.run_wish import Step\n"
         f"Step.words = ('-c', {sleep!r}, sys.argv[2])\n"
         "popen = background.subprocess.Popen\n"
         "background.subprocess.Popen = lambda words, **given: popen([words[0], *words[3:]], **given)\n"

@@ -6,14 +6,14 @@ import tomllib
 import pytest
 from pydantic import ValidationError
 
-from probing.core.claims import Check, Claim
-from probing.core.edges.numbers import expected_layer, k_gains
-from probing.core.edges.published import PublishedEdges
-from probing.core.errors import PublishedError
-from probing.core.forgetting.published import PublishedForgetting
-from probing.core.knowledge.published import PublishedKnowledge
-from probing.core.published import FOLDER, Published
-from probing.core.sentences.published import PublishedSentences
+from probing.edges.numbers_numbers import expected_layer, k_gains
+from probing.edges.published import PublishedEdges
+from probing.facts.published import PublishedKnowledge
+from probing.forgetting.series_published import PublishedForgetting
+from probing.kernel.errors import PublishedError
+from probing.kernel.published import Check, Claim
+from probing.kernel.published_published import FOLDER, Published
+from probing.sentences.published import PublishedSentences
 
 PAPERS = (PublishedKnowledge, PublishedEdges, PublishedSentences)
 #: Paper -> what is typed wrong, and the words that name it.

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from data.making.quality import LayerCounts, conditions, contrast, contrasts, subject_points
-from probing.core.errors import FactsError
-from probing.core.facts.fact import Fact, contains_words, fill
-from probing.core.facts.templates import Relation
-from probing.core.nesia.corpus import (
+from probing.facts.corpus import (
     EXPOSURES,
     PairIndex,
     Sentence,
@@ -29,8 +26,11 @@ from probing.core.nesia.corpus import (
     wikitext_sentences,
     word_counts,
 )
-from probing.core.nesia.training_text import training_text, words_to_hold
-from probing.core.stats.intervals import RelationCounts, standardised_difference
+from probing.facts.corpus_training_text import training_text, words_to_hold
+from probing.facts.fact import Fact, contains_words, fill
+from probing.facts.fact_templates import Relation
+from probing.kernel.errors import FactsError
+from probing.kernel.stats.intervals import RelationCounts, standardised_difference
 
 BORN = Relation(
     "P19",

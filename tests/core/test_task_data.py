@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from probing.core.errors import FactsError
-from probing.core.tasks import conll, glue, held_out, msmarco, squad
+from probing.finetuning.tasks import conll, glue, msmarco, squad
+from probing.finetuning.tasks import data_files as held_out
+from probing.kernel.errors import FactsError
 from tests.core.task_files import write_conll, write_msmarco, write_squad
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.errors import StoreError
-from probing.store.check import check_store
-from probing.store.parquet import read_table
+from probing.kernel.errors import StoreError
+from probing.kernel.store.check import check_store
+from probing.kernel.store.parquet import read_table
 from tests.faults.trials import (
     COMMANDS,
     Trial,

@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from probing.core.errors import ProbingError
-from probing.core.files.checksums import file_sha256
-from probing.store.parquet import read_table
+from probing.kernel.errors import ProbingError
+from probing.kernel.files_checksums import file_sha256
+from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import WORDS
 from tests.core.task_files import write_conll
 from tests.faults.warm import Call, WarmParent

@@ -129,21 +129,13 @@ def _import_everything() -> None:
     import duckdb  # noqa: F401
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
-    from transformers import (  # noqa: F401
-        AutoConfig,
-        AutoModelForMaskedLM,
-        AutoModelForTokenClassification,
-        AutoTokenizer,
-        BertForMaskedLM,
-        Trainer,
-    )
 
-    import probing.models.encoders.catalogue
-    import probing.models.finetuning.trainer
-    import probing.models.heads.training
-    import probing.models.knowledge.probe
-    import probing.store.check  # noqa: F401
-    from probing.commands.main import COMMANDS, MAKERS, command
+    import probing.facts.probe_probe
+    import probing.finetuning.trainer
+    import probing.heads.train
+    import probing.kernel.models.catalogue
+    import probing.kernel.store.check  # noqa: F401
+    from probing.main import COMMANDS, MAKERS, command
 
     for name in {**COMMANDS, **MAKERS}:
         command(name)
@@ -233,7 +225,7 @@ def _be_the_command(call: Call, said: int, counter: mmap.mmap) -> None:
 
         torch.set_num_threads(1)
         _count_steps(counter, call.kill_at_step)
-        from probing.commands.main import main
+        from probing.main import main
 
         main()
         code = 0

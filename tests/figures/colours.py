@@ -1,8 +1,8 @@
 """Models and colours for tests of figures."""
 
-from probing.core.naming.model_names import KnownModel, known_model
-from probing.core.registry import read_registry
-from probing.figures import theme
+from probing.kernel.figures import theme
+from probing.kernel.models.names_model_names import KnownModel, known_model
+from probing.kernel.registry import read_registry
 
 
 def known(*names: str) -> list[KnownModel]:

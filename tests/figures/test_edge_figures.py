@@ -5,16 +5,16 @@ import pandas as pd
 import plotly.io as pio
 import pytest
 
-from probing.core.edges.traces import SpanTrace
-from probing.figures import theme
-from probing.figures.edges.layer_bars import layer_bars
-from probing.figures.edges.order_matrix import order_matrix
-from probing.figures.edges.place_rows import NOT_RESOLVED, place_rows
-from probing.figures.edges.score_rows import YARDSTICKS, score_rows
-from probing.figures.edges.span_bars import COLOURS, span_bars
-from probing.figures.edges.task_curves import Axis, task_curves
-from probing.figures.edges.traces import trace_bars
-from probing.reports.edges.span_answers import label_rows, panel_rows, said_rows
+from probing.edges.figures import NOT_RESOLVED, place_rows
+from probing.edges.figures_layers import Axis, task_curves
+from probing.edges.figures_layers_layer_bars import layer_bars
+from probing.edges.figures_order_matrix import order_matrix
+from probing.edges.figures_score_rows import YARDSTICKS, score_rows
+from probing.edges.figures_spans import trace_bars
+from probing.edges.figures_spans_span_bars import COLOURS, span_bars
+from probing.edges.report_panels_span_answers import label_rows, panel_rows, said_rows
+from probing.edges.words import SpanTrace
+from probing.kernel.figures import theme
 from tests.figures.colours import colours_of
 
 MODELS = ("nesia-mini", "nesia-mini-qa-squad-1")

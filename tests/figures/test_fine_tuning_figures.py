@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.head_kinds import HEADS
-from probing.core.sentences.fates import AS_BEFORE, FATES, NOT_FOUND
-from probing.figures import theme
-from probing.figures.changes.drift_points import drift_points
-from probing.figures.changes.panels import PANELS, evidence_panels
-from probing.figures.knowledge.loss_points import loss_points
-from probing.figures.sentences.fate_bars import FATE_COLOURS, fate_bars
-from probing.reports.fine_tuning.evidence import COLUMNS
+from probing.changes.figures import PANELS, evidence_panels
+from probing.changes.figures_drift_points import drift_points
+from probing.facts.figures_pairs_loss_points import loss_points
+from probing.finetuning.report_evidence import COLUMNS
+from probing.kernel.figures import theme
+from probing.kernel.models.names_head_kinds import HEADS
+from probing.sentences.figures_changes_fate_bars import FATE_COLOURS, fate_bars
+from probing.sentences.numbers_fates import AS_BEFORE, FATES, NOT_FOUND
 from tests.figures.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"

@@ -9,13 +9,15 @@ import plotly.graph_objects as go
 import pytest
 from plotly.subplots import make_subplots
 
-from probing.figures import across, layer_axis, theme
-from probing.figures.end_labels import MAX_LABELS, EndLabel, room, spread, write
-from probing.figures.knowledge.paired_curve import paired_curve
-from probing.figures.knowledge.relation_curves import relation_curves
-from probing.figures.knowledge.relation_map import MARK, not_above_majority, relation_map
-from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
-from probing.figures.yardsticks import above, pair_above
+from probing.facts.figures_pairs_paired_curve import paired_curve
+from probing.facts.figures_relations import MARK, not_above_majority, relation_map
+from probing.facts.figures_relations_relation_curves import relation_curves
+from probing.kernel.figures import axis_layer_axis as layer_axis
+from probing.kernel.figures import theme
+from probing.kernel.figures import theme_across as across
+from probing.kernel.figures.axis import MAX_LABELS, EndLabel, room, spread, write
+from probing.kernel.figures.yardsticks import above, pair_above
+from probing.papers.figures import Drawn, reproduced_lines
 from tests.figures.test_fact_figures import BASE, MODEL, PAIR_COLOURS, curve, curve_points, lines, paired
 from tests.figures.test_fact_figures import points as relation_points
 

@@ -8,14 +8,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from probing.figures import theme
-from probing.figures.changes.panels import evidence_panels
-from probing.figures.knowledge.total_bars import total_bars
-from probing.figures.paper.sizing import sized
-from probing.figures.paper.words import MARKS, MOST, caption, marks
-from probing.figures.tokens.entropy import entropy_lines
-from probing.figures.tokens.rank_lines import rank_lines
-from probing.figures.tokens.token_grid import token_grid
+from probing.changes.figures import evidence_panels
+from probing.facts.figures_total_bars import total_bars
+from probing.kernel.figures import theme
+from probing.kernel.figures.paper import sized
+from probing.kernel.figures.paper_words import MARKS, MOST, caption, marks
+from probing.live.figures import token_grid
+from probing.live.figures_entropy import entropy_lines
+from probing.live.figures_rank_lines import rank_lines
 
 from .test_fact_figures import curve, curve_points, tokens
 from .test_fine_tuning_figures import LOOKS, evidence

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.figures import theme
-from probing.figures.sentences import looks
-from probing.figures.sentences.change_map import change_map, drawn_cells
-from probing.figures.sentences.layer_panels import layer_panels
-from probing.figures.sentences.learning_lines import learning_lines
-from probing.figures.tokens.attention_map import attention_map, head_map
-from probing.figures.tokens.attention_panels import attention_panels
-from probing.figures.tokens.verdict_map import verdict_map
+from probing.changes.figures_attention import attention_map, head_map
+from probing.changes.figures_attention_attention_panels import attention_panels
+from probing.kernel.figures import theme
+from probing.sentences import figures_looks as looks
+from probing.sentences.figures import layer_panels
+from probing.sentences.figures_changes import change_map, drawn_cells
+from probing.sentences.figures_changes_verdict_map import verdict_map
+from probing.sentences.figures_learning_lines import learning_lines
 from tests.figures.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from probing.core.errors import HubError, ModelError, ProbingError
-from probing.models.encoders.load import load_encoder
-from probing.models.sources.model_location import without_the_hub
+from probing.kernel.errors import HubError, ModelError, ProbingError
+from probing.kernel.models.hub_model_location import without_the_hub
+from probing.kernel.models.load import load_encoder
 from tests.hub import contents
 from tests.hub.conftest import settings
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.errors import ModelError, RegistryError
-from probing.core.model_folders import find_entry
-from probing.models.encoders.load import load_encoder
+from probing.kernel.errors import ModelError, RegistryError
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.names import find_entry
 from tests.hub import contents
 
 LAYOUTS = {"one safetensors": lambda files: files, "one bin": contents.as_bin, "bin in shards": contents.as_sharded_bin}

@@ -6,13 +6,13 @@ import pickle
 import pytest
 
 import probing
-from probing.core.errors import ModelError
-from probing.core.model_folders import base_entry, find_entry
-from probing.core.provenance import stored_configuration
-from probing.core.registry import read_registry
-from probing.models.encoders.catalogue import open_encoder
-from probing.models.encoders.load import load_encoder
-from probing.store.parquet import read_table
+from probing.kernel.errors import ModelError
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.names import base_entry, find_entry
+from probing.kernel.provenance import stored_configuration
+from probing.kernel.registry import read_registry
+from probing.kernel.store.parquet import read_table
 from tests.hub import contents
 from tests.models import tiny_models
 
@@ -55,7 +55,7 @@ def test_every_file_comes_from_one_commit_though_the_branch_moves_meanwhile(onli
     """The owner pushes other weights between the configuration and the weights."""
     made = online.hub.repositories.add("org/tiny-bert", bert)
     first = made.refs["main"]
-    from probing.models.encoders import load
+    from probing.kernel.models import load
 
     read = load.AutoConfig.from_pretrained
 

@@ -10,9 +10,9 @@ import yaml
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HTTPError
 
-from probing.core.errors import HubError
-from probing.core.paths import cache_folder, pulled_folders
-from probing.workflows.sharing.card import origin_of_runs
+from probing.kernel.errors import HubError
+from probing.kernel.files_paths import cache_folder, pulled_folders
+from probing.sharing.card import origin_of_runs
 from tests.hub import contents
 
 PROMPT = "The capital of France is [MASK]."

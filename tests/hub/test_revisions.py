@@ -5,11 +5,11 @@ import json
 import pytest
 
 import probing
-from probing.core.errors import ModelError, OptionError
-from probing.core.model_folders import find_entry
-from probing.core.provenance import stored_configuration
-from probing.core.registry import read_registry
-from probing.store.parquet import read_table
+from probing.kernel.errors import ModelError, OptionError
+from probing.kernel.models.names import find_entry
+from probing.kernel.provenance import stored_configuration
+from probing.kernel.registry import read_registry
+from probing.kernel.store.parquet import read_table
 from tests.hub import contents
 
 PROMPT = "The capital of France is [MASK]."

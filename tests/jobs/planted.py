@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.core.errors import FactsError
-from probing.jobs.shards import Work, noted
-from probing.models.edges import training as edge_training
-from probing.models.heads.training import HeadStep
-from probing.models.knowledge import probe as probed_facts
-from probing.workflows import stored_runs
-from probing.workflows.changes import work as changes
-from probing.workflows.changes.work import ChangeWork
-from probing.workflows.edges.work import EdgeWork
-from probing.workflows.heads.work import HeadWork
-from probing.workflows.knowledge.probe import Probing
-from probing.workflows.sentences.work import SentenceWork
+from probing.changes import measure_run as changes
+from probing.changes.measure_run import ChangeWork
+from probing.edges import training as edge_training
+from probing.edges.train import EdgeWork
+from probing.facts import probe_probe as probed_facts
+from probing.facts.probe import Probing
+from probing.heads.train import HeadStep
+from probing.heads.training_run_work import HeadWork
+from probing.kernel.errors import FactsError
+from probing.kernel.jobs import stored_runs
+from probing.kernel.jobs.shards import Work, noted
+from probing.sentences.train import SentenceWork
 
 
 class Elsewhere:

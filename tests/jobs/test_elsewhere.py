@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.errors import HeadError, JobError
-from probing.models.encoders.catalogue import open_encoder
+from probing.kernel.errors import HeadError, JobError
+from probing.kernel.models.catalogue import open_encoder
 
 
 def made(folder: Path, pattern: str) -> dict[str, bytes]:

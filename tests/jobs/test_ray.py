@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.errors import FactsError, JobError
-from probing.jobs.ray import RayExecutor, do_shard, stop_ray
-from probing.jobs.shards import read_manifest, run_job
-from probing.workflows.changes.measure import measure_changes
-from probing.workflows.edges.train import train_edges
-from probing.workflows.executors import ExecutorChoice, Who
-from probing.workflows.heads.train import train_heads
-from probing.workflows.knowledge import probe as workflow
-from probing.workflows.knowledge.probe import probe
-from probing.workflows.requests.changes import ChangesRequest
-from probing.workflows.requests.edges import EdgesRequest
-from probing.workflows.requests.heads import HeadsRequest
-from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.sentences.train import train_sentences
+from probing.changes.measure_run_measure import measure_changes
+from probing.changes.requests import ChangesRequest
+from probing.edges.requests_edges import EdgesRequest
+from probing.edges.train_train import train_edges
+from probing.facts import probe as workflow
+from probing.facts.probe import probe
+from probing.facts.requests import ProbeRequest
+from probing.heads.requests import HeadsRequest
+from probing.heads.training_run_train import train_heads
+from probing.kernel.errors import FactsError, JobError
+from probing.kernel.jobs.ray import RayExecutor, do_shard, stop_ray
+from probing.kernel.jobs.shards import read_manifest, run_job
+from probing.kernel.requests import ExecutorChoice, Who
+from probing.sentences.requests import SentencesRequest
+from probing.sentences.train_train import train_sentences
 from tests.commands.conftest import bytes_of
 from tests.commands.edge_tasks import QUICK, task_folder
 from tests.commands.sentence_tasks import labelled, write_task
@@ -66,7 +66,7 @@ def test_what_a_user_can_mend_comes_back_by_its_class_and_a_slip_with_its_cause(
         run_job(squares(n=1, refuses=0), cluster)
     with pytest.raises(JobError, match=r"shard square-0 failed.*a slip of the program"):
         run_job(squares(n=1, breaks=0), cluster)
-    monkeypatch.setattr("probing.jobs.ray.__version__", "0.0")
+    monkeypatch.setattr("probing.kernel.jobs.ray.__version__", "0.0")
     with pytest.raises(JobError, match=r"a worker's version: got .*, expected 0\.0"):
         run_job(squares(n=1), cluster)
 
@@ -182,7 +182,7 @@ def predictions(folder: Path) -> dict[str, bytes]:
 DIES_AFTER_TWO_SHARDS = """
 import sys
 from pathlib import Path
-from probing.commands.main import app
+from probing.main import app
 from probing.jobs import shards
 from tests.jobs.planted import killed_once
 with killed_once(shards, "add_line", 2, Path(sys.argv[1])):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.errors import FactsError, JobError
-from probing.jobs.shards import MANIFEST, Line, LocalExecutor, add_line, claimed, read_manifest, run_job
+from probing.kernel.errors import FactsError, JobError
+from probing.kernel.jobs.shards import MANIFEST, Line, LocalExecutor, add_line, claimed, read_manifest, run_job
 
 ROOT = Path(__file__).resolve().parents[2]
 SQUARES = {f"square-{n}.txt": str(n * n) for n in range(5)}
@@ -67,7 +67,7 @@ def test_lines_of_garbage_count_for_nothing(tmp_path):
 
 
 def test_shards_that_come_back_undone_and_files_that_never_appear_here_are_named(squares, monkeypatch):
-    monkeypatch.setattr("probing.jobs.shards.PATIENCE", 0.0)
+    monkeypatch.setattr("probing.kernel.jobs.shards.PATIENCE", 0.0)
 
     class Faulty:
         name, lines = "faulty", ()
@@ -87,7 +87,7 @@ def test_shards_that_come_back_undone_and_files_that_never_appear_here_are_named
 HOLDER = """
 import sys
 from pathlib import Path
-from probing.jobs.shards import claimed
+from probing.kernel.jobs.shards import claimed
 with claimed(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from probing.core.errors import StoreError
-from probing.store.check import check_store
-from probing.store.database import Database
-from probing.store.kinds import FACTS, KINDS
-from probing.store.opening import open_database
-from probing.store.parquet import read_table, write_table
-from probing.store.rules.asking import light
-from probing.store.schema import KEYS, SCHEMAS, TABLES
-from probing.store.sources import table_of
-from probing.store.tables.columns import Column, Table
+from probing.kernel.errors import StoreError
+from probing.kernel.store.check import check_store
+from probing.kernel.store.columns import Column, Table
+from probing.kernel.store.columns_schema import KEYS, SCHEMAS, TABLES
+from probing.kernel.store.database import Database
+from probing.kernel.store.kinds import light
+from probing.kernel.store.kinds_kinds import FACTS, KINDS
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import table_of
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
 from tests.forgetting_planted import plant_forgetting

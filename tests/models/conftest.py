@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.models.encoders.head import PARTS
-from probing.models.encoders.load import Encoder, load_encoder
+from probing.kernel.models.head import PARTS
+from probing.kernel.models.load import Encoder, load_encoder
 from tests.models import tiny_models
 
 torch.set_num_threads(1)

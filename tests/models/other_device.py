@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from probing.models.encoders.load import Encoder
+from probing.kernel.models.load import Encoder
 
 ELSEWHERE = torch.device("meta")
 

@@ -10,16 +10,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from probing.core.errors import HeadError, ModelError
-from probing.models.encoders.head import PARTS, fresh_copy
-from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.heads import affine_maps, masked_states
-from probing.models.heads.affine_maps import least_squares, sums_of
-from probing.models.heads.files import head_path, load_head, read_identity, validation_losses
-from probing.models.heads.masked_states import LayerStates, MaskedStates, StatesCache, states_bytes
-from probing.models.heads.recipe import FROM_LEAST_SQUARES
-from probing.models.heads.step import HeadStep
-from probing.models.heads.training import train_heads
+from probing.heads import lenses as affine_maps
+from probing.heads import states as masked_states
+from probing.heads.files import head_path, load_head, read_identity, validation_losses
+from probing.heads.lenses import least_squares, sums_of
+from probing.heads.recipe import FROM_LEAST_SQUARES
+from probing.heads.states import LayerStates, MaskedStates, StatesCache, states_bytes
+from probing.heads.train import train_heads
+from probing.heads.train_step import HeadStep
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.models.head import PARTS, fresh_copy
+from probing.kernel.models.load import BaseSource, load_encoder
 from tests.models.test_head_training import TRAIN, VALID, recipe
 
 CPU = torch.device("cpu")
@@ -227,7 +228,7 @@ def test_a_base_with_another_tokenizer_is_refused_in_plain_words(tuned_copy, fol
 def test_where_the_base_cuts_the_text_into_other_tokens_the_usual_start_is_the_pretrained_head(
     tuned_copy, folder_of, tmp_path, monkeypatch
 ):
-    from probing.workflows.heads.recipes import Wish, recipe_for
+    from probing.heads.training_run import Wish, recipe_for
 
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     base = shutil.copytree(folder_of("bert"), tmp_path / "base")
@@ -315,7 +316,7 @@ def test_a_budget_without_room_for_the_target_is_said_as_it_was_given(tuned_copy
 
 
 def test_recipes_of_shipped_heads_keep_their_bytes(repo_root):
-    from probing.models.heads.recipe import HeadRecipe
+    from probing.heads.recipe import HeadRecipe
 
     found = [*Path(repo_root, "data/models").rglob("layer-*.safetensors")]
     assert len(found) > 10

@@ -1,6 +1,6 @@
 import pytest
 
-from probing.core.facts.fact import (
+from probing.facts.fact import (
     NOT_ONE_MASK,
     OTHER_PROMPT,
     SEVERAL_TOKENS,
@@ -10,7 +10,7 @@ from probing.core.facts.fact import (
     Fact,
     select,
 )
-from probing.models.encoders.answer_tokens import answer_ids, askable, one_token_ids
+from probing.kernel.models.tokens import answer_ids, askable, one_token_ids
 
 
 def fact(prompt, answer):

@@ -10,14 +10,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForMaskedLM, EsmTokenizer, pipeline
 
-from probing.core.errors import ModelError, NoOwnHead
-from probing.core.facts.fact import SEVERAL_TOKENS
-from probing.models.encoders.answer_tokens import one_token_ids
-from probing.models.encoders.hidden_states import all_hidden_states
-from probing.models.encoders.load import load_encoder
-from probing.models.encoders.model_checks import longest_input, with_offsets
-from probing.models.encoders.weight_drift import weight_drift
-from probing.models.knowledge.ask import load_live
+from probing.facts.fact import SEVERAL_TOKENS
+from probing.kernel.errors import ModelError, NoOwnHead
+from probing.kernel.models.check import longest_input, with_offsets
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.states import all_hidden_states
+from probing.kernel.models.states_weight_drift import weight_drift
+from probing.kernel.models.tokens import one_token_ids
+from probing.live.ask import load_live
 from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK] and it is red."
@@ -215,7 +215,7 @@ def test_the_drift_of_the_embeddings_counts_no_positions_that_attention_adds(enc
 
 
 def test_a_head_that_does_not_fit_its_vocabulary_is_named(encoder_of):
-    from probing.models.encoders.head import own_head
+    from probing.kernel.models.head import own_head
 
     model, _ = tiny_models.build("deberta-v2", legacy=False)
     model.lm_predictions.lm_head.dense = torch.nn.Linear(16, 8)

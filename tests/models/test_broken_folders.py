@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from probing.core.errors import HeadError, ModelError
-from probing.models.encoders.load import BaseSource, load_encoder
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.models.load import BaseSource, load_encoder
 
 CONFIG, WEIGHTS, TOKENIZER, MORE = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
 

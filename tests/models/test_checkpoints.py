@@ -13,14 +13,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
-from probing.core.checkpoint.fit import Shape, unlike, warn_of_drift
-from probing.core.errors import HeadError, ModelError, NoOwnHead
-from probing.core.own_model.model_check import check_model_folder
-from probing.models.encoders.answer_tokens import one_token_ids
-from probing.models.encoders.configuration import configuration_digest, tokens_of
-from probing.models.encoders.in_memory import encoder_of
-from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.encoders.model_checks import broken_files_named
+from probing.kernel.errors import HeadError, ModelError, NoOwnHead
+from probing.kernel.models.check import broken_files_named
+from probing.kernel.models.check_configuration import configuration_digest, tokens_of
+from probing.kernel.models.checkpoint_fit import Shape, unlike, warn_of_drift
+from probing.kernel.models.load import BaseSource, load_encoder
+from probing.kernel.models.load_in_memory import encoder_of
+from probing.kernel.models.tokens import one_token_ids
+from probing.own_model.check import check_model_folder
 from tests.models import tiny_models
 from tests.models.test_architectures import transformers_probabilities
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import ModelError
-from probing.models.encoders.head import DecodingHead
-from probing.models.heads import decode as decoding
-from probing.models.heads.decode import best_tokens, decode, ranks_of, read_out
+from probing.heads import decode as decoding
+from probing.heads.decode import best_tokens, decode, ranks_of, read_out
+from probing.kernel.errors import ModelError
+from probing.kernel.models.head import DecodingHead
 
 
 def slow_rank(scores, token, among=None):

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.encoders import hidden_states
-from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.encoders.head import fresh_copy
-from probing.models.encoders.hidden_states import all_hidden_states
-from probing.models.encoders.load import load_encoder
-from probing.models.heads import decode as decoding
-from probing.models.heads.decode import decode
-from probing.models.knowledge.ask import LiveModel
-from probing.models.knowledge.probe import ProbeWork, probe
+from probing.facts.probe_probe import ProbeWork, probe
+from probing.heads import decode as decoding
+from probing.heads.decode import decode
+from probing.kernel.models import states as hidden_states
+from probing.kernel.models.head import fresh_copy
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.states import all_hidden_states
+from probing.kernel.models.tokens import answer_ids
+from probing.live.ask import LiveModel
 from tests.models.other_device import ELSEWHERE, Elsewhere, OtherDevice, moved
 from tests.models.test_probing import FACTS, config_for
 

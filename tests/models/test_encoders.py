@@ -5,11 +5,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 
-from probing.core.errors import HeadError, ModelError
-from probing.models.encoders.hidden_states import all_hidden_states
-from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.encoders.masked_prompts import tokenize
-from probing.models.sources.weights import weights_id_of
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.models.load import BaseSource, load_encoder
+from probing.kernel.models.states import all_hidden_states
+from probing.kernel.models.states_masked_prompts import tokenize
 from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK]."

@@ -13,23 +13,23 @@ from transformers import (
     AutoTokenizer,
 )
 
-from probing.core.errors import HeadError, ModelError
-from probing.core.tasks.conll import TaggedSentence
-from probing.core.tasks.glue import LabelledText
-from probing.core.tasks.msmarco import read_ranked_lists
-from probing.core.tasks.recipe import FinetuneRecipe
-from probing.core.tasks.squad import Question
-from probing.models.encoders.head import own_head
-from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.encoders.model_checks import with_offsets
-from probing.models.encoders.weight_drift import layer_of, weight_drift
-from probing.models.finetuning import evaluation, examples
-from probing.models.finetuning.kinds import Base, Training
-from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
-from probing.models.finetuning.setup import Prepared
-from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
-from probing.models.sources.delta_weights import FILE, apply_difference, parameters_of, save_difference
-from probing.models.sources.weights import weights_id_of
+from probing.finetuning import evaluation, examples
+from probing.finetuning.examples_sentence_classifier import SentenceClassifier, dropouts
+from probing.finetuning.kinds import Base, Training
+from probing.finetuning.recipe import FinetuneRecipe
+from probing.finetuning.setup import Prepared
+from probing.finetuning.tasks.conll import TaggedSentence
+from probing.finetuning.tasks.glue import LabelledText
+from probing.finetuning.tasks.msmarco import read_ranked_lists
+from probing.finetuning.tasks.squad import Question
+from probing.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.models.check import with_offsets
+from probing.kernel.models.delta_weights import FILE, apply_difference, parameters_of, save_difference
+from probing.kernel.models.head import own_head
+from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.models.load import BaseSource, load_encoder
+from probing.kernel.models.states_weight_drift import layer_of, weight_drift
 from tests.core.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(
@@ -217,7 +217,7 @@ def test_a_training_shorter_than_a_pass_is_looked_at_four_times(tokenizer):
 
 @pytest.mark.parametrize(("schedule", "last"), [("linear", 1e-2 / 5), ("constant", 1e-2)])
 def test_the_rate_falls_or_stays_after_the_warm_up(schedule, last, folder_of, tokenizer, tmp_path, monkeypatch):
-    from probing.models.finetuning import trainer
+    from probing.finetuning import trainer
 
     rates = []
 

@@ -6,10 +6,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from probing.core.errors import HeadError, ModelError
-from probing.models.encoders.head import fresh_copy, pretrained_head
-from probing.models.encoders.load import load_encoder
-from probing.models.heads.files import (
+from probing.heads.files import (
     HeadIdentity,
     head_path,
     heads_fingerprint,
@@ -19,6 +16,9 @@ from probing.models.heads.files import (
     save_head,
     validation_losses,
 )
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.models.head import fresh_copy, pretrained_head
+from probing.kernel.models.load import load_encoder
 
 
 def identity(encoder, layer, kind):

@@ -13,15 +13,15 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM, get_linear_schedule_with_warmup
 
-from probing.core.errors import HeadError
-from probing.models.encoders.load import load_encoder
-from probing.models.heads.batches import batches, most_positions, steps_per_epoch
-from probing.models.heads.files import head_path, validation_losses
-from probing.models.heads.masked_states import StatesCache
-from probing.models.heads.masked_text import mask_rows
-from probing.models.heads.recipe import LATER, VERSION, HeadRecipe
-from probing.models.heads.step import HeadStep, start_of
-from probing.models.heads.training import train_head, train_heads
+from probing.heads.files import head_path, validation_losses
+from probing.heads.recipe import LATER, VERSION, HeadRecipe
+from probing.heads.recipe_batches import batches, most_positions, steps_per_epoch
+from probing.heads.recipe_masked_text import mask_rows
+from probing.heads.states import StatesCache
+from probing.heads.train import train_head, train_heads
+from probing.heads.train_step import HeadStep, start_of
+from probing.kernel.errors import HeadError
+from probing.kernel.models.load import load_encoder
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
 
 IN_BLOCKS = {"pieces_per_block": 20, "blocks_per_step": 4, "positions": 0}
@@ -175,7 +175,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkey
     ]
     whole = train_head(bert, 0, wanted, *data, tmp_path / "whole", torch.float32)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("probing.models.heads.training.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("probing.heads.train.save_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         train_head(bert, 0, wanted, *data, tmp_path / "again", torch.float32)
     partial = next((tmp_path / "again").glob("*.partial.sealed"))
     partial.write_bytes(damage(partial.read_bytes()))
@@ -215,9 +215,7 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
 def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):
     paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache"))
     shutil.rmtree(tmp_path / "cache")
-    monkeypatch.setattr(
-        "probing.models.heads.masked_states.all_hidden_states", lambda *_: pytest.fail("computed again")
-    )
+    monkeypatch.setattr("probing.heads.states.all_hidden_states", lambda *_: pytest.fail("computed again"))
     assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache")) == paths
     assert not (tmp_path / "cache").exists()
     paths[1].unlink()

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import HeadError
-from probing.models.heads import step as head_step
-from probing.models.heads import training
-from probing.models.heads.files import head_path, load_head, read_identity, read_seconds, validation_losses
-from probing.models.heads.masked_states import MaskedStates, StatesCache, masked_text_of, place_of
-from probing.models.heads.recipe import HeadRecipe, text_sha256
-from probing.models.heads.step import HeadStep, start_of
-from probing.models.heads.training import train_head, train_heads
+from probing.heads import train as training
+from probing.heads import train_step as head_step
+from probing.heads.files import head_path, load_head, read_identity, read_seconds, validation_losses
+from probing.heads.recipe import HeadRecipe, text_sha256
+from probing.heads.states import MaskedStates, StatesCache, masked_text_of, place_of
+from probing.heads.train import train_head, train_heads
+from probing.heads.train_step import HeadStep, start_of
+from probing.kernel.errors import HeadError
 
 #: A text with a rule: what is asked is always answered by the same word.
 TRAIN = [f"the capital of {land} is {city} ." for land, city in (("france", "paris"), ("italy", "rome"))] * 120

@@ -8,15 +8,15 @@ import torch
 import transformers
 from transformers import AutoConfig
 
-from probing.core.errors import HeadError, ModelError
-from probing.core.model_folders import find_entry
-from probing.core.registry import name_in_files, name_of_model
-from probing.models.encoders.catalogue import open_encoder
-from probing.models.encoders.configuration import configuration_digest
-from probing.models.encoders.head import fresh_copy
-from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.heads.files import HeadIdentity, heads_folder, load_heads, save_head, trained_heads_folder
-from probing.models.knowledge.ask import load_live
+from probing.heads.files import HeadIdentity, heads_folder, load_heads, save_head, trained_heads_folder
+from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.models.check_configuration import configuration_digest
+from probing.kernel.models.head import fresh_copy
+from probing.kernel.models.load import BaseSource, load_encoder
+from probing.kernel.models.names import find_entry
+from probing.kernel.registry import name_in_files, name_of_model
+from probing.live.ask import load_live
 from tests.models import tiny_models
 
 

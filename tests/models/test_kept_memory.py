@@ -10,7 +10,7 @@ import pytest
 #: Arrays of 64 MB, one after the other: the page faults of ten of them, after twenty others.
 _FAULTS = """
 import resource, torch
-from probing.models.runtime.torch_settings import {prepare}
+from probing.kernel.models.torch_settings import {prepare}
 def faults(arrays):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(arrays):

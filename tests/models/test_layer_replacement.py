@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from probing.core.questions import NoMask
-from probing.models.encoders.hidden_states import all_hidden_states
-from probing.models.encoders.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
-from probing.models.encoders.load import load_encoder
-from probing.models.encoders.masked_prompts import tokenize
-from probing.models.knowledge.ask import load_live
-from probing.models.knowledge.layer_restoration import ask_replaced
+from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.states import all_hidden_states
+from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.questions import NoMask
+from probing.live.ask import load_live
+from probing.live.ask_layer_restoration import ask_replaced
 from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."

@@ -4,13 +4,13 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.errors import HeadError, PromptError
-from probing.core.facts.fact import Fact
-from probing.core.questions import NoMask, SeveralMasks, TooLong, UnknownWord
-from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.load import load_encoder
-from probing.models.knowledge.ask import load_live, readable_token
+from probing.facts.fact import Fact
+from probing.kernel.errors import HeadError, PromptError
+from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.tokens import answer_ids
+from probing.kernel.questions import NoMask, SeveralMasks, TooLong, UnknownWord
+from probing.live.ask import load_live, readable_token
 from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."
@@ -359,7 +359,7 @@ def test_every_token_is_predicted_as_a_slow_version_does_and_the_gap_as_a_questi
 def test_a_text_without_a_gap_is_predicted_and_an_empty_or_endless_one_is_not(live, monkeypatch):
     text = "Rocky Balboa was born in Philadelphia."
     at_once = live.every_token(text, top=3)
-    monkeypatch.setattr("probing.models.knowledge.ask._AT_ONCE", 2)
+    monkeypatch.setattr("probing.live.ask._AT_ONCE", 2)
     in_blocks = live.every_token(text, top=3)
     assert (at_once.ids == in_blocks.ids).all() and at_once.probabilities == pytest.approx(
         in_blocks.probabilities, abs=1e-6

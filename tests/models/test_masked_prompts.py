@@ -6,13 +6,13 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AddedToken, PreTrainedTokenizerFast
 
-from probing.models.changes.ask import ask_attention
-from probing.models.changes.attention_passes import Attending
-from probing.models.edges.states import cut_words
-from probing.models.encoders.answer_tokens import one_token_ids
-from probing.models.encoders.masked_prompts import tokenize
-from probing.models.sentences.ask import sentence_vectors
-from probing.models.sentences.vectors import Row, pooled_states
+from probing.changes.passes import ask_attention
+from probing.changes.passes_attention_passes import Attending
+from probing.edges.states import cut_words
+from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.tokens import one_token_ids
+from probing.sentences.ask import sentence_vectors
+from probing.sentences.vectors_vectors import Row, pooled_states
 from tests.models import tiny_models
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import HeadError
-from probing.core.files.locks import shared_lock
-from probing.models.heads import masked_states as module
-from probing.models.heads import masked_text as text_module
-from probing.models.heads.files import head_path
-from probing.models.heads.masked_states import StatesCache, plan, states_bytes
-from probing.models.heads.masked_text import mask_rows
-from probing.models.heads.training import train_heads
+from probing.heads import recipe_masked_text as text_module
+from probing.heads import states as module
+from probing.heads.files import head_path
+from probing.heads.recipe_masked_text import mask_rows
+from probing.heads.states import StatesCache, plan, states_bytes
+from probing.heads.train import train_heads
+from probing.kernel.errors import HeadError
+from probing.kernel.locks import shared_lock
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe
 
 

@@ -5,9 +5,9 @@ code.
 import numpy as np
 import pytest
 
-from probing.models.finetuning.examples import collate, mask_tokens, text_rows
-from probing.models.runtime.masking import mask_pieces
-from probing.models.runtime.planned_batches import IGNORED
+from probing.finetuning.examples import collate, mask_tokens, text_rows
+from probing.kernel.models.arrays_masking import mask_pieces
+from probing.kernel.models.arrays_planned_batches import IGNORED
 
 MASK = 3
 ORDINARY = np.arange(10, 60)

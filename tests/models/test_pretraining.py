@@ -13,9 +13,9 @@ from data.making.pretraining.train import (
     pretrain,
 )
 from data.making.pretraining.vocabulary import train_vocabulary
-from probing.core.errors import ModelError
-from probing.core.nesia.corpus import Sentence
-from probing.models.runtime.planned_batches import IGNORED, plan_batches
+from probing.facts.corpus import Sentence
+from probing.kernel.errors import ModelError
+from probing.kernel.models.arrays_planned_batches import IGNORED, plan_batches
 from tests.models import tiny_models
 
 SENTENCES = [

@@ -5,13 +5,9 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.errors import ModelError
-from probing.core.facts.fact import Fact, facts_sha256, fill
-from probing.core.knowledge.swapped_subjects import swapped_subjects
-from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.heads.files import load_heads
-from probing.models.knowledge import probe as probing_module
-from probing.models.knowledge.probe import (
+from probing.facts import probe_probe as probing_module
+from probing.facts.fact import Fact, facts_sha256, fill
+from probing.facts.probe_probe import (
     ProbeWork,
     RunConfig,
     gather_shards,
@@ -21,6 +17,10 @@ from probing.models.knowledge.probe import (
     shard_path,
     thread_count,
 )
+from probing.facts.swapped_subjects import swapped_subjects
+from probing.heads.files import load_heads
+from probing.kernel.errors import ModelError
+from probing.kernel.models.tokens import answer_ids
 from tests.models.test_decoding import PlainHead
 
 LANDS = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome", "England": "London", "Spain": "Madrid"}
@@ -207,7 +207,7 @@ def test_the_progress_bar_counts_facts_and_moves_within_a_shard(bert, asked, mon
 
     monkeypatch.setattr(probing_module, "tqdm", Bar)
     # Two lengths of prompts are two batches of the encoder.
-    monkeypatch.setattr("probing.models.encoders.hidden_states.ENOUGH_TOKENS", 1)
+    monkeypatch.setattr("probing.kernel.models.states.ENOUGH_TOKENS", 1)
     asked(bert, shard=100)
     moves = [count for count in shown[1:] if count]
     assert shown[0] == (len(FACTS), "fact")
@@ -253,7 +253,7 @@ def test_a_torn_shard_is_asked_again(bert, asked, tmp_path):
 def test_cached_states_change_nothing(bert, asked, tmp_path, monkeypatch):
     without = asked(bert, "a")
     first = asked(bert, "b", states="states")
-    monkeypatch.setattr("probing.models.encoders.hidden_states.states_at", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("probing.kernel.models.states.states_at", lambda *_: pytest.fail("computed again"))
     second = asked(bert, "c", states="states")
     for name in without:
         assert without[name].tobytes() == first[name].tobytes() == second[name].tobytes()
@@ -324,7 +324,7 @@ def test_an_error_of_writing_surfaces_and_leaves_no_half_shard(bert, asked, tmp_
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("probing.models.runtime.checked_arrays.save_file", full_disk)
+    monkeypatch.setattr("probing.kernel.models.arrays.save_file", full_disk)
     with pytest.raises(OSError, match="No space left"):
         asked(bert)
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]

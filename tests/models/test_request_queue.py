@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from probing.models.knowledge.ask import load_live
-from probing.models.runtime.request_queue import Superseded, Turns, register
+from probing.kernel.models.queue import Superseded, Turns, register
+from probing.live.ask import load_live
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20

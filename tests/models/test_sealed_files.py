@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from probing.models.runtime.checked_arrays import read_sealed, sum_of, write_sealed
+from probing.kernel.models.arrays import read_sealed, sum_of, write_sealed
 
 ARRAYS = {
     "ranks": np.arange(600, dtype=np.uint32).reshape(3, 200),

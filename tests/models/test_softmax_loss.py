@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from probing.models.encoders.head import fresh_copy
-from probing.models.heads.loss import MULTIPLE, SoftmaxLoss
+from probing.heads.train_loss import MULTIPLE, SoftmaxLoss
+from probing.kernel.models.head import fresh_copy
 
 
 def batch(head, positions=9):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import ModelError
-from probing.models.encoders import hidden_states as states_module
-from probing.models.encoders.hidden_states import batches_by_length, cached_states, mask_positions, states_at
-from probing.models.encoders.masked_prompts import tokenize
+from probing.kernel.errors import ModelError
+from probing.kernel.models import states as states_module
+from probing.kernel.models.states import batches_by_length, cached_states, mask_positions, states_at
+from probing.kernel.models.states_masked_prompts import tokenize
 
 PROMPTS = [
     "Rocky was born in [MASK].",

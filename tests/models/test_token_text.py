@@ -2,9 +2,9 @@
 
 import pytest
 
-from probing.core.tokens.text import NO_TEXT, SPACE
-from probing.models.encoders.token_text import token_texts
-from probing.models.knowledge.ask import readable_token
+from probing.kernel.models.tokens_token_text import token_texts
+from probing.kernel.text_text import NO_TEXT, SPACE
+from probing.live.ask import readable_token
 from tests.models.tiny_models import build
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from probing import ui
-from probing.ui.frame import selection
+from probing.kernel.app import selection
 
 assert ui, "the import declares what is chosen on each page"
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from probing.core.errors import ModelError, PromptError
-from probing.core.own_model import background
-from probing.core.own_model.wish import Wish
-from probing.core.questions import Question
-from probing.ui.frame import live_models
-from probing.ui.frame.live_models import Choice, every_token
+from probing.kernel.app import live_models
+from probing.kernel.app.live_models import Choice, every_token
+from probing.kernel.errors import ModelError, PromptError
+from probing.kernel.questions import Question
+from probing.own_model import run as background
+from probing.own_model.run_wish import Wish
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import grids, link, numbers, words
 

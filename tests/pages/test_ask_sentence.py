@@ -9,17 +9,17 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.changes.minimal_pairs import two_words
-from probing.core.sentences.example import OURS
-from probing.models.changes.ask import ask_attention, pair_scores
-from probing.models.changes.attention_passes import Attending
-from probing.models.edges.files import FILE as EDGE_FILE
-from probing.models.encoders.load import load_encoder
-from probing.models.sentences.ask import ask_sentence
-from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.ui.choices.ask import NO_SPAN
-from probing.ui.live import kept as kept_answers
-from probing.ui.live import pairs
+from probing.changes.minimal_pairs import two_words
+from probing.changes.passes import ask_attention, pair_scores
+from probing.changes.passes_attention_passes import Attending
+from probing.choices import NO_SPAN
+from probing.edges.ask import FILE as EDGE_FILE
+from probing.kernel.models.load import load_encoder
+from probing.live import page_gaps as pairs
+from probing.live import page_models_kept as kept_answers
+from probing.sentences.ask import ask_sentence
+from probing.sentences.examples import OURS
+from probing.sentences.probes import FILE, TaskProbes, probes_folder, read_probes, write_probes
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 from tests.pages.conftest import charts, link, numbers, numbers_in, opening, words
@@ -281,7 +281,7 @@ def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monke
 
 
 def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache, tmp_path):
-    from probing.ui.frame import live_models
+    from probing.kernel.app import live_models
 
     kept_answers._eager().clear()
     live_models.model_cache().kept.clear()

@@ -5,16 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from probing.core.forgetting.ways import AS_IN_BASE, GAINED, KEPT, LAYERS_BACK, MOVED, NOT_RECOVERED, OTHER_LAYER, WAYS
-from probing.core.sentences.example import FIRST, MEAN, SentenceData
-from probing.core.sentences.fates import FATES
-from probing.core.sentences.pairs import Cell
-from probing.reports.forgetting.places import facts
-from probing.reports.forgetting.runs import stored_runs
-from probing.reports.runs import choose
-from probing.store.knowledge.fact_queries import count_facts
-from probing.store.opening import open_database
-from probing.ui.compare import sentence_words
+from probing.changes import page_beyond_sentence_words as sentence_words
+from probing.facts.runs_runs import choose
+from probing.facts.store_facts_fact_queries import count_facts
+from probing.forgetting.report_outcome_places import facts
+from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.ways import AS_IN_BASE, GAINED, KEPT, LAYERS_BACK, MOVED, NOT_RECOVERED, OTHER_LAYER, WAYS
+from probing.kernel.store.opening import open_database
+from probing.sentences.examples import FIRST, MEAN, SentenceData
+from probing.sentences.numbers import Cell
+from probing.sentences.numbers_fates import FATES
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_everything, plant_facts, rank_of
 from tests.pages.conftest import charts, numbers, opening, plain, table_of, visited, words

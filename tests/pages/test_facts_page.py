@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.core.facts.fact import Fact
-from probing.core.knowledge.transitions import FATES, PARTS, outcome_words
+from probing.facts.fact import Fact
+from probing.facts.forgotten_transitions import FATES, PARTS, outcome_words
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import charts, grids, opening, visited, words
 from tests.pages.every_tab import whole
@@ -286,9 +286,9 @@ def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypa
 
 @pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
-    from probing.core.facts.custom import own_facts
-    from probing.ui.facts.upload import SAMPLE, ask_all
-    from probing.ui.frame.live_models import Choice
+    from probing.facts.page_upload import SAMPLE, ask_all
+    from probing.facts.sources import own_facts
+    from probing.kernel.app.live_models import Choice
 
     facts = own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
     assert len(facts) == 3

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.edges.tasks import read_task
-from probing.core.edges.traces import AMBIGUOUS
-from probing.reports.edges import published
-from probing.ui.choices.grammar import TABS
-from probing.ui.grammar import word_by_word
-from probing.ui.grammar import words as found_words
+from probing.choices_grammar import TABS
+from probing.edges import page_sentence as word_by_word
+from probing.edges import page_words_words as found_words
+from probing.edges import report_published as published
+from probing.edges.tasks import read_task
+from probing.edges.words import AMBIGUOUS
 from tests.core.edges.edge_files import conllu, write_ewt
 from tests.edges_planted import (
     POS,

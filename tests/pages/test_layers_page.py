@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.facts.fact import Fact
-from probing.core.knowledge.onset import steepest
-from probing.reports.knowledge.forgotten_relations import relation_forgetting, with_yardsticks
-from probing.reports.knowledge.precision import precision_by_relation
-from probing.store.opening import open_database
+from probing.facts.fact import Fact
+from probing.facts.report_forgotten import relation_forgetting, with_yardsticks
+from probing.facts.report_layers import precision_by_relation
+from probing.facts.totals_onset import steepest
+from probing.kernel.store.opening import open_database
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs, planted_facts

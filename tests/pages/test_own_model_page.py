@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from probing.core.facts.fact import Fact
-from probing.core.files.locks import exclusive_lock
-from probing.core.own_model import background
-from probing.core.own_model.wish import Wish
-from probing.core.provenance import canonical_json
-from probing.figures.own_model import fact_table
-from probing.reports.own_model.result import fact_rows, result_of
-from probing.reports.own_model.side_by_side import side_by_side
-from probing.store.opening import open_database
+from probing.facts.fact import Fact
+from probing.kernel.locks import exclusive_lock
+from probing.kernel.provenance import canonical_json
+from probing.kernel.store.opening import open_database
+from probing.own_model import run as background
+from probing.own_model.figures import fact_table
+from probing.own_model.report import fact_rows, result_of
+from probing.own_model.report_side_by_side import side_by_side
+from probing.own_model.run_wish import Wish
 from tests.models.tiny_models import save
 from tests.pages.conftest import numbers_in, opening, plain
 from tests.store.planted import PlantedRun, plant_runs
@@ -192,7 +192,7 @@ def test_the_table_escapes_what_models_and_facts_say():
 
 
 def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(probed):
-    from probing.figures.own_model import own_curves, report_page
+    from probing.own_model.figures import own_curves, report_page
 
     _, snapshot = probed
     with open_database(snapshot) as db:

@@ -8,17 +8,17 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.core.facts.fact import Fact
-from probing.core.glossary.terms import anchor, glossary
-from probing.core.metrics import METRICS
-from probing.core.paths import snapshot_folder
-from probing.reports import front
-from probing.reports.runs import one_run_each
-from probing.store import parquet
-from probing.store.opening import open_database
-from probing.store.run_queries import runs as all_runs
-from probing.ui.choices.methods import TABS
-from probing.ui.widgets import blocks
+from probing.choices_methods import TABS
+from probing.facts.fact import Fact
+from probing.facts.runs_runs import one_run_each
+from probing.facts.store import runs as all_runs
+from probing.kernel.app import blocks
+from probing.kernel.files_paths import snapshot_folder
+from probing.kernel.store import parquet
+from probing.kernel.store.opening import open_database
+from probing.papers import home as front
+from probing.terms import METRICS
+from probing.terms_terms import anchor, glossary
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
 from tests.shipped import SNAPSHOT

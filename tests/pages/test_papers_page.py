@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.core.facts.fact import Fact
-from probing.reports.reproduction.papers import PAPERS
-from probing.store.parquet import write_table
-from probing.ui.choices.papers import TABS
+from probing.choices_papers import TABS
+from probing.facts.fact import Fact
+from probing.kernel.store.parquet import write_table
+from probing.papers.papers_papers import PAPERS
 from tests.edges_planted import POS, RUNS, answers, plant_edge_runs, planted_part, planted_probabilities
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import numbers_in, opening, plain, visited, words

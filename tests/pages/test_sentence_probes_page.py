@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from probing.core.sentences.example import FIRST, MEAN, QUICK
-from probing.core.sentences.pairs import Cell
+from probing.sentences.examples import FIRST, MEAN, QUICK
+from probing.sentences.numbers import Cell
 from tests.models.tiny_models import save
 from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, words
 from tests.planted_relatives import BASE, LAYERS

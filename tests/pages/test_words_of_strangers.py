@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
-from probing.core.facts.fact import Fact
-from probing.store.parquet import write_table
+from probing.facts.fact import Fact
+from probing.kernel.store.parquet import write_table
 from tests.edges_planted import plant_edge_runs
 from tests.models.tiny_models import save
 from tests.pages.every_tab import links_to_tabs

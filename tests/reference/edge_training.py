@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from probing.core.edges.target import Record
-from probing.models.edges.lexical import lexical_states
-from probing.models.edges.states import Cut
+from probing.edges.states import Cut
+from probing.edges.states_lexical import lexical_states
+from probing.edges.targets import Record
 
 
 class PaddedProbe(torch.nn.Module):

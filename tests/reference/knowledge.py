@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Sequence
 
-from probing.core.knowledge.answer_types import piece, plain, words
+from probing.facts.totals import piece, plain, words
 
 
 def null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str | None:

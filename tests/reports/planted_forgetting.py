@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.facts.fact import Fact, fill
+from probing.facts.fact import Fact, fill
 from tests.store.planted import PlantedRun, plant_store
 
 KS = (1, 10, 100)

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.edges import numbers
-from probing.reports.edges import layers
-from probing.reports.edges.curves import DRAWS, curves, sentence_draws
-from probing.reports.edges.labels import by_label
-from probing.reports.edges.order import models_in_order, tasks_in_order
-from probing.reports.edges.places import spread_of
-from probing.reports.edges.scores import of_trained, scores
-from probing.reports.edges.summary import baselines, summary
-from probing.reports.edges.yardsticks import yardsticks
-from probing.store.database import Database
-from probing.store.edges.queries import edge_labels, edge_tasks
-from probing.store.opening import open_database
+from probing.edges import numbers_numbers as numbers
+from probing.edges import report_curves_layers as layers
+from probing.edges.report_curves import DRAWS, curves, sentence_draws
+from probing.edges.report_curves_places import spread_of
+from probing.edges.report_labels import by_label
+from probing.edges.report_scores import of_trained, scores
+from probing.edges.report_summary import baselines, summary
+from probing.edges.report_summary_order import models_in_order, tasks_in_order
+from probing.edges.report_yardsticks import yardsticks
+from probing.edges.store import edge_labels, edge_tasks
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
 from tests.edges_planted import (
     PARTS,
     POS,

@@ -11,33 +11,33 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
-from probing.core.knowledge.answer_types import KINDS
-from probing.core.knowledge.forgetting import AUTHORS_KEYS
-from probing.core.knowledge.transitions import FATES, PARTS, fate_of, part_of
-from probing.core.stats.answer_clusters import answer_interval
-from probing.core.stats.intervals import RelationCounts, macro, wilson
-from probing.core.stats.paired_tests import mcnemar_exact
-from probing.core.stats.whole_shares import whole_shares
-from probing.reports import bootstrap
-from probing.reports.bootstrap import parallel_map
-from probing.reports.forgetting.hundred import hundred
-from probing.reports.knowledge.answer_drift import answer_drift
-from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
-from probing.reports.knowledge.heads.losses import points_lost
-from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
-from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions, transitions_by_relation
-from probing.reports.knowledge.typed_sentence import asked
-from probing.reports.reproduction.knowledge.paper import BERTNESIA
-from probing.reports.runs import choose, pairs
-from probing.reports.wider import wider
-from probing.store.database import Database
-from probing.store.opening import open_database
-from probing.store.parquet import read_table
+from probing.facts.forgotten import AUTHORS_KEYS
+from probing.facts.forgotten_transitions import FATES, PARTS, fate_of, part_of
+from probing.facts.report_forgotten import forgotten, relation_forgetting
+from probing.facts.report_layers import by_layer, precision, precision_by_relation
+from probing.facts.report_layers_answer_drift import answer_drift
+from probing.facts.report_layers_early_exit import early_exit
+from probing.facts.report_layers_total import total
+from probing.facts.report_pairs import transitions, transitions_by_relation
+from probing.facts.report_pairs_paired_layers import paired_by_layer
+from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.report_typed_sentence import asked
+from probing.facts.runs_runs import choose, pairs
+from probing.facts.totals import KINDS
+from probing.forgetting.report_outcome_hundred import hundred
+from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
+from probing.heads.report import points_lost
+from probing.kernel.stats import intervals_bootstrap as bootstrap
+from probing.kernel.stats.intervals import RelationCounts, macro, wilson
+from probing.kernel.stats.intervals_bootstrap import parallel_map
+from probing.kernel.stats.intervals_whole_shares import whole_shares
+from probing.kernel.stats.intervals_wider import wider
+from probing.kernel.stats.paired_tests import mcnemar_exact
+from probing.kernel.stats.paired_tests_answer_clusters import answer_interval
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table
+from probing.papers.bertnesia_paper import BERTNESIA
 from tests.core.test_fact_numbers import sums_of
 from tests.reference.knowledge import classify, is_scored
 from tests.reports.planted_forgetting import KS, plant

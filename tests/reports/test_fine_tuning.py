@@ -8,21 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.registry import REPOSITORY, read_registry
-from probing.core.sentences.example import FIRST, MEAN, OURS
-from probing.core.sentences.pairs import Cell
-from probing.core.stats.intervals import wilson_mean
-from probing.core.stats.ranks import rank_correlation
-from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
-from probing.reports.fine_tuning.evidence import FactRuns, evidence
-from probing.reports.fine_tuning.families_of_models import beside, kin, tuned_models
-from probing.reports.fine_tuning.measures import CONTROL as CONTROL_ROLE
-from probing.reports.fine_tuning.measures import SEED, TUNED, correlations, measures
-from probing.reports.relatives import Relatives
-from probing.reports.task_success import COLUMNS, SHORT, learned, scores
-from probing.store.database import Database
-from probing.store.opening import open_database
-from probing.store.parquet import read_table, write_table
+from probing.finetuning.relatives import Relatives
+from probing.finetuning.relatives_families_of_models import beside, kin, tuned_models
+from probing.finetuning.report_by_layer import LOSSES, by_layer
+from probing.finetuning.report_evidence import FactRuns, evidence
+from probing.finetuning.report_measures import CONTROL as CONTROL_ROLE
+from probing.finetuning.report_measures import SEED, TUNED, correlations, measures
+from probing.finetuning.success_report import COLUMNS, SHORT, learned, scores
+from probing.kernel.registry import REPOSITORY, read_registry
+from probing.kernel.stats.intervals import wilson_mean
+from probing.kernel.stats.intervals_ranks import rank_correlation
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table, write_table
+from probing.sentences.examples import FIRST, MEAN, OURS
+from probing.sentences.numbers import Cell
 from tests.changes_planted import block_sums, planted_value
 from tests.fine_tuning_planted import plant_everything, rank_of
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD, SST_2

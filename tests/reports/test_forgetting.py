@@ -7,10 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.forgetting.groups import NEVER_KNOWN, WRONG
-from probing.core.forgetting.memory import MEMORY, UNKNOWN, detectable
-from probing.core.forgetting.summary import NEVER_HAD
-from probing.core.forgetting.ways import (
+from probing.forgetting import report_outcome as outcomes
+from probing.forgetting import report_outcome_places as places
+from probing.forgetting import report_series as series
+from probing.forgetting.memory import NEVER_HAD
+from probing.forgetting.memory_groups import NEVER_KNOWN, WRONG
+from probing.forgetting.memory_memory import MEMORY, UNKNOWN, detectable
+from probing.forgetting.report_outcome import memory, outcome, ways
+from probing.forgetting.report_outcome_runs import stored_runs, usual
+from probing.forgetting.report_series_prevention import prevention
+from probing.forgetting.store import BACK_COLUMNS
+from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
     BY_SUBJECT,
@@ -25,13 +32,7 @@ from probing.core.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.reports.forgetting import outcome as outcomes
-from probing.reports.forgetting import places, series
-from probing.reports.forgetting.outcome import memory, outcome, ways
-from probing.reports.forgetting.prevention import prevention
-from probing.reports.forgetting.runs import stored_runs, usual
-from probing.store.forgetting.queries import BACK_COLUMNS
-from probing.store.opening import open_database
+from probing.kernel.store.opening import open_database
 from tests import forgetting_planted as planted
 from tests.planted_relatives import COLA, CONTROL, LAST, SEED_2, SST_2
 from tests.series_planted import PREVENTED, SERIES, ids, plant_series, states

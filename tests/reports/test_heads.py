@@ -5,14 +5,14 @@ ranks.
 import pandas as pd
 import pytest
 
-from probing.core.stats.intervals import wilson
-from probing.core.stats.paired_tests import newcombe
-from probing.reports.knowledge.heads.losses import points_lost, read_out
-from probing.reports.knowledge.heads.training import costs, losses
-from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.runs import one_run_each, pairs
-from probing.store.opening import open_database
-from probing.store.run_queries import runs as all_runs
+from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.runs_runs import one_run_each, pairs
+from probing.facts.store import runs as all_runs
+from probing.heads.report import points_lost, read_out
+from probing.heads.report_training import costs, losses
+from probing.kernel.stats.intervals import wilson
+from probing.kernel.stats.paired_tests import newcombe
+from probing.kernel.store.opening import open_database
 from tests.store.planted import plant_runs
 from tests.store.planted_heads import (
     BASE,

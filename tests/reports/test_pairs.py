@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.transitions import FATES, PARTS
-from probing.core.stats.paired_tests import PairedCounts, mcnemar_exact, paired_difference
-from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
-from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.knowledge.transitions import BESIDE, transitions, transitions_beside_wrong, transitions_by_relation
-from probing.reports.runs import choose, pairs
-from probing.store.database import Database
-from probing.store.knowledge.fact_queries import count_facts, neighbours, search_facts
-from probing.store.opening import open_database
+from probing.facts.fact import Fact, fill
+from probing.facts.forgotten_transitions import FATES, PARTS
+from probing.facts.report_pairs import BESIDE, transitions, transitions_beside_wrong, transitions_by_relation
+from probing.facts.report_pairs_paired_layers import paired_by_layer
+from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.runs_runs import choose, pairs
+from probing.facts.store_facts_fact_queries import count_facts, neighbours, search_facts
+from probing.kernel.stats.paired_tests import PairedCounts, mcnemar_exact, paired_difference
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
 from tests.reports.planted_forgetting import BASE, FACTS, KS, MODEL, ONLY_BASE, ONLY_MODEL, Planted, plant
 from tests.store.planted import TOKENS, PlantedRun, plant_store, planted_facts
 

@@ -13,17 +13,20 @@ import pytest
 from scipy.stats import binomtest
 
 import probing
-from probing.core.claims import Check, Claim
-from probing.core.errors import PublishedError
-from probing.core.knowledge.published import PublishedKnowledge
-from probing.reports.citations import PAPERS as CITED
-from probing.reports.citations import RELEASED, SOFTWARE, Reference
-from probing.reports.report import Filter, Report, Reports
-from probing.reports.reproduction import judge as judging
-from probing.reports.reproduction.edges import tables
-from probing.reports.reproduction.edges.encoder_numbers import numbers_of, published_encoders, runs_of
-from probing.reports.reproduction.edges.paper import EDGE_PROBING
-from probing.reports.reproduction.judge import (
+from probing.facts.published import PublishedKnowledge
+from probing.kernel.app import selection
+from probing.kernel.app.selection_navigation import PAGES
+from probing.kernel.errors import PublishedError
+from probing.kernel.published import Check, Claim
+from probing.kernel.report import Filter, Report, Reports
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import write_table
+from probing.papers import claims as judging
+from probing.papers import edge_probing as tables
+from probing.papers.citations import PAPERS as CITED
+from probing.papers.citations import RELEASED, SOFTWARE, Reference
+from probing.papers.claims import (
     FAILS,
     HOLDS,
     UNSURE,
@@ -36,15 +39,12 @@ from probing.reports.reproduction.judge import (
     share,
     verdict,
 )
-from probing.reports.reproduction.paper import Reproduction
-from probing.reports.reproduction.papers import PAPERS
-from probing.reports.reproduction.sentences.paper import INTERPLAY
-from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
-from probing.store.database import Database
-from probing.store.opening import open_database
-from probing.store.parquet import write_table
-from probing.ui.frame import selection
-from probing.ui.frame.navigation import PAGES
+from probing.papers.claims_paper import Reproduction
+from probing.papers.edge_probing_encoder_numbers import numbers_of, published_encoders, runs_of
+from probing.papers.edge_probing_paper import EDGE_PROBING
+from probing.papers.interplay_paper import INTERPLAY
+from probing.papers.interplay_plots import PUT_BACK, plot
+from probing.papers.papers_papers import PAPERS
 from tests.changes_planted import plant_changes, planted_value
 from tests.edges_planted import (
     POS,

@@ -8,29 +8,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.errors import StoreError
-from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import OWN, POOLINGS, READINGS
-from probing.reports.changes.measures import values
-from probing.reports.changes.perplexity import perplexities
-from probing.reports.comparability import badge, comparability, differences, stored_comparability
-from probing.reports.fine_tuning.evidence import ENTROPY, evidence
-from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten_relations import forgotten
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions
-from probing.reports.runs import choose, identities, pairs
-from probing.reports.sentences.accuracy import accuracies
-from probing.reports.sentences.property_places import where_gone
-from probing.reports.table_text import NO_ROWS, latex_table, text_table
-from probing.reports.whole_runs import whole_runs
-from probing.store.check import check_store
-from probing.store.counts import write_counts
-from probing.store.database import Database
-from probing.store.kinds import FACTS, KINDS
-from probing.store.opening import open_database
-from probing.store.parquet import write_table
-from probing.store.run_queries import runs as all_runs
+from probing.changes.report import perplexities
+from probing.changes.report_measures import values
+from probing.facts.report_forgotten import forgotten
+from probing.facts.report_layers_early_exit import early_exit
+from probing.facts.report_layers_total import total
+from probing.facts.report_pairs import transitions
+from probing.facts.runs import badge, comparability, differences, stored_comparability
+from probing.facts.runs_runs import choose, identities, pairs
+from probing.facts.store import runs as all_runs
+from probing.finetuning.report_evidence import ENTROPY, evidence
+from probing.kernel.errors import StoreError
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.report_table_text import NO_ROWS, latex_table, text_table
+from probing.kernel.report_whole_runs import whole_runs
+from probing.kernel.store.check import check_store
+from probing.kernel.store.database import Database
+from probing.kernel.store.kinds_kinds import FACTS, KINDS
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.opening_counts import write_counts
+from probing.kernel.store.parquet import write_table
+from probing.sentences.examples import OWN, POOLINGS, READINGS
+from probing.sentences.report_accuracy_accuracy import accuracies
+from probing.sentences.report_changes_property_places import where_gone
 from tests.changes_planted import change_config, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL
 from tests.sentences_planted import BIGRAM, PlantedSentenceRun, plant_sentence_runs

@@ -11,19 +11,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.changes.measures import MEASURES as KNOWN
-from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
-from probing.core.sentences.fates import FATES, UNDECIDED
-from probing.core.sentences.pairs import Cell
-from probing.reports.changes.measures import SAME_IS_ONE, values
-from probing.reports.changes.perplexity import epoch_perplexities, perplexities
-from probing.reports.sentences.accuracy import accuracies, learning_curve
-from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences
-from probing.reports.sentences.best_probes import best_predicting, best_probes, best_read
-from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
-from probing.store.database import Database
-from probing.store.opening import open_database
-from probing.store.tables.changes import ALL_HEADS
+from probing.changes.measures import MEASURES as KNOWN
+from probing.changes.report import epoch_perplexities, perplexities
+from probing.changes.report_measures import SAME_IS_ONE, values
+from probing.changes.tables import ALL_HEADS
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
+from probing.sentences.numbers import Cell
+from probing.sentences.numbers_fates import FATES, UNDECIDED
+from probing.sentences.report_accuracy_accuracy import accuracies, learning_curve
+from probing.sentences.report_accuracy_best_probes import best_predicting, best_probes, best_read
+from probing.sentences.report_changes import changes, group_means, turned_sentences
+from probing.sentences.report_changes_property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
 from tests.changes_planted import BLOCKS, HEADS, MEASURES, block_sums, epoch_rows, plant_changes, planted_value
 from tests.planted_relatives import (
     BASE,

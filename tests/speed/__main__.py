@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.core.errors import ProbingError
+from probing.kernel.errors import ProbingError
 
 if TYPE_CHECKING:
     from tests.speed.measurement import Measurement

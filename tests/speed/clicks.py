@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any, NamedTuple
 
-from probing.core.errors import ProbingError
-from probing.core.paths import cache_folder
-from probing.core.registry import REPOSITORY
-from probing.ui.frame.navigation import ADDRESSES, PAGES
+from probing.kernel.app.selection_navigation import ADDRESSES, PAGES
+from probing.kernel.errors import ProbingError
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.registry import REPOSITORY
 from tests.browser.conftest import BUSY, INSTALL
 from tests.speed.measurement import Measurement
 

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probing.core.edges.encoders import CUMULATIVE, TASK
-from probing.core.edges.target import Part, Record, Span, Target
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
-from probing.models.edges.arrays import TrainingData, batch_of, part_arrays
-from probing.models.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, order_of, start_of, unpacked
-from probing.models.edges.recipe import EdgeRecipe
-from probing.models.edges.states import WordStates, cut_words, word_states
-from probing.models.edges.training import Trained, train_probes
-from probing.models.encoders.load import Encoder, load_encoder
-from probing.models.runtime.torch_settings import thread_count
+from probing.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, order_of, start_of, unpacked
+from probing.edges.requests import EdgeRecipe
+from probing.edges.states import WordStates, cut_words, word_states
+from probing.edges.states_arrays import TrainingData, batch_of, part_arrays
+from probing.edges.targets import Part, Record, Span, Target
+from probing.edges.targets_encoders import CUMULATIVE, TASK
+from probing.edges.training import Trained, train_probes
+from probing.facts.fact_templates import shipped_relations
+from probing.facts.sources_sources import read_facts
+from probing.kernel.models.load import Encoder, load_encoder
+from probing.kernel.models.torch_settings import thread_count
 from tests.reference.edge_training import PaddedProbe, StepByStep
 from tests.speed.measurement import Measurement, random_bert_base, require_equal, seconds_of
 from tests.speed.prompts import bench_folder

@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM
 
-from probing.core.paths import cache_folder
-from probing.models.encoders.load import Encoder, load_encoder
-from probing.models.heads.batches import batches, most_positions
-from probing.models.heads.masked_states import LayerStates, MaskedStates
-from probing.models.heads.masked_text import MaskedText, mask_rows
-from probing.models.heads.recipe import HeadRecipe
-from probing.models.heads.step import HeadStep, start_of
+from probing.heads.recipe import HeadRecipe
+from probing.heads.recipe_batches import batches, most_positions
+from probing.heads.recipe_masked_text import MaskedText, mask_rows
+from probing.heads.states import LayerStates, MaskedStates
+from probing.heads.train_step import HeadStep, start_of
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.models.load import Encoder, load_encoder
 from tests.speed.measurement import Measurement, random_bert_base, require_equal, seconds_of
 
 BLOCK, BLOCKS_A_STEP = 512, 8

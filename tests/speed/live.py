@@ -4,11 +4,11 @@ layer.
 
 from statistics import median, quantiles
 
-from probing.models.encoders.head import fresh_copy
-from probing.models.encoders.load import load_encoder
-from probing.models.encoders.masked_prompts import tokenize
-from probing.models.knowledge.ask import LiveModel
-from probing.models.runtime.torch_settings import thread_count
+from probing.kernel.models.head import fresh_copy
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.torch_settings import thread_count
+from probing.live.ask import LiveModel
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
 from tests.speed.prompts import NEAR, TOP, bench_folder, far_apart, fill_mask, trex_prompts
 

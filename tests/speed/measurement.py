@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.errors import ProbingError
-from probing.core.registry import REPOSITORY
+from probing.kernel.errors import ProbingError
+from probing.kernel.registry import REPOSITORY
 
 #: Tokens of BERT-base's vocabulary.
 BERT_BASE_TOKENS = 30_522

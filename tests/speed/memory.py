@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from probing.core.paths import cache_folder
-from probing.core.registry import REPOSITORY
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.registry import REPOSITORY
 from tests.speed.measurement import Measurement, random_bert_base
 
 if TYPE_CHECKING:
-    from probing.models.encoders.load import Encoder
+    from probing.kernel.models.load import Encoder
 
 #: Masked positions of WikiText-2 under BERT-base's tokenizer: 15 % of 2.6 million word pieces.
 WIKITEXT_2 = 390_000
@@ -67,14 +67,14 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 
 def _mapped_layer() -> int:
-    from probing.models.heads.masked_states import states_bytes
+    from probing.heads.states import states_bytes
 
     return states_bytes(1, WIKITEXT_2, 768)
 
 
 def report(work: "Callable[[Encoder, Path, int], str]", source: str, folder: str, amount: int) -> None:
     """Does the work in this process and prints its ``Peak`` as JSON."""
-    from probing.models.encoders.load import load_encoder
+    from probing.kernel.models.load import load_encoder
 
     encoder = load_encoder(source, device="cpu")
     loaded, start = peak_bytes(), time.perf_counter()
@@ -101,9 +101,9 @@ def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
     """States of all layers of a short text, then one layer's full head, through the function that ``train-heads``
     calls.
     """
-    from probing.models.heads.masked_states import StatesCache
-    from probing.models.heads.recipe import HeadRecipe, text_sha256
-    from probing.models.heads.training import train_heads
+    from probing.heads.recipe import HeadRecipe, text_sha256
+    from probing.heads.states import StatesCache
+    from probing.heads.train import train_heads
     from tests.speed.heads import BLOCK, BLOCKS_A_STEP, LAYER, made_up_text
 
     train, valid = (made_up_text(encoder, count * BLOCK) for count in (blocks, 8))
@@ -127,13 +127,13 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     import torch
 
     from probing import __version__
-    from probing.core.facts.fact import facts_sha256
-    from probing.core.facts.sources import read_facts
-    from probing.core.facts.templates import shipped_relations
-    from probing.core.knowledge.run import RunConfig
-    from probing.models.encoders.answer_tokens import askable
-    from probing.models.encoders.head import fresh_copy
-    from probing.models.knowledge.probe import ProbeWork, probe_shards
+    from probing.facts.fact import facts_sha256
+    from probing.facts.fact_templates import shipped_relations
+    from probing.facts.probe_probe import ProbeWork, probe_shards
+    from probing.facts.requests_run import RunConfig
+    from probing.facts.sources_sources import read_facts
+    from probing.kernel.models.head import fresh_copy
+    from probing.kernel.models.tokens import askable
 
     kept, answers = askable(read_facts("trex", shipped_relations(), None)[0], encoder)
     facts, answers = kept.facts[:count], answers[:count]

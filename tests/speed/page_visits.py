@@ -15,8 +15,8 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from probing.core.registry import REPOSITORY
-from probing.ui.frame import navigation
+from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.registry import REPOSITORY
 
 #: Page -> its file; Ask last: it loads a model, which stays.
 PAGES = dict(
@@ -97,7 +97,7 @@ def _empty_caches() -> None:
     """All counted numbers and drawn figures; the open database and loaded models stay."""
     import streamlit as st
 
-    from probing.ui.widgets import figure_cache
+    from probing.kernel.app import figure_cache
 
     st.cache_data.clear()
     figure_cache.forget()

@@ -16,18 +16,21 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from probing.core.errors import ProbingError
-from probing.core.facts.fact import PROBE_SETS, Fact, fill
-from probing.core.facts.templates import shipped_relations
-from probing.core.head_kinds import HEADS as KINDS
-from probing.core.paths import cache_folder
-from probing.core.registry import REPOSITORY
-from probing.store import run_queries
-from probing.store.database import Database
-from probing.store.knowledge import fact_queries, forgetting_queries, one_fact, pair_queries
-from probing.store.knowledge.counting import count_facts
-from probing.store.opening import open_database
-from probing.store.parquet import as_stored, read_table, write_table
+from probing.facts import store as run_queries
+from probing.facts import store_facts as one_fact
+from probing.facts import store_facts_fact_queries as fact_queries
+from probing.facts import store_pairs as forgetting_queries
+from probing.facts import store_pairs_pair_queries as pair_queries
+from probing.facts.counts import count_facts
+from probing.facts.fact import PROBE_SETS, Fact, fill
+from probing.facts.fact_templates import shipped_relations
+from probing.kernel.errors import ProbingError
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.models.names_head_kinds import HEADS as KINDS
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import as_stored, read_table, write_table
 from tests.speed.measurement import Measurement, seconds_of
 
 #: Classes of the first three kinds only, so that the number of rows stays the same.

@@ -10,12 +10,12 @@ from typing import Any
 
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
-from probing.core.facts.fact import Fact
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
-from probing.core.paths import cache_folder
-from probing.models.encoders.answer_tokens import askable
-from probing.models.encoders.load import Encoder
+from probing.facts.fact import Fact
+from probing.facts.fact_templates import shipped_relations
+from probing.facts.sources_sources import read_facts
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.tokens import askable
 from tests.speed.measurement import seconds_of
 
 

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from probing.store import run_queries
-from probing.store.opening import open_database
+from probing.facts import store as run_queries
+from probing.kernel.store.opening import open_database
 from tests.speed import pages
 from tests.speed.__main__ import PARTS
 from tests.speed.page_visits import PAGES, TURNED

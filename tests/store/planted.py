@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from probing.core.facts.fact import Fact, fill
-from probing.core.head_kinds import LOGIT_LENS
-from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
-from probing.store.counts import counted, write_counts
-from probing.store.kinds import FACTS, KINDS
-from probing.store.parquet import as_stored, write_table
+from probing.facts.fact import Fact, fill
+from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
+from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.store.kinds_kinds import FACTS, KINDS
+from probing.kernel.store.opening_counts import counted, write_counts
+from probing.kernel.store.parquet import as_stored, write_table
 
 TOKENIZER = "planted"
 #: Tokens of no fact, so that there are as many as ranks.

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from probing.core.facts.fact import Fact, fill
-from probing.store.parquet import write_table
+from probing.facts.fact import Fact, fill
+from probing.kernel.store.parquet import write_table
 from tests.store.planted import PlantedRun, forget_predictions, plant_runs
 
 _TEMPLATE = "The capital of [X] is [Y] ."

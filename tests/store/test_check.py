@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.core.provenance import fingerprint_problem
-from probing.store import run_queries
-from probing.store.check import check_store
-from probing.store.opening import open_database
-from probing.store.parquet import read_table, write_table
+from probing.facts import store as run_queries
+from probing.kernel.provenance import fingerprint_problem
+from probing.kernel.store.check import check_store
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table, write_table
 from tests.edges_planted import ROLES, SRL, PlantedEdgeRun, own_too, plant_edge_runs
 from tests.store.planted import (
     ONE_MODEL,

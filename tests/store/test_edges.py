@@ -10,16 +10,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.edges.traces import AMBIGUOUS
-from probing.store import run_queries
-from probing.store.check import check_store
-from probing.store.counts import write_counts
-from probing.store.database import Database
-from probing.store.edges import queries
-from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, tasks_of_texts, traces
-from probing.store.kinds import KINDS
-from probing.store.opening import open_database
-from probing.store.parquet import read_table
+from probing.edges import store as queries
+from probing.edges.store_sentences import ORDERS, count_sentences, sentences, tasks_of_texts, traces
+from probing.edges.words import AMBIGUOUS
+from probing.facts import store as run_queries
+from probing.kernel.store.check import check_store
+from probing.kernel.store.database import Database
+from probing.kernel.store.kinds_kinds import KINDS
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.opening_counts import write_counts
+from probing.kernel.store.parquet import read_table
 from tests.edges_planted import (
     PARTS,
     POS,

@@ -11,24 +11,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped_subjects import swapped_subjects
-from probing.reports.knowledge.precision import precision, precision_by_relation
-from probing.reports.knowledge.total import total
-from probing.store import run_queries
-from probing.store.check import check_store
-from probing.store.database import Database
-from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
-from probing.store.knowledge.one_fact import (
-    commonest_answer,
-    example_facts,
-    fact,
-    fact_predictions,
-    fact_runs,
-    null_examples,
-)
-from probing.store.opening import open_database
-from probing.store.parquet import read_table, write_table
+from probing.facts import store as run_queries
+from probing.facts.fact import Fact, fill
+from probing.facts.report_layers import precision, precision_by_relation
+from probing.facts.report_layers_total import total
+from probing.facts.store_facts import commonest_answer, example_facts, fact, fact_predictions, fact_runs, null_examples
+from probing.facts.store_facts_fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
+from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.store.check import check_store
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table, write_table
 from tests.reference.knowledge import null_kind
 from tests.store.planted import (
     SEVERAL,

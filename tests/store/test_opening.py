@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 import probing.store
-from probing.core.errors import StoreError
-from probing.store import parquet
-from probing.store.database import Database
-from probing.store.knowledge.fact_queries import count_facts, search_facts
-from probing.store.knowledge.one_fact import fact_predictions, fact_runs
-from probing.store.knowledge.pair_queries import paired_facts
-from probing.store.opening import open_database
-from probing.store.parquet import read_table, write_table
-from probing.store.run_queries import aggregate, relations, runs
-from probing.store.sources import find_files, version_of
+from probing.facts.store import aggregate, relations, runs
+from probing.facts.store_facts import fact_predictions, fact_runs
+from probing.facts.store_facts_fact_queries import count_facts, search_facts
+from probing.facts.store_pairs_pair_queries import paired_facts
+from probing.kernel.errors import StoreError
+from probing.kernel.store import parquet
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import find_files, version_of
 from tests.store.planted import SEVERAL, VARIANTS, PlantedRun, count, plant_runs, prediction_rows
 
 RUN, OTHER = PlantedRun(), PlantedRun(model="nesia-mini-qa", base="nesia-mini")
@@ -276,9 +276,9 @@ def test_a_query_that_takes_too_long_is_stopped(folder):
 _MANY = """
 import resource, sys
 from pathlib import Path
-from probing.store.knowledge.one_fact import fact_runs
-from probing.store.opening import open_database
-from probing.store.run_queries import aggregate, runs
+from probing.facts.store_facts import fact_runs
+from probing.kernel.store.opening import open_database
+from probing.facts.store import aggregate, runs
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 with open_database(Path(sys.argv[1])) as db:
     found = list(runs(db)["run_id"])

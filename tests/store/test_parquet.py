@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.core.errors import NewerVersionError, StoreError
-from probing.store import parquet, sources
-from probing.store.check import check_store
-from probing.store.parquet import read_table, write_table
-from probing.store.schema import KEYS, SCHEMAS, SORT
-from probing.store.sources import files_of, find_files, fingerprint_of, table_of, version_of
-from probing.workflows.knowledge.stored_run import has_predictions
+from probing.facts.stored_run import has_predictions
+from probing.kernel.errors import NewerVersionError, StoreError
+from probing.kernel.store import parquet
+from probing.kernel.store import parquet_sources as sources
+from probing.kernel.store.check import check_store
+from probing.kernel.store.columns_schema import KEYS, SCHEMAS, SORT
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import files_of, find_files, fingerprint_of, table_of, version_of
 from tests.store.planted import ONE_MODEL, PlantedRun, plant_runs, prediction_rows
 
 ROWS = sorted(prediction_rows(ONE_MODEL[0]), key=lambda row: (row["fact_id"], row["layer"]))
@@ -142,7 +143,7 @@ def test_a_killed_write_leaves_nothing_under_the_final_name(tmp_path: Path):
         "    os.kill(os.getpid(), 9)\n"
         "pq.ParquetWriter.write_table = die\n"
         "from pathlib import Path\n"
-        "from probing.store.parquet import write_table\n"
+        "from probing.kernel.store.parquet import write_table\n"
         "write_table('exposure', [], Path(sys.argv[1]))\n"
     )
     target = tmp_path / "exposure.parquet"

@@ -9,21 +9,21 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.facts.fact import contains_words
-from probing.reports.knowledge.answer_drift import answer_drift
-from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
-from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions, transitions_by_relation
-from probing.reports.runs import choose, one_run_each, pairs
-from probing.store import run_queries
-from probing.store.check import check_store
-from probing.store.database import Database
-from probing.store.knowledge.fact_queries import count_facts, search_facts
-from probing.store.opening import open_database
-from probing.store.parquet import write_table
+from probing.facts import store as run_queries
+from probing.facts.fact import contains_words
+from probing.facts.report_forgotten import forgotten, relation_forgetting
+from probing.facts.report_layers import by_layer, precision, precision_by_relation
+from probing.facts.report_layers_answer_drift import answer_drift
+from probing.facts.report_layers_early_exit import early_exit
+from probing.facts.report_layers_total import total
+from probing.facts.report_pairs import transitions, transitions_by_relation
+from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.runs_runs import choose, one_run_each, pairs
+from probing.facts.store_facts_fact_queries import count_facts, search_facts
+from probing.kernel.store.check import check_store
+from probing.kernel.store.database import Database
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import write_table
 from tests.store.planted import (
     SEVERAL,
     PlantedRun,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.provenance import fingerprint_of
-from probing.core.sentences.example import FIRST, MEAN, OWN
-from probing.store.check import check_store
-from probing.store.opening import open_database
-from probing.store.run_queries import stored_models
+from probing.facts.store import stored_models
+from probing.kernel.provenance import fingerprint_of
+from probing.kernel.store.check import check_store
+from probing.kernel.store.opening import open_database
+from probing.sentences.examples import FIRST, MEAN, OWN
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
 from tests.sentences_planted import (

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
-from probing.core.questions import Question
-from probing.core.registry import read_registry
-from probing.ui.frame import live_models
-from probing.ui.frame.live_models import Choice, base_of, choices, described
-from probing.ui.frame.model_cache import ModelCache
-from probing.ui.live.picker import changed_spans, hull, replaced
+from probing.kernel.app import live_models
+from probing.kernel.app.live_models import Choice, base_of, choices, described
+from probing.kernel.app.memory import ModelCache
+from probing.kernel.questions import Question
+from probing.kernel.registry import read_registry
+from probing.live.page_spans_picker import changed_spans, hull, replaced
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
 
-from probing.figures import theme
-from probing.figures.tokens.rank_lines import rank_lines
-from probing.store.database import Database, Opened
-from probing.store.sources import SourceFile
-from probing.ui.frame import page_reads
-from probing.ui.widgets import figure_cache
-from probing.ui.widgets.figure_cache import drawing, for_file, on_page
+from probing.kernel.app import figure_cache
+from probing.kernel.app import frame_page_reads as page_reads
+from probing.kernel.app.figure_cache import drawing, for_file, on_page
+from probing.kernel.figures import theme
+from probing.kernel.store.database import Database, Opened
+from probing.kernel.store.parquet_sources import SourceFile
+from probing.live.figures_rank_lines import rank_lines
 
 CALLS: list[tuple] = []
 

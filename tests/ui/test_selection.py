@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from probing import ui
-from probing.figures.shown_runs import fit, overlaid
-from probing.reports.runs import one_run_each
-from probing.ui.frame import selection
-from probing.ui.frame.page import View
-from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
+from probing.facts.runs_runs import one_run_each
+from probing.kernel.app import selection
+from probing.kernel.app.frame import View
+from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
+from probing.kernel.figures.looks import fit, overlaid
 
 assert ui, "the import declares what is chosen on each page"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from streamlit.web.server.starlette import starlette_websocket
 
-from probing.core.registry import REPOSITORY
-from probing.ui import __main__ as start
-from probing.ui import visits
-from probing.ui.widgets.places import without_server_folders
+from probing import ui as start
+from probing.kernel.app import frame_visits as visits
+from probing.kernel.app.texts_places import without_server_folders
+from probing.kernel.registry import REPOSITORY
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP names its settings")

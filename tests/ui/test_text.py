@@ -13,11 +13,11 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from PIL import Image
 
-from probing.ui.widgets.export import Stamp, csv_bytes, html_bytes
-from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, with_minus
-from probing.ui.widgets.paper.calls import plot
-from probing.ui.widgets.paper.saver import resolution
-from probing.ui.widgets.tables import telling, written
+from probing.kernel.app.figure_cache_export import Stamp, csv_bytes, html_bytes
+from probing.kernel.app.save_calls import plot
+from probing.kernel.app.save_saver import resolution
+from probing.kernel.app.tables import telling, written
+from probing.kernel.app.texts import Markdown, code, escape, filled, joined, with_minus
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTACKS = [

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from data.making.triples import write_shipped_triples
-from probing.core.facts.templates import shipped_relations
-from probing.core.paths import FACTS_FOLDER
+from probing.facts.fact_templates import shipped_relations
+from probing.kernel.files_paths import FACTS_FOLDER
 
 
 def facts(

@@ -8,8 +8,8 @@ from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from data.making.pretraining.train import PretrainRecipe, new_model
 from data.making.pretraining.vocabulary import train_vocabulary
-from probing.core.errors import ModelError
-from probing.core.files.atomic import atomic_folder
+from probing.kernel.errors import ModelError
+from probing.kernel.files import atomic_folder
 
 
 def fresh_start(

@@ -20,13 +20,13 @@ from torch import nn
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
-from probing.core.errors import ModelError
-from probing.core.files.atomic import atomic_file
-from probing.core.files.records import Frozen
-from probing.core.nesia.corpus import Sentence
-from probing.models.encoders.head import masked_loss
-from probing.models.runtime.masking import mask_pieces
-from probing.models.runtime.planned_batches import IGNORED, plan_batches
+from probing.facts.corpus import Sentence
+from probing.kernel.errors import ModelError
+from probing.kernel.files import atomic_file
+from probing.kernel.models.arrays_masking import mask_pieces
+from probing.kernel.models.arrays_planned_batches import IGNORED, plan_batches
+from probing.kernel.models.head import masked_loss
+from probing.kernel.provenance_records import Frozen
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertTokenizer, PreTrainedTokenizerBase
 
-from probing.core.errors import ModelError
+from probing.kernel.errors import ModelError
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

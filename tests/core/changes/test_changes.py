@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from probing.core.changes.attention import (
+from probing.changes.attention import is_constant, jackknife, linear_cka, mean_cosine, rsa, unit_rows
+from probing.changes.attention_attention import (
     TokenKinds,
     between,
     entropy,
@@ -16,13 +17,12 @@ from probing.core.changes.attention import (
     of_model,
     total_variation,
 )
-from probing.core.changes.minimal_pairs import KINDS, read_minimal_pairs, two_sentences, two_words
-from probing.core.changes.numbers import mean_intervals
-from probing.core.changes.similarity import is_constant, jackknife, linear_cka, mean_cosine, rsa, unit_rows
-from probing.core.changes.text import chosen_sentences, raw_text, text_lines
-from probing.core.errors import PromptError, TextError
-from probing.core.perturb.entity_names import find_entity, other_entity
-from probing.core.perturb.rules import misprimed, negated, renamed, shuffled, truncated, wrong_answers
+from probing.changes.measures_numbers import mean_intervals
+from probing.changes.minimal_pairs import KINDS, read_minimal_pairs, two_sentences, two_words
+from probing.changes.minimal_pairs_text import chosen_sentences, raw_text, text_lines
+from probing.kernel.errors import PromptError, TextError
+from probing.live.perturb import misprimed, negated, renamed, shuffled, truncated, wrong_answers
+from probing.live.perturb_entity_names import find_entity, other_entity
 from tests.reference import changes as slow
 
 

@@ -10,10 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from probing.core.edges import numbers
-from probing.core.edges.baselines import ceiling, majority_answer, memory_answers, seen_in_training, targets_of
-from probing.core.edges.control import with_control_labels
-from probing.core.edges.order import (
+from probing.edges import numbers_numbers as numbers
+from probing.edges.numbers import (
     CONTAINS_0,
     EARLIER,
     LATER,
@@ -26,10 +24,12 @@ from probing.core.edges.order import (
     compare_pairs,
     seed_spread,
 )
-from probing.core.edges.target import Part, Record, Target, TaskData
-from probing.core.edges.tasks import SEVERAL_LABELS, SINGLE_WORDS, every_label, fits, same_entity
-from probing.core.edges.traces import SpanTrace, Traces, normalised, revisions, settled_layer, strongest_mean
-from probing.core.stats.paired_tests import holm
+from probing.edges.numbers_baselines import ceiling, majority_answer, memory_answers, seen_in_training, targets_of
+from probing.edges.numbers_control import with_control_labels
+from probing.edges.targets import Part, Record, Target, TaskData
+from probing.edges.tasks import SEVERAL_LABELS, SINGLE_WORDS, every_label, fits, same_entity
+from probing.edges.words import SpanTrace, Traces, normalised, revisions, settled_layer, strongest_mean
+from probing.kernel.stats.paired_tests import holm
 
 
 def slow_expected(f1):

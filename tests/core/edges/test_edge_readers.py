@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.edges.baselines import ceiling, memory_answers, seen_in_training, targets_of
-from probing.core.edges.readers import gum, propbank
-from probing.core.edges.readers import universal_dependencies as treebank
-from probing.core.edges.readers.brackets import bare_label, merged, nonterminals
-from probing.core.edges.readers.gum import read_mentions
-from probing.core.edges.readers.proto_roles import _annotations, _names, held
-from probing.core.edges.readers.universal_dependencies import read_sentences
-from probing.core.edges.target import Part, Record, Target, TaskData
-from probing.core.edges.tasks import EDGE_TASKS, EdgeTask, every_label, read_task
-from probing.core.errors import EdgeDataError
+from probing.edges.numbers_baselines import ceiling, memory_answers, seen_in_training, targets_of
+from probing.edges.readers import gum, propbank
+from probing.edges.readers import sentences as treebank
+from probing.edges.readers.gum import read_mentions
+from probing.edges.readers.propbank_brackets import bare_label, merged, nonterminals
+from probing.edges.readers.relations import _annotations, _names, held
+from probing.edges.readers.sentences import read_sentences
+from probing.edges.targets import Part, Record, Target, TaskData
+from probing.edges.tasks import EDGE_TASKS, EdgeTask, every_label, read_task
+from probing.kernel.errors import EdgeDataError
 from tests.core.edges.edge_files import (
     CAT,
     CAT_MENTIONS,

@@ -4,10 +4,10 @@ import pickle
 
 import pytest
 
-from probing.core.edges.target import Target
-from probing.core.edges.tasks import EDGE_TASKS, read_task
-from probing.core.edges.words import numbered, read_span, split_words, written_span
-from probing.core.errors import EdgeDataError, OptionError
+from probing.edges.targets import Target
+from probing.edges.tasks import EDGE_TASKS, read_task
+from probing.edges.words_words import numbered, read_span, split_words, written_span
+from probing.kernel.errors import EdgeDataError, OptionError
 from tests.core.edges.edge_files import write_own
 
 ONE = {"text": "The cat  sleeps", "targets": [{"span1": [0, 2], "label": "NP"}], "info": {"document_id": "walk"}}

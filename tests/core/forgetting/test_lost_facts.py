@@ -10,11 +10,11 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize, special
 
-from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG, Answered, drawn, groups_of, matched
-from probing.core.forgetting.memory import GUESSES, MEMORY, NOTHING, STATED, UNKNOWN, detectable, memory, verdict
-from probing.core.forgetting.protocols import PARTS, lessons, part_of
-from probing.core.forgetting.summary import outcomes_of
-from probing.core.forgetting.ways import (
+from probing.forgetting.memory import outcomes_of
+from probing.forgetting.memory_groups import LOST, NEVER_KNOWN, WRONG, Answered, drawn, groups_of, matched
+from probing.forgetting.memory_memory import GUESSES, MEMORY, NOTHING, STATED, UNKNOWN, detectable, memory, verdict
+from probing.forgetting.memory_protocols import PARTS, lessons, part_of
+from probing.forgetting.ways import (
     AS_IN_BASE,
     AS_IT_IS,
     BY_ANSWER,
@@ -29,7 +29,7 @@ from probing.core.forgetting.ways import (
     Tried,
     reworded,
 )
-from probing.core.stats.equal_confidence import Answers, at_equal_confidence, paired, share
+from probing.kernel.stats.equal_confidence import Answers, at_equal_confidence, paired, share
 from tests.shipped_facts import asked_facts
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from probing.core.sentences.example import Example
-from probing.core.sentences.readers.labelled_sentence import Labelled
+from probing.sentences.examples import Example
+from probing.sentences.examples_labelled_sentence import Labelled
 
 LABELS = ("even", "odd")
 

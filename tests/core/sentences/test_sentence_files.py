@@ -15,15 +15,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.errors import OptionError, SentenceDataError
-from probing.core.sentences import tasks
-from probing.core.sentences.example import PARTS, Example, SentenceData
-from probing.core.sentences.odd_man_out import NO_CANDIDATE, make_odd_man_out, odd_man_out
-from probing.core.sentences.readers.labelled_sentence import Labelled
-from probing.core.sentences.readers.own_files import INCOMPLETE, parse_own_file
-from probing.core.sentences.readers.probing_files import read_probing_file
-from probing.core.sentences.splits import REPEATED, SAME_WORDS, TWO_LABELS, words_key
-from probing.core.sentences.tasks import ALL, SENTENCE_TASKS, read_task, read_upload
+from probing.kernel.errors import OptionError, SentenceDataError
+from probing.sentences import tasks
+from probing.sentences.examples import PARTS, Example, SentenceData
+from probing.sentences.examples_labelled_sentence import Labelled
+from probing.sentences.odd_man_out import NO_CANDIDATE, make_odd_man_out, odd_man_out
+from probing.sentences.readers import INCOMPLETE, parse_own_file
+from probing.sentences.readers_probing_files import read_probing_file
+from probing.sentences.splits import REPEATED, SAME_WORDS, TWO_LABELS, words_key
+from probing.sentences.tasks import ALL, SENTENCE_TASKS, read_task, read_upload
 from tests.core.sentences.sentence_files import sentences, tsv, x_probe
 
 SWAPPED = {"I": "inverted", "O": "original"}

@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.errors import SentenceDataError
-from probing.core.sentences import fates, numbers, splits
-from probing.core.sentences.example import MAX_EXAMPLES, PARTS, Example, SentenceData
-from probing.core.sentences.fates import (
+from probing.kernel.errors import SentenceDataError
+from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
+from probing.sentences import numbers_fates as fates
+from probing.sentences import numbers_numbers as numbers
+from probing.sentences import splits
+from probing.sentences.examples import MAX_EXAMPLES, PARTS, Example, SentenceData
+from probing.sentences.examples_labelled_sentence import Labelled
+from probing.sentences.examples_majority import majority_label, majority_right
+from probing.sentences.numbers import Cell, best_layers, neural, stored_pairs
+from probing.sentences.numbers_fates import (
     AS_BEFORE,
     BOUND,
     ELSEWHERE,
@@ -33,12 +39,8 @@ from probing.core.sentences.fates import (
     property_fate,
     sentences_needed,
 )
-from probing.core.sentences.majority import majority_label, majority_right
-from probing.core.sentences.pairs import Cell, best_layers, neural, stored_pairs
-from probing.core.sentences.readers.labelled_sentence import Labelled
-from probing.core.sentences.splits import BALANCED, CAPPED, REPEATED, SAME_WORDS, TWO_LABELS, cut_to, split, words_key
-from probing.core.sentences.surface import surface_features
-from probing.core.stats.paired_tests import PairedCounts, paired_difference
+from probing.sentences.numbers_surface import surface_features
+from probing.sentences.splits import BALANCED, CAPPED, REPEATED, SAME_WORDS, TWO_LABELS, cut_to, split, words_key
 from tests.core.sentences.sentence_files import rows, sentences
 
 #: A probe that surely holds, one that has surely lost, and one that cannot be decided (the interval is -2.2 to 0.2

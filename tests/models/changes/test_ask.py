@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.changes.minimal_pairs import two_sentences, two_words
-from probing.core.errors import PromptError
-from probing.core.questions import TooLong
-from probing.models.changes.ask import ask_attention, pair_scores
-from probing.models.changes.attention_passes import Attending
-from probing.models.encoders import hidden_states
+from probing.changes.minimal_pairs import two_sentences, two_words
+from probing.changes.passes import ask_attention, pair_scores
+from probing.changes.passes_attention_passes import Attending
+from probing.kernel.errors import PromptError
+from probing.kernel.models import states as hidden_states
+from probing.kernel.questions import TooLong
 from tests.models.test_layer_replacement import changed
 from tests.reference import changes as slow
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.changes.measures import BY_HEAD, MEASURES
-from probing.core.errors import ModelError, TextError
-from probing.models.changes.attention_passes import Attending
-from probing.models.changes.measure import measure
-from probing.models.encoders.hidden_states import all_hidden_states
+from probing.changes.measure import measure
+from probing.changes.measures import BY_HEAD, MEASURES
+from probing.changes.passes_attention_passes import Attending
+from probing.kernel.errors import ModelError, TextError
+from probing.kernel.models.states import all_hidden_states
 from tests.models import tiny_models
 from tests.models.test_layer_replacement import changed
 from tests.reference import changes as slow

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import TextError
-from probing.models.changes.perplexity import base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
-from probing.models.encoders.layer_swap import LAYERS, NotReplaceable, layers_of
+from probing.changes.perplexity import base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
+from probing.kernel.errors import TextError
+from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of
 from tests.models import tiny_models
 from tests.models.test_layer_replacement import changed
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch
 
-from probing.models.edges.files import TaskProbes, probes_folder, write_probes
-from probing.models.edges.probes import Shape, start_of
-from probing.models.encoders.load import Encoder, load_encoder
+from probing.edges.ask import TaskProbes, probes_folder, write_probes
+from probing.edges.probes import Shape, start_of
+from probing.kernel.models.load import Encoder, load_encoder
 
 #: Task -> title, number of spans, labels.
 PLANTED = {

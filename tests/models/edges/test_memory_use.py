@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.edges import states, training
-from probing.models.edges.states import WordStates
+from probing.edges import states, training
+from probing.edges.states import WordStates
 
 MEGABYTE = 1 << 20
 

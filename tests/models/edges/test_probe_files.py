@@ -9,16 +9,16 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from probing.core.edges.target import Part, Record, Target
-from probing.core.errors import EdgeDataError, HeadError, ModelError
-from probing.models.edges.arrays import TrainingData, part_arrays
-from probing.models.edges.ask import ask_sentence
-from probing.models.edges.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.models.edges.probes import keys_of, unpacked
-from probing.models.edges.recipe import EdgeRecipe
-from probing.models.edges.states import word_states
-from probing.models.edges.traces import probabilities
-from probing.models.edges.training import train_probes
+from probing.edges.ask import FILE, TaskProbes, probes_folder, read_probes, write_probes
+from probing.edges.ask_ask import ask_sentence
+from probing.edges.probes import keys_of, unpacked
+from probing.edges.requests import EdgeRecipe
+from probing.edges.states import word_states
+from probing.edges.states_arrays import TrainingData, part_arrays
+from probing.edges.targets import Part, Record, Target
+from probing.edges.training import train_probes
+from probing.edges.training_traces import probabilities
+from probing.kernel.errors import EdgeDataError, HeadError, ModelError
 
 CPU = torch.device("cpu")
 WORDS = ("paris", "berlin", "red", "green", "blue", "sun", "moon", "jazz", "music", "zebra")

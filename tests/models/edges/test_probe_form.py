@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.edges.arrays import TrainingData, batch_of
-from probing.models.edges.probes import (
+from probing.edges.probes import (
     ProbeKey,
     Shape,
     dropout_of,
@@ -18,8 +17,9 @@ from probing.models.edges.probes import (
     start_of,
     unpacked,
 )
-from probing.models.edges.recipe import EdgeRecipe
-from probing.models.edges.training import train_probes
+from probing.edges.requests import EdgeRecipe
+from probing.edges.states_arrays import TrainingData, batch_of
+from probing.edges.training import train_probes
 from tests.models.edges.planted import arrays_of, drawn, drawn_part
 from tests.reference.edge_probe import SlowProbe
 

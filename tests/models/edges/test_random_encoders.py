@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from probing.core.edges.target import Record, Target
-from probing.core.errors import OptionError
-from probing.models.edges.states import word_states
-from probing.models.encoders.random_encoder import encoder_of_kind
+from probing.edges.states import word_states
+from probing.edges.targets import Record, Target
+from probing.kernel.errors import OptionError
+from probing.kernel.models.states_random_encoder import encoder_of_kind
 
 
 def weights(encoder) -> dict[str, torch.Tensor]:

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.edges.arrays import TrainingData, batch_of
-from probing.models.edges.codes import ENDS, online_codes, portions_of
-from probing.models.edges.probes import ProbeKey, keys_of, logits_of, mask_of
-from probing.models.edges.recipe import EdgeRecipe
-from probing.models.edges.scoring import CodeScore, F1Score, counts_of
-from probing.models.edges.traces import counts_by_label, probabilities, traces_of
-from probing.models.edges.training import train_probes
+from probing.edges.probes import ProbeKey, keys_of, logits_of, mask_of
+from probing.edges.probes_scoring import CodeScore, F1Score, counts_of
+from probing.edges.requests import EdgeRecipe
+from probing.edges.states_arrays import TrainingData, batch_of
+from probing.edges.training import train_probes
+from probing.edges.training_codes import ENDS, online_codes, portions_of
+from probing.edges.training_traces import counts_by_label, probabilities, traces_of
 from tests.models.edges.planted import arrays_of, drawn, one_hot, planted
 
 CPU = torch.device("cpu")

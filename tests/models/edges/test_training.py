@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from probing.models.edges import training
-from probing.models.edges.arrays import TrainingData
-from probing.models.edges.probes import ProbeKey, keys_of, mask_of, mixing_weights
-from probing.models.edges.recipe import EdgeRecipe
-from probing.models.edges.scoring import F1Score
-from probing.models.edges.traces import probabilities
-from probing.models.edges.training import train_probes
+from probing.edges import training
+from probing.edges.probes import ProbeKey, keys_of, mask_of, mixing_weights
+from probing.edges.probes_scoring import F1Score
+from probing.edges.requests import EdgeRecipe
+from probing.edges.states_arrays import TrainingData
+from probing.edges.training import train_probes
+from probing.edges.training_traces import probabilities
 from tests.models.edges.planted import drawn, planted
 
 CPU = torch.device("cpu")

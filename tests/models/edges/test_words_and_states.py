@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.edges.target import Part, Record, Target
-from probing.core.errors import CacheError, ModelError
-from probing.models.edges import states as module
-from probing.models.edges.arrays import part_arrays
-from probing.models.edges.lexical import STEPS, lexical_states
-from probing.models.edges.states import cut_words, word_states
-from probing.models.encoders.head import PARTS
-from probing.models.encoders.load import load_encoder
+from probing.edges import states as module
+from probing.edges.states import cut_words, word_states
+from probing.edges.states_arrays import part_arrays
+from probing.edges.states_lexical import STEPS, lexical_states
+from probing.edges.targets import Part, Record, Target
+from probing.kernel.errors import CacheError, ModelError
+from probing.kernel.models.head import PARTS
+from probing.kernel.models.load import load_encoder
 from tests.models import tiny_models
 
 LONG = ("paris", "rome") * 30

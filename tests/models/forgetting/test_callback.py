@@ -20,15 +20,15 @@ from transformers import (
 )
 
 import probing
-from probing.core.errors import HeadError, ModelError, OptionError
-from probing.core.facts.custom import read_own_facts
-from probing.core.forgetting.series import COUNTS, AskedStates, counts
-from probing.models.encoders.in_memory import weights_id_in_memory
-from probing.models.runtime.torch_settings import set_threads
-from probing.store.check import check_store
-from probing.store.parquet import read_table
-from probing.workflows.knowledge.probe import probe
-from probing.workflows.requests.knowledge import ProbeRequest
+from probing.facts.probe import probe
+from probing.facts.requests import ProbeRequest
+from probing.facts.sources import read_own_facts
+from probing.forgetting.series import COUNTS, AskedStates, counts
+from probing.kernel.errors import HeadError, ModelError, OptionError
+from probing.kernel.models.load_in_memory import weights_id_in_memory
+from probing.kernel.models.torch_settings import set_threads
+from probing.kernel.store.check import check_store
+from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import cache as cache
 from tests.models.forgetting.planted import SENTENCES, facts, trained
 

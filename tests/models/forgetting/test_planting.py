@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-import probing.workflows.forgetting.plant as module
-from probing.core.errors import FactsError, ModelError
-from probing.core.facts.fact import FactSet
-from probing.core.model_folders import find_entry
-from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.encoders.catalogue import open_encoder
-from probing.models.encoders.load import load_encoder
-from probing.models.forgetting.answer_ranks import Prompts, ranks
-from probing.workflows.finetune import finetune
-from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
+import probing.forgetting.plant as module
+from probing.facts.fact import FactSet
+from probing.finetuning.finetune import finetune
+from probing.finetuning.requests import FinetuneRequest, TrainingLength
+from probing.forgetting.ranks import Prompts, ranks
+from probing.kernel.errors import FactsError, ModelError
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.names import find_entry
+from probing.kernel.models.tokens import answer_ids
 from tests.core.task_files import write_conll
 from tests.models.forgetting.planted import KNOWN, facts, planted_base
 

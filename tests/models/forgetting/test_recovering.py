@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import FactsError
-from probing.core.forgetting.groups import GROUPS, LOST, NEVER_KNOWN, groups_of
-from probing.core.forgetting.memory import MEMORY, verdict
-from probing.core.forgetting.summary import NEVER_HAD, summary
-from probing.core.forgetting.ways import (
+from probing.forgetting.memory import NEVER_HAD, summary
+from probing.forgetting.memory_groups import GROUPS, LOST, NEVER_KNOWN, groups_of
+from probing.forgetting.memory_memory import MEMORY, verdict
+from probing.forgetting.ranks import ranks
+from probing.forgetting.ways import (
     ANY,
     AS_IN_BASE,
     BY_ANSWER,
@@ -27,13 +27,7 @@ from probing.core.forgetting.ways import (
     RELEARNED,
     usual_protocol,
 )
-from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.encoders.layer_swap import layers_of
-from probing.models.encoders.load import load_encoder
-from probing.models.forgetting.answer_ranks import ranks
-from probing.models.forgetting.fitted_heads import fitted_head
-from probing.models.forgetting.relearning import RelearnRecipe
-from probing.models.forgetting.ways_back import (
+from probing.forgetting.ways_back import (
     RecoveryRecipe,
     RecoveryWork,
     count_of_parts,
@@ -42,6 +36,12 @@ from probing.models.forgetting.ways_back import (
     try_ways,
     why_not_put_back,
 )
+from probing.forgetting.ways_back_fitted_heads import fitted_head
+from probing.forgetting.ways_back_relearning import RelearnRecipe
+from probing.kernel.errors import FactsError
+from probing.kernel.models.layer_swap import layers_of
+from probing.kernel.models.load import load_encoder
+from probing.kernel.models.tokens import answer_ids
 from tests.models.forgetting.planted import (
     KNOWN,
     SENTENCES,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from probing.core.sentences.example import OURS
-from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, write_probes
-from probing.models.sentences.probes import Probes, fit_probes
+from probing.sentences.examples import OURS
+from probing.sentences.probes import FILE, TaskProbes, folded, probes_folder, write_probes
+from probing.sentences.probes_probes import Probes, fit_probes
 
 
 def drawn(

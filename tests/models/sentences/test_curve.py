@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from probing.core.errors import SentenceDataError
-from probing.core.sentences.tasks import read_upload
-from probing.core.stats.intervals import wilson
-from probing.models.encoders.load import load_encoder
-from probing.models.sentences import solver, vectors
-from probing.models.sentences.training import curve
-from probing.models.sentences.training.curve import quick_curve
+from probing.kernel.errors import SentenceDataError
+from probing.kernel.models.load import load_encoder
+from probing.kernel.stats.intervals import wilson
+from probing.sentences import predictions_curve as curve
+from probing.sentences import solver
+from probing.sentences import vectors_vectors as vectors
+from probing.sentences.predictions_curve import quick_curve
+from probing.sentences.tasks import read_upload
 from tests.commands.conftest import tiny_model  # noqa: F401
 from tests.commands.sentence_tasks import labelled
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.sentences.example import OURS
-from probing.models.sentences.mlp import fit_mlp, mlp_answers
-from probing.models.sentences.probes import answers, fit_probes
+from probing.sentences.examples import OURS
+from probing.sentences.mlp import fit_mlp, mlp_answers
+from probing.sentences.probes_probes import answers, fit_probes
 from tests.models.sentences.planted import balanced, noise
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS
-from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, property_fate
-from probing.core.sentences.pairs import Cell, best_layers, fate_probes, right_and_right
-from probing.core.stats.paired_tests import PairedCounts
-from probing.models.sentences.training.probe_predictions import ModelAnswers, Split
-from probing.models.sentences.training.stored_states import SENTENCES_A_FILE, SentenceStates
+from probing.kernel.stats.paired_tests import PairedCounts
+from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS
+from probing.sentences.numbers import Cell, best_layers, fate_probes, right_and_right
+from probing.sentences.numbers_fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, property_fate
+from probing.sentences.predictions import ModelAnswers, Split
+from probing.sentences.vectors import SENTENCES_A_FILE, SentenceStates
 from tests.models.sentences.planted import balanced
 
 SIZES, LAYERS, HIDDEN = {"train": 1200, "dev": 400, "test": 3000}, 3, 6

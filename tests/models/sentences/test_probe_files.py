@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from probing.core.errors import HeadError, ModelError, PromptError
-from probing.models.encoders.load import load_encoder
-from probing.models.sentences import files
-from probing.models.sentences.ask import ask_sentence, sentence_vectors, verdicts
-from probing.models.sentences.files import FILE, find_probes, read_probes, write_probes
-from probing.models.sentences.probes import answers
+from probing.kernel.errors import HeadError, ModelError, PromptError
+from probing.kernel.models.load import load_encoder
+from probing.sentences import probes as files
+from probing.sentences.ask import ask_sentence, sentence_vectors, verdicts
+from probing.sentences.probes import FILE, find_probes, read_probes, write_probes
+from probing.sentences.probes_probes import answers
 from tests.models.sentences.planted import drawn, fitted, plant, task_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 

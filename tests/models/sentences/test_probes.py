@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from probing.core.sentences.example import OURS, SENTEVAL
-from probing.models.sentences.probes import CS, SENTEVAL_CS, answers, fit_probes
-from probing.models.sentences.surface import surface_answers, surface_right
+from probing.sentences.examples import OURS, SENTEVAL
+from probing.sentences.probes_probes import CS, SENTEVAL_CS, answers, fit_probes
+from probing.sentences.probes_surface import surface_answers, surface_right
 from tests.models.sentences.planted import balanced, drawn, fitted, noise
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from probing.models.sentences import solver
-from probing.models.sentences.probes import CS
-from probing.models.sentences.scaling import own_scale, standardised
-from probing.models.sentences.solver import solve
+from probing.sentences import solver
+from probing.sentences.probes_probes import CS
+from probing.sentences.probes_scaling import own_scale, standardised
+from probing.sentences.solver import solve
 from tests.models.sentences.planted import balanced
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from probing.core.errors import ModelError
-from probing.core.sentences.example import Example
-from probing.models.encoders.load import load_encoder
-from probing.models.sentences import vectors
-from probing.models.sentences.vectors import pooled_states, sentence_rows
+from probing.kernel.errors import ModelError
+from probing.kernel.models.load import load_encoder
+from probing.sentences import vectors_vectors as vectors
+from probing.sentences.examples import Example
+from probing.sentences.vectors_vectors import pooled_states, sentence_rows
 from tests.models import tiny_models
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "albert", "modernbert", "electra")

@@ -1,0 +1,101 @@
+"""Minimal pairs: two gaps with a word each, of which a model should find one likelier (*the keys to it are*)."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+import scipy
+
+from probing.facts.fact import MASK
+from probing.facts.lama import json_lines
+from probing.kernel.errors import PromptError, TextError
+from probing.kernel.registry import REPOSITORY
+
+#: The pairs that ship.
+FILE = REPOSITORY / "data" / "sentences" / "minimal_pairs.jsonl"
+#: Kind of shipped pairs -> its title.
+KINDS = {
+    "agreement": "agreement across distractors",
+    "negative polarity": "negative polarity items",
+    "roles": "who does what",
+}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A sentence with one ``[MASK]``, and the word whose probability is measured there."""
+
+    sentence: str
+    word: str
+
+    def __post_init__(self) -> None:
+        if self.sentence.count(MASK) != 1 or not self.word.strip():
+            raise PromptError(f"got {self.sentence!r} with the word {self.word!r}, expected one {MASK} and a word")
+
+    @property
+    def text(self) -> str:
+        """The sentence with its word."""
+        return self.sentence.replace(MASK, self.word)
+
+
+@dataclass(frozen=True)
+class MinimalPair:
+    """Two gaps, of which the word of ``good`` should be likelier; either the words differ or the sentences."""
+
+    kind: str
+    good: Gap
+    bad: Gap
+
+
+def two_words(sentence: str, good: str, bad: str, kind: str = "own") -> MinimalPair:
+    """Two words for one gap; the sentence has exactly one ``[MASK]``."""
+    return MinimalPair(kind, Gap(sentence, good), Gap(sentence, bad))
+
+
+def two_sentences(good: str, bad: str, kind: str = "own") -> MinimalPair:
+    """Two sentences that differ in one word or in several that are next to each other, which become the gap."""
+    words = good.split(), bad.split()
+    changed = [op for op in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes() if op[0] != "equal"]
+    if len(changed) != 1 or changed[0][0] != "replace":
+        raise PromptError(
+            f"got {good!r} and {bad!r}, expected two sentences that differ in one place by other words, "
+            f"or a sentence with {MASK} and two words"
+        )
+    _, first, last, other, until = changed[0]
+    gaps = [
+        Gap(" ".join([*row[:start], MASK, *row[end:]]), " ".join(row[start:end]))
+        for row, start, end in ((words[0], first, last), (words[1], other, until))
+    ]
+    return MinimalPair(kind, *gaps)
+
+
+def typed_pair(good: str, bad: str) -> MinimalPair:
+    """A pair as a user types it: two sentences, or a sentence with ``[MASK]`` and two words separated by a comma."""
+    if MASK not in good:
+        return two_sentences(good, bad)
+    words = [word.strip() for word in bad.split(",")]
+    if len(words) != 2:
+        raise PromptError(
+            f"got {bad!r} for the gap of {good!r}, expected two words separated by a comma, the likelier first"
+        )
+    return two_words(good, *words)
+
+
+def by_guessing(pairs: int) -> tuple[int, int]:
+    """The 95 % interval of the number of pairs that random guessing gets right."""
+    low, high = scipy.stats.binom.interval(0.95, pairs, 0.5)
+    return int(low), int(high)
+
+
+def read_minimal_pairs(path: Path = FILE) -> list[MinimalPair]:
+    """The pairs of a JSONL file: ``kind, good, good_word, bad, bad_word``."""
+    pairs = []
+    try:
+        for _, row in json_lines(path):
+            pairs.append(MinimalPair(row["kind"], Gap(row["good"], row["good_word"]), Gap(row["bad"], row["bad_word"])))
+    except (KeyError, TypeError, AttributeError, PromptError) as error:
+        raise TextError(
+            f"{path}: line {len(pairs) + 1} is no minimal pair ({error!r}); expected kind, good, good_word, bad,"
+            " bad_word"
+        ) from error
+    return pairs

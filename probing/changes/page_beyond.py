@@ -1,0 +1,232 @@
+"""What fine-tuning changed beyond facts: attention, states, weights, and the properties of sentences."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from probing.changes import page_beyond_turned as turned
+from probing.changes.figures import evidence_panels
+from probing.changes.store import change_runs
+from probing.choices_compare import CHANGES, CompareSelection
+from probing.finetuning import report_evidence as evidence
+from probing.finetuning.report_evidence import TuningPanels
+from probing.kernel.app import blocks, selection
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.filters_run_choice import Reading
+from probing.kernel.app.frame import View
+from probing.kernel.app.save_calls import plot
+from probing.kernel.app.texts import filled, joined
+from probing.sentences.figures_changes import change_map
+from probing.sentences.figures_changes_fate_bars import fate_bars
+from probing.sentences.figures_looks import POOLING_NAMES
+from probing.sentences.numbers_fates import BOUND
+from probing.sentences.report_changes import changes
+from probing.sentences.report_changes_property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
+from probing.sentences.report_panels import in_panel_order
+from probing.sentences.store import sentence_runs
+
+_MEASURE, _TRAIN = "python -m probing changes measure --model", "python -m probing sentences train --tasks all --model"
+#: Measurement -> its name, the prefixes of its panels, and the command that makes it.
+MEASURES = {
+    "attention": ("attention", (evidence.ENTROPY, evidence.DISTANCE), _MEASURE),
+    "perplexity": ("perplexity", (evidence.PERPLEXITY,), _MEASURE),
+    "similarity": ("similarity of states", (evidence.LIKENESS,), _MEASURE),
+    "weights": ("weights", (evidence.DRIFT,), _MEASURE),
+    "grammar": ("grammar (edge probes)", (evidence.EDGES,), "python -m probing edges train --tasks all --model"),
+    "sentences": ("sentences (probes)", (evidence.PROBE,), _TRAIN),
+}
+_CAPTION = "Grey: the control, trained on the base's own text."
+_HOW = (
+    "Training changes a model even if it learns nothing, so the control and other seeds stand beside it; grey points"
+    " changed no more than the control did. Bands are 95 % intervals; whiskers reach over several seeds. Attention: the"
+    " entropy of the first token's attention, and how far its attention moved, in tokens (earth mover's distance)."
+    " Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone put back; the dotted line is the"
+    " model as it is. Similarity: CKA of sentence vectors, and the cosine of the same token's states; 1 is unchanged."
+    " Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge probes. Sentences: accuracy of"
+    " the model's own probes minus that of its base's."
+)
+_KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
+_CHANGE = "Points; blue: read better than in the base, orange: worse."
+_CLICKED = f"{_CHANGE} Click for sentences."
+_CHANGE_HOW = (
+    "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change"
+    " counts if McNemar's exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the"
+    " model) and it is greater than the control's there, than the control's spread over layers, and than that of its"
+    " seeds. In brackets: of one seed only, and seeds of another model differ by as much. “First token against the"
+    " base's mean” is Figure 4 of Mosbach et al. (2020): the base's own first token is often below its mean, which is"
+    " no effect of fine-tuning; stars there: q ≤ 0.05. Data has intervals, p, and the range over seeds."
+)
+_FATES = "Numbers are layers; the control shows what any training moves."
+_FATES_HOW = (
+    "Each cell is a task, a vector and a layer at which the base's probe beats the commonest answer. Its fate is the"
+    " first that holds. As before: the base's probe, unchanged. Same layer, new reader: a new probe of the same layer,"
+    " linear or a small neural network. Other layer or token: the probe of the mean of all tokens, or that of the"
+    " layer that is best on the development part. Not found: every one of these is worse than the base's was, though"
+    " another kind of probe may read the property as well. Undecided: no probe holds, and the test sentences are too"
+    " few to say that all have lost it. A probe holds if it beats the commonest answer and is, over the whole of"
+    f" Newcombe's interval, worse by less than {-100 * BOUND:.0f} points. Data has the accuracies of every cell."
+)
+
+
+@dataclass(frozen=True)
+class TuningView(TuningPanels):
+    view: View
+
+    def stamp(self, what: str) -> Stamp:
+        """Filters and fingerprint of what is shown of the model."""
+        runs = (self.read(change_runs), self.read(sentence_runs))
+        ids = tuple(run for table in runs for run in table.loc[table["model"] == self.model, "run_id"])
+        return self.view.stamp(f"{what}, {self.view.label(self.model)} against {self.view.label(self.base)}", ids)
+
+
+def draw(view: View, base: str, tuned: str) -> None:
+    """The tab, for a fine-tuned model against its own recorded base, so ``base`` is not used."""
+    st.header("What else changed?")
+    tuning_view = TuningView(Reading(view).report, tuned, None, view)
+    if tuned not in set(tuning_view.tuned["model"]):
+        words = filled(
+            "{model} is not stored as a fine-tuned model, so it has no base to compare with.", model=view.name(tuned)
+        )
+        blocks.missing(
+            words if tuned else "No fine-tuned model is stored yet.", f"{_MEASURE} {tuned or 'nesia-mini-rank-msmarco'}"
+        )
+        return
+    _measurements(tuning_view)
+    table = in_panel_order(
+        tuning_view.read(changes, models=(tuned,), protocol=tuning_view.protocol), (tuned,), tuple(tuning_view.titles)
+    )
+    if table.empty:
+        return
+    st.header("Are properties of sentences still read?")
+    fates, single = tuning_view.gone[tuning_view.gone["fate"] != ""], turned.stored(tuning_view)
+    left, right = st.columns(2, gap="medium") if len(fates) else (st.container(), None)
+    with left:
+        _changes(tuning_view, table, single)
+    if right:
+        with right:
+            _fates(tuning_view, fates)
+    if single:
+        turned.draw(tuning_view, table)
+    untold = fates.empty and tuning_view.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
+    if lacking := [
+        words
+        for words, is_so in (("where properties are read now", untold), ("which sentences turned", not single))
+        if is_so
+    ]:
+        words = filled("Not stored for {model}: {what}.", model=view.name(tuned), what=joined(", ", lacking))
+        blocks.missing(words, f"{_TRAIN} {tuned}")
+
+
+def _measurements(tuning_view: TuningView) -> None:
+    """The chosen measurement by layer, and the commands of those that are missing."""
+    panels = set(tuning_view.found["panel"])
+    there = [name for name, (_, prefixes, _) in MEASURES.items() if any(panel.startswith(prefixes) for panel in panels)]
+    view, wish = tuning_view.view, selection.of(CompareSelection).beyond_measure
+    if there:
+        measure = selection.bound(
+            st.segmented_control,
+            "Measured",
+            "beyond_measure",
+            view.page,
+            value=wish if wish in there else there[0],
+            options=there,
+            required=True,
+            wrap=True,
+            format_func=lambda name: MEASURES[name][0],
+            label_visibility="collapsed",
+        )
+        panel_rows = tuning_view.found[tuning_view.found["panel"].str.startswith(MEASURES[measure][1])]
+        blocks.figure(
+            drawing(
+                evidence_panels,
+                panel_rows,
+                names=[
+                    view.label(name) if name else ""
+                    for name in (tuning_view.model, tuning_view.base, tuning_view.control)
+                ],
+                colours=[view.all_colours[name] for name in (tuning_view.model, tuning_view.base)],
+                tasks=tuning_view.titles,
+                tall=True,
+            ),
+            table=panel_rows,
+            stamp=tuning_view.stamp(f"{MEASURES[measure][0]} by layer"),
+            name="beyond-facts",
+            caption=_CAPTION,
+            how=_HOW,
+            alt=f"{MEASURES[measure][0]} of {view.label(tuning_view.model)}, layer by layer",
+        )
+    lacking = {words: command for name, (words, _, command) in MEASURES.items() if name not in there}
+    if lacking:
+        words = filled(
+            "Not measured for {model}: {what}.", model=view.name(tuning_view.model), what=joined(", ", lacking)
+        )
+        blocks.missing(
+            words, "\n".join(f"{command} {tuning_view.model}" for command in dict.fromkeys(lacking.values()))
+        )
+
+
+def _changes(tuning_view: TuningView, table: pd.DataFrame, single: bool) -> None:
+    """Tasks by layers; a click chooses the cell whose sentences are listed, if single ones are stored."""
+    kind = selection.bound(
+        st.selectbox,
+        "Read from",
+        "change_kind",
+        tuning_view.view.page,
+        options=list(CHANGES),
+        format_func=_KINDS.__getitem__,
+    )
+    model, base = (tuning_view.view.label(name) for name in (tuning_view.model, tuning_view.base))
+    blocks.figure(
+        drawing(change_map, table, kind=kind, titles=tuning_view.titles, model=model, base=base),
+        table=table,
+        stamp=tuning_view.stamp(f"change of sentence probes, {_KINDS[kind]}"),
+        name="sentence-change",
+        call=(
+            plot(
+                "sentences",
+                "changes",
+                {"model": tuning_view.model, "pooling": kind, "protocol": tuning_view.protocol},
+            )
+            if kind in POOLING_NAMES
+            else ""
+        ),
+        caption=_CLICKED if single else _CHANGE,
+        how=_CHANGE_HOW,
+        alt=f"Change of sentence probes of {model} by task and layer",
+        on_point=(
+            (lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2])))
+            if single
+            else None
+        ),
+    )
+
+
+def _fates(tuning_view: TuningView, fates: pd.DataFrame) -> None:
+    """Where each property is read: task by task, and of the control all tasks together."""
+    shares = tuning_view.read(
+        where_gone_shares, models=(tuning_view.model,), protocol=tuning_view.protocol, by=("task", "pooling")
+    )
+    control = (
+        tuning_view.read(
+            where_gone_shares, models=(tuning_view.control,), protocol=tuning_view.protocol, by=("pooling",)
+        )
+        if tuning_view.control
+        else shares[:0]
+    )
+    blocks.figure(
+        drawing(
+            fate_bars,
+            pd.concat([shares, control.assign(task=control["model"])], ignore_index=True),
+            titles=tuning_view.titles
+            | {tuning_view.control: tuning_view.view.label(tuning_view.control) if tuning_view.control else ""},
+        ),
+        table=fates,
+        stamp=tuning_view.stamp("where properties are read"),
+        name="where-gone",
+        call=plot("sentences", "where-gone", {"model": tuning_view.model, "protocol": tuning_view.protocol}),
+        caption=_FATES,
+        how=_FATES_HOW,
+        alt="Share of each fate by task and vector, of the model and of its control",
+    )

@@ -1,1 +1,0 @@
-"""The words of pages and documents, each with its meaning and its source."""

@@ -1,1 +1,0 @@
-"""How models are called on pages and in figures."""

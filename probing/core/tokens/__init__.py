@@ -1,1 +1,0 @@
-"""Tokens as a vocabulary spells them and as a reader writes them."""

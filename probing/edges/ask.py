@@ -1,0 +1,148 @@
+"""Files of trained probes: one tensor per kind of parameter with all layers of a task, and the labels."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from probing.edges.probes import ProbeKey, Shape, mask_of, unpacked
+from probing.edges.requests import BITS
+from probing.edges.targets_encoders import CUMULATIVE, TASK
+from probing.edges.tasks import EDGE_TASKS
+from probing.kernel.errors import HeadError
+from probing.kernel.files import atomic_file
+from probing.kernel.models.arrays import sum_of
+from probing.kernel.models.arrays_probe_files import FILE, find_probe_files
+from probing.kernel.registry import REPOSITORY
+
+#: Shipped probes: one folder per model, with the model's name.
+SHIPPED = REPOSITORY / "data" / "edges"
+_VERSION = 1
+_SCALE, _PACKED = ".scale", ".packed"
+
+
+@dataclass(frozen=True)
+class TaskProbes:
+    """The probes P(0)..P(L) of one task, ready for prediction."""
+
+    task: str
+    title: str
+    labels: tuple[str, ...]
+    counts: tuple[bool, ...]  #: for each label, whether F1 counts it
+    weights: str  #: identity of the encoder that they were trained on
+    recipe: str  #: canonical JSON
+    f1: tuple[float, ...]  #: (layers,), on the development part
+    shape: Shape
+    flat: torch.Tensor  #: (layers, size) parameters
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """(layers, layers), as ``mask_of`` makes it."""
+        keys = [ProbeKey(CUMULATIVE, layer, TASK, 0) for layer in range(self.shape.layers)]
+        return mask_of(keys, self.shape.layers)
+
+
+def probes_folder(cache: Path, weights: str, task: str) -> Path:
+    """Folder of the probes of a task that were trained on an encoder with these weights."""
+    return cache / "edges" / weights[:16] / task
+
+
+def find_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
+    """Files of all probes of an encoder, by task in the paper's order; locally trained ones before shipped ones."""
+    files = find_probe_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
+    places = {name: task.place for name, task in EDGE_TASKS.items()}
+    return dict(sorted(files.items(), key=lambda item: places.get(item[0], len(places))))
+
+
+def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
+    """Writes probes with an atomic write; equal probes are equal bytes."""
+    if bits not in BITS:
+        raise HeadError(f"got {bits} bits for stored probes, expected {', '.join(map(str, BITS))}")
+    arrays: dict[str, np.ndarray] = {}
+    for name, tensor in unpacked(probes.flat, probes.shape).items():
+        arrays |= _stored(name, tensor.numpy(), bits)
+    about = {
+        "version": _VERSION,
+        "task": probes.task,
+        "title": probes.title,
+        "labels": list(probes.labels),
+        "counts": list(probes.counts),
+        "weights": probes.weights,
+        "recipe": probes.recipe,
+        "f1": list(probes.f1),
+        "shape": vars(probes.shape),
+    }
+    about["crc32"] = _sum_of(arrays, about)
+    path = folder / FILE
+    with atomic_file(path) as temporary:
+        # One entry: safetensors writes several in an order that changes from file to file.
+        save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
+    return path
+
+
+def read_probes(path: Path) -> TaskProbes:
+    """The probes of a file; HeadError if it is missing, damaged or not a file of probes."""
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            about = json.loads((stream.metadata() or {})["probes"])
+            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+        if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
+            raise ValueError("its checksum differs from the one that it was written with")
+        shape = Shape(**about["shape"])
+        layers = len(about["f1"])
+        parts = []
+        for name, form in shape.parts().items():
+            values = _read(name, arrays, (layers, *form))
+            if values.shape != (layers, *form) or not np.isfinite(values).all():
+                raise ValueError(f"{name} has the shape {values.shape} or values that are not numbers")
+            parts.append(torch.from_numpy(values.reshape(layers, -1)))
+        return TaskProbes(
+            about["task"],
+            about["title"],
+            tuple(about["labels"]),
+            tuple(about["counts"]),
+            about["weights"],
+            about["recipe"],
+            tuple(about["f1"]),
+            shape,
+            torch.cat(parts, 1),
+        )
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, zlib.error) as error:
+        raise HeadError(f"cannot read the probes in {path}: {error}; delete the file and train them again") from error
+
+
+def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
+    """Stored arrays of a kind of parameter. Rows of one value, which are few, are always float16."""
+    if bits == 16 or values.shape[-1] == 1:
+        return {name: np.ascontiguousarray(values.astype(np.float16))}
+    largest = 2 ** (bits - 1) - 1
+    scale = (np.abs(values).max(-1, keepdims=True) / largest).astype(np.float16)
+    # A row whose scale is 0 in float16 is all zeros.
+    steps = (
+        np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-largest, largest).astype(np.int8)
+    )
+    if bits == 8:
+        return {name: np.ascontiguousarray(steps), name + _SCALE: scale}
+    return {name + _PACKED: np.frombuffer(zlib.compress(steps.tobytes(), 9), np.uint8), name + _SCALE: scale}
+
+
+def _read(name: str, arrays: Mapping[str, np.ndarray], form: tuple[int, ...]) -> np.ndarray:
+    """Inverse of ``_stored``, as float32."""
+    if name + _PACKED in arrays:
+        values = (
+            np.frombuffer(zlib.decompress(arrays[name + _PACKED].tobytes()), np.int8).reshape(form).astype(np.float32)
+        )
+    else:
+        values = arrays[name].astype(np.float32)
+    return values * arrays[name + _SCALE].astype(np.float32) if name + _SCALE in arrays else values
+
+
+def _sum_of(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> str:
+    """CRC-32 of the tensors and of their header."""
+    return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

@@ -1,0 +1,107 @@
+"""The stored probes of words and spans that match the page's choices."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.choices_grammar import PARTS, GrammarSelection
+from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
+from probing.edges.store import edge_runs, edge_tasks
+from probing.kernel.app import filters, selection
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.filters_run_choice import Offer, ShownRuns
+from probing.kernel.app.frame import View
+from probing.kernel.app.save_calls import plot
+from probing.kernel.app.texts import Markdown
+from probing.kernel.app.texts_task_marks import mark_key
+
+TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
+_OPTIONS = {
+    "edge_tasks": "Tasks",
+    "edge_part": "Part of the data",
+    "unseen": "Only words not seen in training",
+    "published": "Published BERT",
+}
+
+
+@dataclass(frozen=True)
+class GrammarProbes(ShownRuns):
+    """The stored probes that the page shows."""
+
+    @property
+    def own(self) -> GrammarSelection:
+        return selection.of(GrammarSelection)
+
+    @cached_property
+    def panels(self) -> EdgePanels:
+        """The numbers of the page's sections."""
+        return EdgePanels(self.report, self.models, self.tasks, self.own.edge_part, self.own.unseen, self.own.published)
+
+    @property
+    def model(self) -> str:
+        """The one model of the sections that show one."""
+        return self.own.edge_model if self.own.edge_model in self.models else self.models[0]
+
+    @property
+    def marks(self) -> Markdown:
+        """The meaning of the marks on the names of models; behind "How to read"."""
+        return mark_key(self.view, self.models)
+
+    def call(self, what: str, more: Mapping[str, object] | None = None, **looks: Any) -> str:
+        """The call of the Python API that draws a report of these models and tasks; ``more`` replaces its filters."""
+        own = self.own
+        chosen = {"model": self.models, "task": list(self.tasks), "part": own.edge_part, "unseen": own.unseen}
+        return plot("edges", what, {**chosen, **(more or {})}, **looks)
+
+    def stamp(self, what: str) -> Stamp:
+        seen = ", span text not in training" if self.own.unseen else ""
+        return self.stamp_of(f"{what}, {self.names(self.models)}, {self.own.edge_part}{seen}", self.models)
+
+    def choose_model(self, label: Markdown) -> None:
+        """The menu of the one model, if there are several."""
+        if len(self.models) > 1:
+            selection.bound(
+                st.selectbox,
+                label,
+                "edge_model",
+                self.view.page,
+                value=self.model,
+                options=list(self.models),
+                format_func=self.view.label,
+                width=240,
+            )
+
+
+def open_results(view: View) -> GrammarProbes | None:
+    """The bar of filters, and the stored probes that it keeps; None if there are none."""
+    runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
+    if runs.empty:
+        return None
+    own = selection.of(GrammarSelection)
+    titles: dict[str, str] = dict(
+        view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None)
+    )
+    models = [model for model in view.all_colours if model in set(runs["model"])]
+    tasks = {task: title for task, title in titles.items() if task in set(runs["task"])}
+    offer = Offer(models, usual_models(runs, models), tasks, MAX_MODELS)
+    with filters.bar(view, own=_OPTIONS, words=tasks) as place:
+        offer.choose_models(view, "edge_models", own.edge_models)
+        with place:
+            offer.choose_tasks(view, "edge_tasks")
+            selection.bound(
+                st.segmented_control,
+                _OPTIONS["edge_part"],
+                "edge_part",
+                view.page,
+                options=list(PARTS),
+                required=True,
+                help="The dev part also decided when training stopped, as in the paper; the test part did not.",
+            )
+            selection.bound(st.toggle, _OPTIONS["unseen"], "unseen", view.page)
+            selection.bound(st.toggle, _OPTIONS["published"], "published", view.page)
+    wanted, kept = offer.taken(view, own.edge_models, own.edge_tasks)
+    return GrammarProbes(view, runs, kept, wanted)

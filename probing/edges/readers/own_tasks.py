@@ -1,0 +1,178 @@
+"""A task of the user's: a folder with ``train.jsonl``, ``dev.jsonl`` and perhaps ``test.jsonl`` in jiant's format."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probing.edges.readers.own_tasks_data_lines import Parts, numbered_lines, part_of, wrong
+from probing.edges.targets import PARTS, Part, Record, Span, Target
+from probing.kernel.errors import EdgeDataError
+from probing.kernel.text_characters import refuse_half_characters, refuse_label, refuse_signs, without_controls
+
+#: Possible names of a task's licence file; its first line is the licence of the texts.
+_LICENCE_FILES = ("LICENCE", "LICENSE", "LICENCE.txt", "LICENSE.txt")
+#: Licences under which anybody may publish the words.
+_OPEN_LICENCE = re.compile(r"(CC0|CC[ -]BY([ -]SA)?|MIT|Apache|public domain|PDDL|ODC-By)\b(?![ -]?N)", re.IGNORECASE)
+_NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """A user's folder; without a licence file ``licence`` is "not stated", and the words are not published."""
+
+    spans: int
+    licence: str
+    parts: Parts
+
+
+def read_own_task(folder: Path) -> OwnTask:
+    """The task of a folder, which has at least training and development data."""
+    for part in PARTS[:2]:
+        if not (folder / f"{part}.jsonl").is_file():
+            raise EdgeDataError(
+                f"{folder} has no {part}.jsonl; expected train.jsonl, dev.jsonl and, if there is one, test.jsonl"
+            )
+    licence = _licence(folder)
+    reader = _Reader(_OPEN_LICENCE.match(licence) is not None)
+    train, dev = (reader.part(folder / f"{part}.jsonl") for part in PARTS[:2])
+    test = reader.part(folder / "test.jsonl") if (folder / "test.jsonl").is_file() else None
+    if not any(target.labels for record in train.records for target in record.targets):
+        raise EdgeDataError(f"{folder / 'train.jsonl'} has no label on any target; a probe has nothing to learn")
+    return OwnTask(reader.spans, licence, (train, dev, test))
+
+
+def read_own_sentences(path: Path) -> Part:
+    """The sentences of one file, whose words may be published."""
+    return _Reader(True).part(path)
+
+
+def _licence(folder: Path) -> str:
+    for name in _LICENCE_FILES:
+        if (folder / name).is_file():
+            return next((line.strip() for _, line in numbered_lines(folder / name) if line.strip()), _NOT_STATED)
+    return _NOT_STATED
+
+
+class _Reader:
+    """Reads the parts of one task, of which all targets have equally many spans."""
+
+    def __init__(self, is_open: bool) -> None:
+        self.open = is_open
+        self.spans = 0
+
+    def part(self, path: Path) -> Part:
+        return part_of(path, self._records(path))
+
+    def _records(self, path: Path) -> Iterator[Record]:
+        for number, line in numbered_lines(path):
+            if not line.strip():
+                continue
+            try:
+                yield self._record(json.loads(line, object_pairs_hook=_without_repeats))
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise wrong(path, number, f"is not JSON ({error}); expected an object such as {_EXAMPLE}") from error
+            except (ValueError, EdgeDataError) as error:
+                raise wrong(path, number, str(error)) from error
+
+    def _record(self, row: Any) -> Record:
+        if not isinstance(row, dict) or not isinstance(row.get("targets"), list):
+            raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
+        words = _words(row)
+        targets = tuple(
+            self._target(target, f"target {number}", len(words)) for number, target in enumerate(row["targets"], 1)
+        )
+        return Record(words, targets, _document(row.get("info")), self.open)
+
+    def _target(self, target: Any, which: str, words: int) -> Target:
+        if not isinstance(target, dict) or "span1" not in target or "label" not in target:
+            raise ValueError(f"{which}: expected an object with 'span1', 'label' and, in tasks of two spans, 'span2'")
+        spans = [
+            _span(target[name], f"{which}, {name}", words)
+            for name in ("span1", "span2")
+            if target.get(name) is not None
+        ]
+        if target["span1"] is None or len(spans) != (self.spans or len(spans)):
+            raise ValueError(
+                f"{which} has {len(spans)} spans, targets before it have {self.spans}; expected 'span2' in all or in"
+                " none"
+            )
+        self.spans = len(spans)
+        return Target(spans[0], spans[1] if len(spans) > 1 else None, _labels(target["label"], which))
+
+
+def _words(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words of a line: its list ``words``, in which they may hold blanks, or else those of its text."""
+    text, listed = row.get("text", "" if "words" in row else None), row.get("words")
+    if not isinstance(text, str):
+        raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
+    if listed is not None and not (
+        isinstance(listed, list) and all(isinstance(word, str) and word.strip() for word in listed)
+    ):
+        raise ValueError(f"'words' is {_short(listed)}, expected a list of texts, none of them empty")
+    text = without_controls(text)
+    words = tuple(text.split() if listed is None else (" ".join(without_controls(word).split()) for word in listed))
+    if text and "".join(words).replace(" ", "") != "".join(text.split()):
+        raise ValueError("'words' are not the words of 'text'; expected the same letters in both, or 'words' alone")
+    refuse_half_characters(" ".join(words), "'text'", EdgeDataError)
+    return words
+
+
+_EXAMPLE = '{"text": "The cat sleeps", "targets": [{"span1": [0, 2], "label": "NP"}]}'
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(
+            f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice; expected it once"
+        )
+    return content
+
+
+def _span(span: Any, which: str, words: int) -> Span:
+    if not (isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)):
+        raise ValueError(
+            f"{which}: got {_short(span)}, expected two whole numbers, the first word and the word after the last"
+        )
+    start, end = span
+    if start >= end:
+        raise ValueError(
+            f"{which}: got {span}, which is {'empty' if start == end else 'reversed'}; expected first < end, counted"
+            " from 0"
+        )
+    if start < 0 or end > words:
+        raise ValueError(
+            f"{which}: got {span}, which is outside the sentence of {words} words; a span ends at {words} at most"
+        )
+    return start, end
+
+
+def _labels(label: Any, which: str) -> tuple[str, ...]:
+    labels = label if isinstance(label, list) else [label]
+    if not all(isinstance(text, str) and text for text in labels):
+        raise ValueError(
+            f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty"
+        )
+    if len(set(labels)) != len(labels):
+        raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
+    for name in labels:
+        refuse_label(name, f"{which}: 'label'", EdgeDataError)
+    return tuple(sorted(labels))
+
+
+def _document(info: Any) -> str:
+    """jiant's files name documents in various ways, most of them not at all."""
+    name = info.get("document_id", "") if isinstance(info, Mapping) else ""
+    if not isinstance(name, str):
+        return ""
+    refuse_signs(name, "'document_id'", EdgeDataError)
+    return name
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."

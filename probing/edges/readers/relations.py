@@ -1,0 +1,97 @@
+"""SPR2: properties of an argument in what its predicate describes (Universal Decompositional Semantics)."""
+
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zlib import error as ZlibError
+
+from probing.edges.readers.own_tasks_data_lines import Parts, part_of
+from probing.edges.readers.sentences import ewt_sentences
+from probing.edges.targets import PARTS, Record, Target
+from probing.kernel.errors import EdgeDataError
+
+#: Answers are 0..4. A property holds if their mean is 3 or more (4 on a scale of 1 to 5), as in the authors'
+#: conversion.
+_HOLDS = 3
+_PAIR = re.compile(
+    r"(?P<sentence>ewt-(?P<part>train|dev|test)-\d+)-semantics-pred-(?P<predicate>\d+)%%(?P=sentence)-semantics-arg-(?P<argument>\d+)"
+)
+_MALFORMED = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, ZlibError)
+
+
+def read_proto_roles(folder: Path, ewt: Path) -> Parts:
+    """Proto-roles: span 1 is the predicate, span 2 the head of the argument, both single words of UD English EWT.
+
+    Properties that no annotator judged for a pair, or that all called not applicable, do not hold.
+    """
+    path, ids = folder / "protoroles_raw.zip", folder / "ud_ids.json"
+    pairs, names = _annotations(path), _names(ids)
+    sentences = ewt_sentences(ewt)
+    records: dict[str, list[Record]] = {part: [] for part in PARTS}
+    dropped = {part: {"pairs without an applicable answer": 0, "pairs outside their sentence": 0} for part in PARTS}
+    for name, annotated in pairs.items():
+        part = name.split("-")[1]
+        sentence = sentences.get(names.get(name, ""))
+        if sentence is None or part not in records:
+            raise EdgeDataError(
+                f"{ids} names no sentence of {ewt} for {name!r}; fetch spr2-uds and ud-english-ewt again"
+            )
+        targets = []
+        for key, properties in annotated.items():
+            match = _PAIR.fullmatch(key)
+            if not match or match["sentence"] != name:
+                raise EdgeDataError(
+                    f"{path}, sentence {name}: got the pair {key!r}, expected"
+                    f" {name}-semantics-pred-N%%{name}-semantics-arg-N"
+                )
+            places = int(match["predicate"]) - 1, int(match["argument"]) - 1
+            labels = held(properties)
+            if labels is None:
+                dropped[part]["pairs without an applicable answer"] += 1
+            elif max(places) >= len(sentence.words) or min(places) < 0:
+                dropped[part]["pairs outside their sentence"] += 1
+            else:
+                targets.append(Target((places[0], places[0] + 1), (places[1], places[1] + 1), labels))
+        records[part].append(Record(sentence.words, tuple(targets), sentence.document))
+    train, dev, test = (part_of(path, records[part], dropped[part]) for part in PARTS)
+    return train, dev, test
+
+
+def held(properties: Mapping[str, Mapping[str, Mapping[str, float]]]) -> tuple[str, ...] | None:
+    """The properties that hold of a pair; None if no answer applies to it.
+
+    The argument is property -> ``value`` and ``confidence`` -> annotator -> number; confidence 0: it does not apply.
+    """
+    means = {}
+    for name, answers in properties.items():
+        applying = [answers["value"][who] for who, confidence in answers["confidence"].items() if confidence]
+        if applying:
+            means[name] = sum(applying) / len(applying)
+    return tuple(sorted(name for name, mean in means.items() if mean >= _HOLDS)) if means else None
+
+
+def _annotations(path: Path) -> dict[str, dict[str, Any]]:
+    """Sentence -> pair -> property -> answers."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            annotations = json.loads(archive.read("protoroles.json"))["data"]
+        return {name: {key: pair["protoroles"] for key, pair in pairs.items()} for name, pairs in annotations.items()}
+    except _MALFORMED as error:
+        raise _unreadable(path, error) from error
+
+
+def _names(path: Path) -> dict[str, str]:
+    """Sentence -> its id in Universal Dependencies."""
+    try:
+        return {name: entry["sentence_id"] for name, entry in json.loads(path.read_text(encoding="utf-8")).items()}
+    except _MALFORMED as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> EdgeDataError:
+    if isinstance(error, FileNotFoundError):
+        return EdgeDataError(f"{path} is missing; fetch its data set first (python -m probing fetch spr2-uds)")
+    return EdgeDataError(f"{path} is not what SPR2 has under that name ({error!r}); fetch its data set again")

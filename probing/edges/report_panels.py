@@ -1,0 +1,220 @@
+"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with published numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from probing.edges import report_published as published
+from probing.edges.report_curves_layers import compression, f1_by_layer, selectivity, weights_by_layer
+from probing.edges.report_labels import by_label
+from probing.edges.report_summary import PARTS, summary
+from probing.edges.report_summary_order import tasks_in_order
+from probing.edges.targets_encoders import CUMULATIVE, TRAINED
+from probing.kernel.report import Panel, Read
+
+#: More models than this cannot be distinguished in a row.
+MAX_MODELS = 4
+#: More labels than this do not fit in a figure.
+MAX_LABELS = 20
+#: Column of the summary -> name of the level.
+_LEVELS = {"memory": "memory", "majority": "commonest label", "ceiling": "ceiling"}
+
+
+@dataclass(frozen=True)
+class EdgePanels:
+    """The panels of one choice; ``tasks`` has the titles of the chosen ones, in the order of tables."""
+
+    read: Read
+    models: tuple[str, ...]
+    tasks: dict[str, str]
+    part: str
+    unseen: bool
+    published: bool
+
+    @cached_property
+    def every_summary(self) -> pd.DataFrame:
+        """The summary of every encoder and part."""
+        return self._chosen(self.read(summary, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks)))
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part."""
+        return on_part(self.every_summary, self.part)
+
+    @cached_property
+    def paper(self) -> pd.DataFrame:
+        """The published numbers of the chosen tasks; no rows if they are not wanted."""
+        return published_summary(tuple(self.tasks) if self.published else ())
+
+    def places(self) -> Panel:
+        """Centre of gravity, expected layer, F1 and its yardsticks, one row per task and model."""
+        table = with_published(self.summary, self.paper)
+        return Panel(table.assign(row=table["task"]), {"titles": self.tasks, "shares": table["last"].nunique() > 1})
+
+    def f1(self, kind: str) -> pd.DataFrame:
+        """F1 of probes of a kind by layer, without published numbers."""
+        points = self.read(
+            f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks)
+        )
+        return self._chosen(points)
+
+    def gains(self) -> pd.DataFrame:
+        """The gains of the chosen models and, if wanted, of the paper's smaller model below them; see ``gains_of``."""
+        ours = gains_of(self.f1(CUMULATIVE))
+        theirs = published_gains(tuple(self.tasks)) if self.published and len(ours) else ours.iloc[:0]
+        return pd.concat([ours, theirs], ignore_index=True)
+
+    def curves(self, mode: str) -> Panel:
+        """F1 by layer of a kind of probe, or ``selectivity`` or ``compression``, with the levels of each task."""
+        return Panel(self._points(mode), {"titles": self.tasks, "levels": self._levels(mode)})
+
+    def _points(self, mode: str) -> pd.DataFrame:
+        if mode == "compression":
+            return self._chosen(self.read(compression))
+        if mode == "selectivity":
+            points = self.read(selectivity, part=self.part)
+            on_seen = points.drop(columns=["value", "f1", "control"]).rename(
+                columns=lambda name: name.removesuffix("_seen")
+            )
+            return self._chosen(on_seen.dropna(subset=["value"]))
+        points = self.f1(mode)
+        return (
+            with_published_scores(points, tuple(self.tasks))
+            if mode == CUMULATIVE and self.published and len(points)
+            else points
+        )
+
+    def _levels(self, mode: str) -> pd.DataFrame:
+        if mode in ("selectivity", "compression"):
+            name, value = ("no selectivity", 0.0) if mode == "selectivity" else ("uniform code", 1.0)
+            return pd.DataFrame([(task, name, value) for task in self.tasks], columns=["task", "name", "value"])
+        return task_levels(self.summary)
+
+    def bars(self, model: str) -> pd.DataFrame:
+        """A model's mixing weights, and gains in F1 of P(l) over P(l-1), by task and layer. Papers have no weights."""
+        every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
+        weights = self._chosen(self.read(weights_by_layer))
+        of_model = (
+            rows[rows["task"].isin(self.tasks) & (rows["model"] == model) & (rows["encoder"] == TRAINED)]
+            for rows in (every, weights)
+        )
+        curve, weights = (rows.sort_values(["task", "layer"]) for rows in of_model)
+        gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
+        both = gains.merge(weights[["task", "layer", "weight", "normed"]], on=["task", "layer"], how="outer")
+        places = list(self.tasks).index
+        both = both.sort_values(
+            ["task", "layer"],
+            key=lambda column: column.map(places) if column.name == "task" else column,
+            ignore_index=True,
+        )
+        return both.astype({"weight": "float64", "normed": "float64"})
+
+    def labels(self, task: str) -> Panel:
+        """The resolved expected layers of the most frequent labels of a task; its ``table`` has all labels."""
+        labels = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
+        table = labels[labels["encoder"] == TRAINED]
+        drawn = frequent_labels(table.dropna(subset=["expected_layer"]))
+        return Panel(drawn, {"shares": drawn["last"].nunique() > 1}, table)
+
+    def order(self, model: str) -> Panel:
+        """The pairs of tasks of a model."""
+        return Panel(
+            self.read(tasks_in_order, model, tuple(self.tasks), part=self.part, unseen=self.unseen),
+            {"titles": self.tasks},
+        )
+
+    def _chosen(self, table: pd.DataFrame) -> pd.DataFrame:
+        return in_order(table, self.models, tuple(self.tasks))
+
+
+def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
+    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``."""
+    own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
+    return ([model for model in models if model in own] or list(models))[:MAX_MODELS]
+
+
+def in_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -> pd.DataFrame:
+    """The rows of these models and tasks, in their order."""
+    rows = table[table["model"].isin(list(models)) & table["task"].isin(list(tasks))]
+    places = {"_task": rows["task"].map(list(tasks).index), "_model": rows["model"].map(list(models).index)}
+    return rows.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
+
+
+def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
+    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other (``f1_last_PART``)."""
+    trained = table[table["encoder"] == TRAINED]
+    other = next(name for name in PARTS if name != part)
+    f1_of_other = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(
+        columns={"f1_last": f"f1_last_{other}"}
+    )
+    return trained[trained["part"] == part].merge(f1_of_other, on=["model", "task"], how="left")
+
+
+def published_summary(tasks: Sequence[str]) -> pd.DataFrame:
+    """The published numbers of these tasks, in their order."""
+    table = published.summary()
+    rows = table[table["task"].isin(list(tasks))]
+    return (
+        rows.assign(_task=rows["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+    )
+
+
+def with_published(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Our summary with the published one below it."""
+    if theirs.empty:
+        return ours
+    if ours.empty:
+        return theirs
+    both = pd.concat([ours, theirs.reindex(columns=ours.columns)], ignore_index=True)
+    counts = dict.fromkeys(("seeds", "targets", "probes", "probes_stopped"), "Int64")
+    return both.astype(counts | {"last": "int64", "weights_near_uniform": "boolean"})
+
+
+def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
+    """F1 by layer of cumulative probes with the published values of these tasks below it."""
+    theirs = published.scores()
+    return pd.concat(
+        [points, theirs[theirs["task"].isin(list(tasks))].reindex(columns=points.columns)], ignore_index=True
+    )
+
+
+def gains_of(points: pd.DataFrame) -> pd.DataFrame:
+    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on."""
+    trained = points[points["encoder"] == TRAINED].sort_values("layer", kind="stable")
+    gains = trained.assign(gain=trained.groupby(["model", "task"], sort=False)["value"].diff())
+    return gains.sort_index()[["model", "task", "layer", "gain"]].dropna(subset=["gain"])
+
+
+def published_gains(tasks: Sequence[str]) -> pd.DataFrame:
+    """The gains of BERT-base in these tasks, or in all that are published if these are others."""
+    every = gains_of(published.scores())
+    of_base = every[every["model"] == published.NAMES["base"]]
+    rows = of_base[of_base["task"].isin(list(tasks))]
+    return rows if len(rows) else of_base
+
+
+def share_of_first(gains: pd.DataFrame, model: str) -> float:
+    """The share of layer 1 in the sum of what all layers of a model add to its tasks; NaN if they add nothing."""
+    of_model = gains[gains["model"] == model]
+    total = of_model["gain"].sum()
+    return float(of_model.loc[of_model["layer"] == 1, "gain"].sum() / total) if total > 0 else float("nan")
+
+
+def task_levels(summary: pd.DataFrame) -> pd.DataFrame:
+    """The yardsticks of each task, one row each: task, name, value."""
+    first = summary.drop_duplicates("task")
+    rows = [(row["task"], name, row[column]) for row in first.to_dict("records") for column, name in _LEVELS.items()]
+    return pd.DataFrame(rows, columns=["task", "name", "value"])
+
+
+def frequent_labels(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the most frequent labels of ``by_label``, the most frequent first, with the label as ``row``."""
+    frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
+    labels = list(frequent.index[:MAX_LABELS])
+    drawn = table[table["label"].isin(labels)]
+    drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(labels.index)).sort_values(
+        "_place", kind="stable"
+    )
+    return drawn.drop(columns="_place")

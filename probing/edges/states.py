@@ -1,0 +1,241 @@
+"""States of all layers at the pieces of the tasks' spans, encoded once per sentence and kept on disk."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probing.edges.states_lexical import lexical_states
+from probing.edges.targets import Record
+from probing.kernel.errors import ModelError
+from probing.kernel.locks import LONG_WORK, exclusive_lock
+from probing.kernel.models.arrays import give_back, read_mapped, write_mapped
+from probing.kernel.models.hub_weights import joint_weights_id
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.states import all_hidden_states, batches_by_length
+from probing.kernel.models.states_masked_prompts import own_mask
+from probing.kernel.options import spelled
+
+#: Increased when the layout of the files changes; older files are then made again.
+VERSION = 1
+TOKENS_A_BATCH = 4096
+ENOUGH_TOKENS = 1024
+#: Kept pieces per file, and so the maximum that a killed run computes again.
+PIECES_A_FILE = 1 << 15
+#: After this many bytes, the pages that were read are released; else mapped files would count as memory of this
+#: process.
+BYTES_HELD = 1 << 28
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A sentence in word pieces."""
+
+    ids: tuple[int, ...]  #: with special tokens, cut at the model's longest input
+    first: tuple[int, ...]  #: position of each word's first piece in ``ids``
+    last: tuple[int, ...]  #: the one after its last; equal to ``first`` if it has none
+    beyond: int  #: number of the first word that does not fit completely
+
+    def pieces(self, span: tuple[int, int]) -> np.ndarray | str:
+        """Positions in ``ids`` of a span of words, or why it has none."""
+        if span[1] > self.beyond:
+            return "beyond the model's longest input"
+        inside = [word for word in range(*span) if self.last[word] > self.first[word]]
+        return np.arange(self.first[inside[0]], self.last[inside[-1]]) if inside else "words without word pieces"
+
+
+def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]:
+    """Splits sentences of words, joined with spaces, into the model's word pieces."""
+    if not sentences:
+        return []
+    # A word keeps its space: byte-level pieces such as RoBERTa's differ between the start of a text and after a space.
+    texts = [
+        [own_mask(f" {word}" if place else word, encoder) for place, word in enumerate(words)] for words in sentences
+    ]
+    coded = encoder.tokenizer(texts, is_split_into_words=True, truncation=False, verbose=False)
+    cuts = []
+    for number, words in enumerate(sentences):
+        ids, of_word = coded["input_ids"][number], coded.word_ids(number)
+        spare = len(ids) - encoder.max_pieces
+        if spare > 0:
+            # The special token at the end stays at the end.
+            keep = encoder.max_pieces - 1
+            ids, of_word = [*ids[:keep], ids[-1]], [*of_word[:keep], None]
+        first, last = [0] * len(words), [0] * len(words)
+        for place, word in enumerate(of_word):
+            if word is not None:
+                first[word] = first[word] if last[word] else place
+                last[word] = place + 1
+        beyond = len(words)
+        if spare > 0:
+            whole = [word for word in coded.word_ids(number)[encoder.max_pieces - 1 : -1] if word is not None]
+            beyond = min(whole, default=len(words))
+        cuts.append(Cut(tuple(ids), tuple(first), tuple(last), beyond))
+    return cuts
+
+
+class WordStates:
+    """States of all layers at pieces of many sentences, on disk.
+
+    ``files`` are memory maps (pieces, layers, hidden), ``starts`` the number of the first piece of each, ``norms``
+    (layers,) the mean norms over all kept pieces.
+    """
+
+    def __init__(self, files: Sequence[np.ndarray], places: Mapping[str, tuple[int, np.ndarray, Cut]]):
+        self.files = list(files)
+        self.starts = np.cumsum([0, *(len(file) for file in self.files)])
+        self._places = places
+        self._held = 0
+        sums = sum(
+            np.linalg.norm(block.astype(np.float32), axis=2).sum(0, dtype=np.float64) for block in self._blocks()
+        )
+        self.norms = np.asarray(sums) / max(1, int(self.starts[-1]))
+
+    @property
+    def layers(self) -> int:
+        """L + 1."""
+        return self.files[0].shape[1]
+
+    @property
+    def hidden(self) -> int:
+        """Size of a state."""
+        return self.files[0].shape[2]
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        for file in self.files:
+            for start in range(0, len(file), 4096):
+                yield file[start : start + 4096]
+                self._was_read(file[start : start + 4096].nbytes)
+
+    def _was_read(self, number: int) -> None:
+        """Releases the pages of mapped files after enough bytes; the next read takes them from the system's cache."""
+        self._held += number
+        if self._held >= BYTES_HELD:
+            self._held = 0
+            for file in self.files:
+                give_back(file)
+
+    def pieces(self, record: Record, span: tuple[int, int]) -> np.ndarray | str:
+        """Numbers of the kept pieces of a span, or why it has none."""
+        start, stored, cut = self._places[record.sha256]
+        pieces = cut.pieces(span)
+        return pieces if isinstance(pieces, str) else start + np.searchsorted(stored, pieces)
+
+    def read(self, pieces: np.ndarray) -> torch.Tensor:
+        """States of pieces, sorted by number: (pieces, layers, hidden), in the stored number format."""
+        self._was_read(len(pieces) * self.layers * self.hidden * self.files[0].itemsize)
+        if len(self.files) == 1:
+            return torch.from_numpy(self.files[0][pieces])
+        of_file = np.searchsorted(self.starts, pieces, side="right") - 1
+        parts = [self.files[n][pieces[of_file == n] - self.starts[n]] for n in np.unique(of_file)]
+        return torch.from_numpy(np.concatenate(parts))
+
+
+def words_of_spans(records: Iterable[Record]) -> dict[str, tuple[Record, set[int]]]:
+    """sha256 of a text -> a record with that text, and the words inside any span of any record with it."""
+    by_text: dict[str, tuple[Record, set[int]]] = {}
+    for record in records:
+        words = by_text.setdefault(record.sha256, (record, set()))[1]
+        for target in record.targets:
+            for span in (target.span1, target.span2):
+                if span is not None:
+                    words.update(range(*span))
+    return by_text
+
+
+def word_states(
+    records: Iterable[Record],
+    encoder: Encoder,
+    folder: Path,
+    dtype: str = "float16",
+    passed: Callable[[int, int], None] | None = None,
+) -> WordStates:
+    """States at the words inside spans; those on disk are not computed again, also after a killed run.
+
+    ``passed`` gets the numbers of finished and of all pieces. ModelError: a state is too large for ``dtype``.
+    """
+    by_text = words_of_spans(records)
+    order = sorted(by_text)
+    cuts = dict(zip(order, cut_words([by_text[name][0].words for name in order], encoder), strict=True))
+    piece_numbers = {name: _pieces_of_words(cuts[name], by_text[name][1]) for name in order}
+    order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(piece_numbers[name])]
+    decides = json.dumps(
+        [
+            VERSION,
+            encoder.weights_id,
+            encoder.configuration,
+            dtype,
+            [[name, [int(piece) for piece in piece_numbers[name]]] for name in order],
+        ]
+    )
+    fingerprint = hashlib.sha256(decides.encode()).hexdigest()[:16]
+    home = folder / f"{joint_weights_id(encoder.weights_id, encoder.configuration)[:16]}-{fingerprint}"
+    groups = _groups(order, piece_numbers)
+    shape = (encoder.layers, encoder.hidden)
+    files, done, total = [], 0, sum(len(numbers) for numbers in piece_numbers.values())
+    with exclusive_lock(home.with_name(f".{home.name}.lock"), limit=LONG_WORK):
+        for number, group in enumerate(groups):
+            path = home / f"states-{number:04d}.npy"
+            count = sum(len(piece_numbers[name]) for name in group)
+            if (there := read_mapped(path, (count, *shape), dtype)) is None:
+                write_mapped(_encode(group, cuts, piece_numbers, encoder, dtype), path)
+                there = np.load(path, mmap_mode="r")
+            done += count
+            if passed:
+                passed(done, total)
+            files.append(there)
+    places, start = {}, 0
+    for name in order:
+        places[name] = (start, piece_numbers[name], cuts[name])
+        start += len(piece_numbers[name])
+    empty = {name: (0, piece_numbers[name], cuts[name]) for name in by_text if name not in places}
+    return WordStates(files or [np.empty((0, *shape), dtype)], places | empty)
+
+
+def _pieces_of_words(cut: Cut, words: set[int]) -> np.ndarray:
+    """Positions of all pieces of some words, ascending."""
+    return np.array(
+        sorted({piece for word in words for piece in range(cut.first[word], cut.last[word])}), dtype=np.int64
+    )
+
+
+def _groups(order: Sequence[str], piece_numbers: Mapping[str, np.ndarray]) -> list[list[str]]:
+    groups: list[list[str]] = []
+    room = 0
+    for name in order:
+        if room < len(piece_numbers[name]) or not groups:
+            groups.append([])
+            room = PIECES_A_FILE
+        groups[-1].append(name)
+        room -= len(piece_numbers[name])
+    return groups
+
+
+def _encode(
+    group: Sequence[str], cuts: Mapping[str, Cut], piece_numbers: Mapping[str, np.ndarray], encoder: Encoder, dtype: str
+) -> np.ndarray:
+    """(pieces, layers, hidden) of one group of sentences, in their order."""
+    starts = np.cumsum([0, *(len(piece_numbers[name]) for name in group)])
+    pieces = np.empty((starts[-1], encoder.layers, encoder.hidden), dtype)
+    rows = [cuts[name].ids for name in group]
+    for batch in batches_by_length([len(row) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
+        ids = [rows[number] for number in batch]
+        states = all_hidden_states(ids, encoder)
+        with torch.inference_mode():
+            for place, number in enumerate(batch):
+                at = torch.from_numpy(piece_numbers[group[number]]).to(encoder.device)
+                here = torch.stack([state[place, at] for state in states], 1)
+                tokens = torch.tensor(ids[place], device=encoder.device)[None]
+                here[:, 0] = lexical_states(encoder.body, tokens)[0, at]
+                with np.errstate(over="ignore"):
+                    pieces[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
+    if not np.isfinite(pieces).all():
+        raise ModelError(
+            f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32"
+            f" ({spelled('states_dtype')})"
+        )
+    return pieces

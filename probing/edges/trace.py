@@ -1,0 +1,115 @@
+"""Applies shipped probes to sentences of this repository, whose words ship with the predictions."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from probing.edges.ask import FILE, TaskProbes, read_probes
+from probing.edges.ask_ask import ask_record
+from probing.edges.readers.own_tasks import read_own_sentences
+from probing.edges.requests_run import data_sha256
+from probing.edges.rows import prediction_columns
+from probing.edges.rows_task_rows import part_row, sentence_rows, target_rows
+from probing.edges.targets import OWN, Part, TaskData
+from probing.edges.targets_encoders import CUMULATIVE, TASK, TRAINED
+from probing.edges.tasks import read_task
+from probing.kernel.errors import EdgeDataError, StoreError
+from probing.kernel.errors_output import Say
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.models.load import Encoder
+from probing.kernel.registry import REPOSITORY, name_in_files
+from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.parquet_sources import files_of
+
+#: Folder with one file of sentences per task, in the authors' format.
+SENTENCES = REPOSITORY / "data" / "edges" / "sentences"
+SOURCE, LICENCE = "BERTnesia Explorer", "Apache-2.0"
+
+
+@dataclass(frozen=True)
+class OwnRequest:
+    """Probes, sentences, and where predictions are written.
+
+    ``probes`` has one folder per task, ``sentences`` has ``TASK.jsonl``, ``downloads`` has the fetched data sets:
+    memory and labels are those of the training part. ``results`` has the stored runs of the probes and gets the
+    predictions. ``tasks`` None: all that have sentences.
+    """
+
+    model: str
+    probes: Path
+    results: Path
+    downloads: Path
+    sentences: Path = SENTENCES
+    tasks: tuple[str, ...] | None = None
+
+
+def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
+    """Stores the predictions of every task's probes for its sentences, as the part ``own`` of the run that trained
+    them.
+
+    Returns the files; refused if no stored run belongs to the probes, or they were trained on other weights.
+    """
+    encoder = open_encoder(request.model, device="cpu")
+    rows: dict[str, list[dict]] = {"edge_tasks": [], "edge_sentences": [], "edge_targets": []}
+    answers: list[pa.Table] = []
+    for path in sorted(request.sentences.glob("*.jsonl")):
+        if request.tasks is not None and path.stem not in request.tasks:
+            continue
+        task, data = read_task(path.stem, request.downloads)
+        part = read_own_sentences(path)
+        _check_labels(path, part, data)
+        probes = read_probes(request.probes / task.name / FILE)
+        rows["edge_tasks"].append(part_row(replace(task, data_set=(SOURCE,), licence=LICENCE), data, OWN, part))
+        rows["edge_sentences"] += sentence_rows(data.task, OWN, part)
+        rows["edge_targets"] += target_rows(task, data, OWN, part)
+        answers.append(_answers(_run_of(request, encoder.name, probes, data), encoder, probes, part))
+        say(f"{task.name}: {len(part.records)} sentences, {part.targets} targets")
+    if not answers:
+        raise EdgeDataError(f"no file of sentences in {request.sentences}; expected TASK.jsonl")
+    files = [write_table(table, found, request.results / f"{table}-{OWN}.parquet") for table, found in rows.items()]
+    name = f"edge_predictions-{OWN}-{name_in_files(encoder.name)}.parquet"
+    return [*files, write_table("edge_predictions", pa.concat_tables(answers), request.results / name)]
+
+
+def _check_labels(path: Path, part: Part, data: TaskData) -> None:
+    labels = {label for record in part.records for target in record.targets for label in target.labels}
+    if strange := sorted(labels - set(data.labels)):
+        raise EdgeDataError(
+            f"{path}: got the label {strange[0]!r}, expected labels of the training part of {data.task}"
+        )
+
+
+def _run_of(request: OwnRequest, model: str, probes: TaskProbes, data: TaskData) -> str:
+    """The stored run whose probes these are: that of the first seed."""
+    wanted = {"model": model, "task": data.task, "kind": CUMULATIVE, "encoder": TRAINED, "labels": TASK, "seed": 0}
+    for path in files_of("edge_runs", request.results):
+        for row in read_table(path, "edge_runs").to_pylist():
+            if all(row[name] == value for name, value in wanted.items()) and _trained(
+                json.loads(row["config"]), probes, data
+            ):
+                return str(row["run_id"])
+    raise StoreError(
+        f"no run of {data.task} on {model} in {request.results} has the weights and the data of the probes in "
+        f"{request.probes}; run `edges train` again"
+    )
+
+
+def _trained(config: Mapping[str, Any], probes: TaskProbes, data: TaskData) -> bool:
+    return (config["weights"], config["head_recipe"], config["data"]) == (
+        probes.weights,
+        probes.recipe,
+        data_sha256(data),
+    )
+
+
+def _answers(run_id: str, encoder: Encoder, probes: TaskProbes, part: Part) -> pa.Table:
+    p = np.concatenate([ask_record(encoder, probes, record) for record in part.records], 1)
+    gold = np.array(
+        [[label in target.labels for label in probes.labels] for record in part.records for target in record.targets]
+    )
+    return prediction_columns(run_id, OWN, p, gold, np.arange(len(gold)))

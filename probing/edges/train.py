@@ -1,0 +1,263 @@
+"""The work of ``edges train``, in any process: the probes of one task after the other's."""
+
+import contextlib
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probing.edges.ask import FILE, TaskProbes, probes_folder, read_probes, write_probes
+from probing.edges.numbers_control import with_control_labels
+from probing.edges.probes import ProbeKey, keys_of
+from probing.edges.requests_edges import EdgesRequest
+from probing.edges.requests_run import EdgeRunConfig, data_sha256
+from probing.edges.rows import Answered, rows_of_run, run_tables
+from probing.edges.rows_task_rows import counted_mask, label_names, write_task
+from probing.edges.states import WordStates, word_states
+from probing.edges.states_arrays import PartArrays, TrainingData, part_arrays
+from probing.edges.targets import TaskData
+from probing.edges.targets_encoders import CONTROL, CUMULATIVE, TASK, TRAINED
+from probing.edges.tasks import EdgeTask, read_task
+from probing.edges.training import Trained, train_probes
+from probing.edges.training_codes import online_codes
+from probing.kernel.errors import EdgeDataError, ProbingError
+from probing.kernel.errors_output import ProgressBar
+from probing.kernel.files import atomic_text
+from probing.kernel.files_paths import cache_folder
+from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, provenance_of
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.states_random_encoder import encoder_of_kind
+from probing.kernel.models.torch_settings import thread_count
+
+#: The file of a training's folder that lists its runs.
+_RUNS = "runs.json"
+#: The control labels are drawn once: another draw is another control task.
+CONTROL_SEED = 0
+
+
+@dataclass(frozen=True)
+class EdgeWork(TaskWork):
+    """Trains the probes of tasks; a shard is a task.
+
+    Attributes:
+        request: the probes; its tasks are absolute paths, and nothing is named twice.
+        encoder: the opened model; runs name its weights even if the probed one is random.
+        base, objective: as in runs.
+        groups: task -> tasks on the same sentences, whose states are encoded together.
+        stamps: task -> fingerprint of its data.
+        target: folder of the Parquet files.
+    """
+
+    request: EdgesRequest
+    encoder: Encoder
+    base: str
+    objective: str
+    groups: Mapping[str, tuple[str, ...]]
+    stamps: Mapping[str, str]
+    target: Path
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
+        super().__setstate__(state)
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest."""
+        record = self.base, self.objective, self.groups
+        return self.place("edges", self.computed, record, self.request, self.stamps, self.target)
+
+    @property
+    def shards(self) -> dict[str, str]:
+        """Name of each task -> the task as it was requested."""
+        return {Path(name).name: name for name in self.stamps}
+
+    @cached_property
+    def probed(self) -> Encoder:
+        """The encoder of the requested kind."""
+        return encoder_of_kind(self.encoder, self.request.encoder)
+
+    @property
+    def _trainings(self) -> Path:
+        """The folder of unfinished trainings."""
+        return cache_folder() / "edge-training"
+
+    def config(self, data: str, task: str, key: ProbeKey) -> EdgeRunConfig:
+        """The configuration of a probe's run."""
+        codes = self.request.codes and (key.labels, key.seed, key.kind) == (TASK, 0, CUMULATIVE)
+        recipe = self.request.recipe.canonical()
+        return EdgeRunConfig(
+            **provenance_of(self.encoder, self.base, self.objective, recipe, key.seed, thread_count()),
+            task=task,
+            data=data,
+            kind=key.kind,
+            labels=key.labels,
+            encoder=self.request.encoder,
+            codes=codes,
+        )
+
+    def make(self, shard: str) -> list[Path]:
+        """Makes the missing runs of one task.
+
+        Returns:
+            Every file of the task and its runs; without the probes, which another recipe's training may replace.
+        """
+        task, data = read_cached(shard)
+        stamp = data_sha256(data)
+        keys = keys_of(self.request.kinds, self.request.labels, range(self.request.seeds), self.encoder.depth)
+        of_run: dict[str, tuple[EdgeRunConfig, list[ProbeKey]]] = {}
+        for key in keys:
+            config = self.config(stamp, data.task, key)
+            of_run.setdefault(config.fingerprint, (config, []))[1].append(key)
+        if missing := {run for run, (config, _) in of_run.items() if not self._stored(config)}:
+            chosen = _begun_together(self._trainings, data.task, missing, set(of_run))
+            files = self._train(shard, task, data, [of_run[run] for run in of_run if run in chosen])
+        else:
+            files = write_task(task, data, self.target)
+        for config, _ in of_run.values():
+            files += self._files(config).all
+        return files
+
+    def _files(self, config: EdgeRunConfig) -> RunFiles:
+        return RunFiles(config, run_tables(config, self.request.predictions), self.target)
+
+    def _stored(self, config: EdgeRunConfig) -> bool:
+        """Whether all requested files of a run exist and can be read."""
+        return self._files(config).whole() and (not self._keeps_probes(config) or self.has_probes(config.task))
+
+    def has_probes(self, task: str) -> bool:
+        """Whether a task's probes for typed sentences can be read; True if none are requested."""
+        if self.request.encoder != TRAINED or CUMULATIVE not in self.request.kinds or TASK not in self.request.labels:
+            return True
+        try:
+            read_probes(self._probes(task) / FILE)
+        except ProbingError:
+            return False
+        return True
+
+    def _keeps_probes(self, config: EdgeRunConfig) -> bool:
+        """Whether the probes of a run are those for typed sentences."""
+        return (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, 0)
+
+    def _probes(self, task: str) -> Path:
+        return probes_folder(cache_folder(), self.encoder.weights_id, task)
+
+    def _train(
+        self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]
+    ) -> list[Path]:
+        """Trains and stores runs.
+
+        Returns:
+            The files of the task, which are written before the runs, and not if its data cannot be probed.
+
+        Raises:
+            EdgeDataError: if a part has no target that the model can be probed for.
+        """
+        states = self._states(name)
+        control = (
+            with_control_labels(data, CONTROL_SEED) if any(config.labels == CONTROL for config, _ in runs) else None
+        )
+        arrays = _all_parts(task, data, control, states)
+        counted = np.array([task.counts(label) for label in data.labels], bool)
+        for part in ("train", "dev"):
+            if not len(arrays[part]):
+                left_out = ", ".join(f"{number:,} {reason}" for reason, number in arrays[part].left_out.items())
+                raise EdgeDataError(
+                    f"{name}: got no target in its {part} part that {self.probed.name} can be probed for ({left_out})"
+                )
+        training = TrainingData(arrays["train"], states, arrays["dev"], states, counted)
+        keys = [key for _, found in runs for key in found]
+        work = _begin(self._trainings, data.task, [config.fingerprint for config, _ in runs])
+        with ProgressBar(f"{task.name}: {len(keys)} probes") as bar:
+            trained = train_probes(
+                training, keys, self.request.recipe, self.probed.device, work / "training.safetensors", passed=bar.moved
+            )
+        coded = None
+        if any(config.codes for config, _ in runs):
+            chosen = [key for config, found in runs if config.codes for key in found]
+            with ProgressBar(f"{task.name}: online code") as bar:
+                coded = online_codes(training, chosen, self.request.recipe, self.probed.device, work, bar.moved)
+        names = label_names(data)
+        given = Answered(data, arrays, states, self.probed, trained, coded, names, counted_mask(task, names))
+        files = write_task(task, data, self.target)
+        for config, found in runs:
+            places = [keys.index(key) for key in found]
+            run = self._files(config)
+            rows = rows_of_run(config, places, given, run.tables)
+            if self._keeps_probes(config):
+                self._keep_probes(task, data, trained, places)
+            run.write(rows, self.probed)
+        shutil.rmtree(work, ignore_errors=True)
+        return files
+
+    def _keep_probes(self, task: EdgeTask, data: TaskData, trained: Trained, places: list[int]) -> None:
+        """Stores the probes for typed sentences."""
+        counts = tuple(task.counts(label) for label in data.labels)
+        probes = TaskProbes(
+            data.task,
+            task.title,
+            data.labels,
+            counts,
+            self.encoder.weights_id,
+            self.request.recipe.canonical(),
+            tuple(float(one) for one in trained.best[places]),
+            trained.shape,
+            trained.flat[places],
+        )
+        write_probes(probes, self._probes(data.task), self.request.probe_bits)
+
+    def _states(self, name: str) -> WordStates:
+        """States of the sentences of a task and of all tasks that share them."""
+        records = (
+            record
+            for task in self.groups[name]
+            for part in read_cached(task)[1].parts().values()
+            for record in part.records
+        )
+        with ProgressBar(
+            f"{self.probed.name}: states of {', '.join(Path(task).name for task in self.groups[name])}", "piece"
+        ) as bar:
+            return word_states(
+                records, self.probed, cache_folder() / "edge-states", self.request.recipe.states_dtype, bar.moved
+            )
+
+
+def _all_parts(task: EdgeTask, data: TaskData, control: TaskData | None, states: WordStates) -> dict[str, PartArrays]:
+    others = control.parts() if control else {}
+    return {
+        name: part_arrays(part, states, data.labels, [others[name]] if control else [], task.counts)
+        for name, part in data.parts().items()
+    }
+
+
+@lru_cache(maxsize=8)
+def read_cached(name: str) -> tuple[EdgeTask, TaskData]:
+    """A task and its data, read once."""
+    return read_task(name, cache_folder() / "downloads")
+
+
+def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
+    """The folder of a training, named after the runs that are trained together."""
+    listed = json.dumps(sorted(runs))
+    work = folder / f"{task}-{hashlib.sha256(listed.encode()).hexdigest()[:16]}"
+    atomic_text(work / _RUNS, listed)
+    return work
+
+
+def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]) -> set[str]:
+    """The runs to train together: the missing ones, with all that a killed call had started with them.
+
+    Rounding depends on how many probes are trained at a time, so a call that was killed between two runs' rows must
+    resume both.
+    """
+    for path in sorted(folder.glob(f"{task}-*/{_RUNS}")):
+        with contextlib.suppress(OSError, ValueError):
+            begun = set(json.loads(path.read_text(encoding="utf-8")))
+            if missing <= begun <= wanted:
+                return begun
+    return missing

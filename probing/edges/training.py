@@ -1,0 +1,224 @@
+"""Many probes trained at once; each has its own learning rate, patience and best checkpoint."""
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probing.edges.probes import (
+    ProbeKey,
+    Shape,
+    dropout_of,
+    label_variants,
+    logits_of_parts,
+    mask_of,
+    order_of,
+    start_of,
+    unpacked,
+)
+from probing.edges.probes_scoring import F1Score, Score
+from probing.edges.requests import EdgeRecipe
+from probing.edges.states_arrays import TrainingData, batch_of
+from probing.kernel.models.arrays import read_sealed, write_sealed
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+#: Minimum number of steps between two evaluations on the development part.
+LEAST_STEPS = 50
+#: Parameters per block of an Adam step on a CPU.
+NUMBERS_A_PART = 1 << 18
+#: State of each probe between two calls, in addition to its parameters.
+_TENSORS = ("flat", "best", "first", "second", "highest")
+_OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The best checkpoint of each probe."""
+
+    keys: tuple[ProbeKey, ...]
+    shape: Shape
+    flat: torch.Tensor  #: (probes, size)
+    steps: np.ndarray  #: (probes,), in all
+    best_step: np.ndarray  #: (probes,)
+    best: np.ndarray  #: (probes,), the score of the best checkpoint
+    rate: np.ndarray  #: (probes,), learning rate at the end
+    stopped: np.ndarray  #: (probes,), whether patience ended the training
+
+
+@dataclass
+class _State:
+    """State of a training; every array has the probes as its first axis."""
+
+    flat: torch.Tensor
+    best: torch.Tensor
+    first: torch.Tensor
+    second: torch.Tensor
+    highest: torch.Tensor
+    numbers: dict[str, np.ndarray]
+    step: int = 0
+
+
+def train_probes(
+    data: TrainingData,
+    keys: Sequence[ProbeKey],
+    recipe: EdgeRecipe,
+    device: torch.device,
+    checkpoint: Path | None = None,
+    score: Score | None = None,
+    passed: Callable[[int, int], None] | None = None,
+) -> Trained:
+    """Trains all probes on the same batches; the best checkpoint of each is kept, of equals the earlier.
+
+    A killed run resumes from ``checkpoint`` with the same result to the byte. ``score``: the loss, and the score that
+    stops a probe; None: binary cross-entropy and micro F1. ``passed`` gets the number of steps and their maximum.
+    """
+    score = score or F1Score(data.counted)
+    last = data.train_states.layers - 1
+    shape = Shape(last + 1, data.train_states.hidden, len(data.train.spans), recipe.width, data.train.gold.shape[2])
+    state = _read(checkpoint, len(keys)) or _begin(keys, shape, recipe)
+    records = data.train.records()
+    a_pass = math.ceil(len(records) / recipe.batch)
+    every = recipe.check_every or max(LEAST_STEPS, math.ceil(a_pass / 2))
+    limit = every * recipe.most_checks
+    looked_at = data.dev.of_records(data.dev.records()[: recipe.check_records])
+    mask, variants = mask_of(keys, last + 1).to(device), torch.tensor(label_variants(keys))
+    order, epoch = order_of(records, 0), 0
+    active = np.flatnonzero(~state.numbers["stopped"])
+    live = _select_active(state, active, device)
+    while len(active) and state.step < limit:
+        now, within = divmod(state.step, a_pass)
+        if now != epoch:
+            order, epoch = order_of(records, now), now
+        targets = data.train.of_records(order[within * recipe.batch : (within + 1) * recipe.batch])
+        batch = batch_of(data.train, data.train_states, targets, device)
+        state.step += 1
+        here = [keys[int(number)] for number in active]
+        dropped = dropout_of(here, recipe.dropout, len(targets), recipe.width, state.step)
+        parameters = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
+        logits = logits_of_parts(parameters, mask[active], batch, None if dropped is None else dropped.to(device))
+        losses = score.losses(logits, batch.gold[variants[active].to(device)])
+        # Attention inside a span has no gradient if every span is one piece.
+        gradients = torch.autograd.grad(losses.sum(), list(parameters.values()), materialize_grads=True)
+        torch.cat([gradient.flatten(1) for gradient in gradients], 1, out=live.gradient)
+        _adam(live, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
+        if state.step % every == 0:
+            _record_check(
+                state, active, live, score(live.flat, here, shape, mask[active], data, looked_at, device), recipe
+            )
+            active = np.flatnonzero(~state.numbers["stopped"])
+            live = _select_active(state, active, device)
+            _keep(checkpoint, state)
+            if passed:
+                passed(state.step, limit)
+    numbers = state.numbers
+    steps = np.where(numbers["stopped"], numbers["checks"] * every, state.step)
+    stopped = numbers["stopped"] & (numbers["checks"] < recipe.most_checks)
+    return Trained(
+        tuple(keys), shape, state.best, steps, numbers["best_step"], numbers["best_score"], numbers["rate"], stopped
+    )
+
+
+def _begin(keys: Sequence[ProbeKey], shape: Shape, recipe: EdgeRecipe) -> _State:
+    starts = {seed: start_of(shape, seed) for seed in {key.seed for key in keys}}
+    flat = torch.stack([starts[key.seed] for key in keys])
+    number = len(keys)
+    numbers = {
+        "rate": np.full(number, recipe.learning_rate),
+        "best_score": np.full(number, -np.inf),
+        "best_step": np.zeros(number, np.int64),
+        "without_better": np.zeros(number, np.int64),
+        "since_halved": np.zeros(number, np.int64),
+        "checks": np.zeros(number, np.int64),
+        "stopped": np.zeros(number, bool),
+    }
+    return _State(flat, flat.clone(), torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat), numbers)
+
+
+@dataclass
+class _Live:
+    """Parameters, moments and gradient buffer, on the device, of the probes that still train."""
+
+    flat: torch.Tensor
+    first: torch.Tensor
+    second: torch.Tensor
+    highest: torch.Tensor
+    gradient: torch.Tensor
+
+
+def _select_active(state: _State, active: np.ndarray, device: torch.device) -> _Live:
+    flat, first, second, highest = (
+        getattr(state, name)[active].to(device) for name in ("flat", "first", "second", "highest")
+    )
+    return _Live(flat, first, second, highest, torch.empty_like(flat))
+
+
+@torch.no_grad()
+def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
+    """One step of Adam with amsgrad; each probe's gradient is clipped by its own norm.
+
+    On a CPU the parameters are updated in blocks of one probe, so that a block stays in the processor's cache.
+    """
+    gradient = live.gradient
+    norms = gradient.norm(dim=1, keepdim=True)
+    scales = (clip / (norms + 1e-6)).clamp(max=1.0)
+    factors = (-rates / (1 - BETAS[0] ** step)).float()[:, None]
+    probes, size = gradient.shape
+    rows, columns = (1, NUMBERS_A_PART) if gradient.device.type == "cpu" else (probes, size)
+    room = torch.empty((2, rows, min(columns, size)), device=gradient.device)
+    for row in range(0, probes, rows):
+        for start in range(0, size, columns):
+            place = slice(row, row + rows), slice(start, start + columns)
+            part, first, second, highest = gradient[place], live.first[place], live.second[place], live.highest[place]
+            root, change = room[:, :, : part.shape[1]]
+            part.mul_(scales[place[0]])
+            first.lerp_(part, 1 - BETAS[0])
+            second.mul_(BETAS[1]).addcmul_(part, part, value=1 - BETAS[1])
+            torch.maximum(highest, second, out=highest)
+            torch.sqrt(highest, out=root).div_(math.sqrt(1 - BETAS[1] ** step)).add_(EPSILON)
+            torch.mul(factors[place[0]], first, out=change)
+            live.flat[place].add_(change.div_(root))
+
+
+def _record_check(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
+    """Records an evaluation: a better checkpoint is kept, else learning rate and patience decrease."""
+    for name in ("flat", "first", "second", "highest"):
+        getattr(state, name)[active] = getattr(live, name).detach().cpu()
+    numbers = state.numbers
+    better = active[scores > numbers["best_score"][active]]
+    worse = np.setdiff1d(active, better)
+    state.best[better] = state.flat[better]
+    numbers["best_score"][active] = np.maximum(scores, numbers["best_score"][active])
+    numbers["best_step"][better] = state.step
+    numbers["without_better"][better] = numbers["since_halved"][better] = 0
+    numbers["without_better"][worse] += 1
+    numbers["since_halved"][worse] += 1
+    halved = worse[numbers["since_halved"][worse] >= recipe.halve_after]
+    numbers["rate"][halved] /= 2
+    numbers["since_halved"][halved] = 0
+    numbers["checks"][active] += 1
+    numbers["stopped"][worse[numbers["without_better"][worse] >= recipe.patience]] = True
+
+
+def _keep(path: Path | None, state: _State) -> None:
+    if path is not None:
+        arrays = {name: getattr(state, name).numpy() for name in _TENSORS}
+        arrays |= {name: np.asarray(state.numbers[name]).astype(np.float64) for name in _OF_PROBE}
+        write_sealed(arrays | {"step": np.array([state.step])}, path)
+
+
+def _read(path: Path | None, number: int) -> _State | None:
+    """A stored training; None if there is none, or if it is damaged and starts again."""
+    if path is None or not path.is_file():
+        return None
+    with contextlib.suppress(OSError, KeyError):
+        arrays = read_sealed(path)
+        flat, best, first, second, highest = (torch.from_numpy(arrays[name].copy()) for name in _TENSORS)
+        kinds = {"rate": np.float64, "best_score": np.float64, "stopped": bool}
+        numbers = {name: arrays[name].astype(kinds.get(name, np.int64)) for name in _OF_PROBE}
+        if len(flat) == number:
+            return _State(flat, best, first, second, highest, numbers, int(arrays["step"][0]))
+    return None

@@ -1,0 +1,210 @@
+"""The text that nesia-mini learns from, and which facts that text states."""
+
+import hashlib
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from probing.facts.fact import MASK, Fact
+from probing.facts.fact_templates import Relation
+from probing.facts.lama import json_lines, subfolder
+from probing.kernel.errors import FactsError
+
+MAX_WORDS = 64
+MAX_SENTENCES_A_FACT = 4
+HELD_OUT_SHARE = 0.02
+STATED_SHARE = 0.5
+EXPOSURES = ("stated", "evidence", "unseen", "held out in part", "held out")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One training sentence."""
+
+    text: str
+    #: Surface forms of the objects it is evidence for; may be masked whole.
+    answers: tuple[str, ...]
+    #: ``wikitext``, ``evidence`` or ``stated``.
+    source: str
+    #: As from ``pair``, also in another form than the sentence's ("Schliemann" for "Heinrich Schliemann").
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+def fact_key(fact: Fact) -> str:
+    """The key under which exposure is recorded: the triple, for any template."""
+    return f"{fact.relation}\t{fact.subject}\t{fact.object}"
+
+
+def share_of(salt: str, key: str) -> float:
+    """A number in [0, 1) that depends only on its arguments: the facts that are held out or stated never change."""
+    return int.from_bytes(hashlib.sha256(f"{salt}\t{key}".encode()).digest()[:6]) / 2**48
+
+
+def wikitext_sentences(path: Path) -> Iterator[str]:
+    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone."""
+    try:
+        # The shipped slice is cut at a byte, so its last character may be broken.
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph per line") from error
+    for line in lines:
+        line = line.strip()
+        if not line or line.startswith("="):
+            continue
+        line = re.sub(r" @(\W)@ ", r"\1", line)
+        for sentence in re.split(r"(?<= [.!?]) (?=[A-Z\"'(])", line):
+            if "<unk>" not in sentence and 4 <= len(sentence.split()) <= MAX_WORDS:
+                yield sentence
+
+
+def trex_evidence(folder: Path) -> Iterator[Sentence]:
+    """LAMA's evidence sentences with their answer put back, at most four per fact."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for _, row in json_lines(path):
+            texts: dict[str, str] = {}
+            for evidence in row.get("evidences", ()):
+                surface = evidence["obj_surface"]
+                texts.setdefault(evidence["masked_sentence"].replace(MASK, surface), surface)
+            short = [(text, surface) for text, surface in texts.items() if len(text.split()) <= MAX_WORDS]
+            for text, surface in short[:MAX_SENTENCES_A_FACT]:
+                yield Sentence(text, (surface,), "evidence", _row_pairs(row))
+
+
+def google_re_evidence(folder: Path) -> Iterator[Sentence]:
+    """The sentences that Google-RE's raters considered."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for _, row in json_lines(path):
+            for evidence in row.get("evidences", ()):
+                for text in evidence.get("considered_sentences", ()):
+                    if len(text.split()) <= MAX_WORDS:
+                        yield Sentence(text, (row["obj_label"],), "evidence", _row_pairs(row))
+
+
+def stated_facts(
+    facts: Iterable[Fact], relations: dict[str, Relation], held_out: set[tuple[str, str]], always: Iterable[Fact] = ()
+) -> Iterator[tuple[Fact, Sentence]]:
+    """Half of the triples, chosen by hash, and all of ``always``, each in the training templates of its relation."""
+    chosen = [fact for fact in facts if share_of("stated", fact_key(fact)) < STATED_SHARE]
+    for fact in [*chosen, *always]:
+        relation = relations.get(fact.relation)
+        if relation is None or pair(fact) in held_out:
+            continue
+        for template in relation.training:
+            text = template.replace("[X]", fact.subject).replace("[Y]", fact.object)
+            yield fact, Sentence(text, (fact.object,), "stated")
+
+
+def pair(fact: Fact) -> tuple[str, str]:
+    """Subject and object, normalised: what a sentence must contain to give a fact away."""
+    return _words(fact.subject), _words(fact.object)
+
+
+def _row_pairs(row: dict) -> tuple[tuple[str, str], ...]:
+    """The pair of a LAMA row's own fact; none if the row names no subject or object."""
+    subject, answer = _words(str(row.get("sub_label") or "")), _words(str(row.get("obj_label") or ""))
+    return ((subject, answer),) if subject and answer else ()
+
+
+def held_out_pairs(facts: Iterable[Fact]) -> set[tuple[str, str]]:
+    """Pairs of the two per cent of facts, chosen by hash, that no training sentence may contain or be evidence for."""
+    return {pair(fact) for fact in facts if share_of("held out", fact_key(fact)) < HELD_OUT_SHARE}
+
+
+def merge(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Distinct sentences in first-seen order; one that is evidence for several facts keeps all answers and pairs."""
+    distinct: dict[str, Sentence] = {}
+    for sentence in sentences:
+        known = distinct.setdefault(sentence.text, sentence)
+        answers = tuple(dict.fromkeys(known.answers + sentence.answers))
+        pairs = tuple(dict.fromkeys(known.pairs + sentence.pairs))
+        if (answers, pairs) != (known.answers, known.pairs):
+            distinct[sentence.text] = replace(known, answers=answers, pairs=pairs)
+    return list(distinct.values())
+
+
+def relations_with_evidence(lama: Path) -> list[str]:
+    """Names of the relations for which a LAMA folder has evidence sentences."""
+    folders = [folder for name in ("trex", "google_re") if (folder := subfolder(lama, name))]
+    return sorted(path.stem.removesuffix("_test") for folder in folders for path in folder.glob("*.jsonl"))
+
+
+def read_corpus(lama: Path, wikitext: Path) -> list[Sentence]:
+    """All training sentences before holding out: WikiText slice, T-REx and Google-RE evidence."""
+    read: list[Sentence] = [Sentence(text, (), "wikitext") for text in wikitext_sentences(wikitext)]
+    if folder := subfolder(lama, "trex"):
+        read += trex_evidence(folder)
+    if folder := subfolder(lama, "google_re"):
+        read += google_re_evidence(folder)
+    return merge(read)
+
+
+class PairIndex:
+    """Finds the sentences that contain both words of a pair, by whole words and without case and punctuation."""
+
+    def __init__(self, texts: Sequence[str]):
+        self.texts = [f" {_words(text)} " for text in texts]
+        self.postings: dict[str, set[int]] = defaultdict(set)
+        for number, text in enumerate(self.texts):
+            for word in set(text.split()):
+                self.postings[word].add(number)
+
+    def sentences(self, subject: str, answer: str) -> list[int]:
+        """Numbers of the sentences that contain both, given as ``pair`` gives them."""
+        words = {*subject.split(), *answer.split()}
+        if not words:
+            return []
+        numbers = set.intersection(*sorted((self.postings.get(word, set()) for word in words), key=len))
+        return [n for n in sorted(numbers) if f" {subject} " in self.texts[n] and f" {answer} " in self.texts[n]]
+
+
+def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
+    """The sentences that neither name both words of a held-out pair nor are LAMA's evidence for it."""
+    index = PairIndex([sentence.text for sentence in sentences])
+    dropped = {number for subject, answer in pairs for number in index.sentences(subject, answer)}
+    dropped |= {number for number, sentence in enumerate(sentences) if not pairs.isdisjoint(sentence.pairs)}
+    return [sentence for number, sentence in enumerate(sentences) if number not in dropped]
+
+
+def exposures(
+    facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]
+) -> dict[str, str]:
+    """``fact_key`` -> the exposure of each fact to the training text, one of ``EXPOSURES``.
+
+    ``evidence``: some training sentence contains subject and object, and need not state the fact. ``unseen``: none
+    does; one may still name them in another form. ``held out in part``: none does, but LAMA's own evidence for the
+    fact, in another form, is among them. ``stated`` are the ``fact_key`` of facts in training templates.
+    """
+    index = PairIndex([sentence.text for sentence in sentences])
+    known = {subject_answer for sentence in sentences for subject_answer in sentence.pairs}
+    result = {}
+    for fact in facts:
+        key = fact_key(fact)
+        if pair(fact) in held_out:
+            result[key] = "held out in part" if pair(fact) in known else "held out"
+        elif key in stated:
+            result[key] = "stated"
+        else:
+            result[key] = "evidence" if index.sentences(*pair(fact)) else "unseen"
+    return result
+
+
+def word_counts(sentences: Iterable[Sentence]) -> Counter:
+    """How often each lower-cased word occurs."""
+    counts: Counter = Counter()
+    for sentence in sentences:
+        counts.update(_words(sentence.text).split())
+    return counts
+
+
+def shuffled(items: Sequence, seed: int) -> list:
+    """A copy in an order fixed by the seed."""
+    order = list(items)
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,261 @@
+"""A metric by layer: one line per run, with its interval and its yardsticks."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.kernel.figures import axis as end_labels
+from probing.kernel.figures import axis_layer_axis as layer_axis
+from probing.kernel.figures import theme, yardsticks
+from probing.kernel.figures.axis import EndLabel
+from probing.kernel.figures.looks import head_name, set_name
+from probing.terms import METRICS
+
+#: Metric -> what it is, in plain words; others are right answers.
+_WHAT = {"mrr": "mean of 1 / rank", "answer_p_at_1": "right among the answers"}
+#: How facts are averaged -> the axis's words for it.
+OVER = {"macro": "mean of relations", "micro": "all facts"}
+#: Height of a panel, and of the gap between two for ticks and title, in pixels.
+_PANEL, _GAP = 290, 62
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How a run's line is distinguished from the others, and where it is drawn."""
+
+    name: str  #: at its end and in the hover text
+    colour: str
+    dash: str
+    symbol: str
+    scale: int  #: multiplies values; 100 draws them in per cent
+    where: dict[str, Any]  #: row and column of the panel
+
+
+def layer_curve(
+    points: pd.DataFrame,
+    *,
+    title: str,
+    unit: str,
+    colours: Mapping[str, str],
+    names: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    panels: bool = False,
+    controls: Collection[str] = (),
+) -> go.Figure:
+    """Lines of a metric over the layers, named at their ends, or in a legend if they exceed ``end_labels.MAX_LABELS``.
+
+    Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the
+    probe set, its filling the head. Grey: majority answer and chance; dotted in a run's colour: its swapped subject;
+    dashed: ``controls``. Columns: ``run_id, model, head, probe_set, layer, value, low, high, n`` and the yardsticks
+    ``majority, swapped, chance``, empty if not defined; or the result of ``yardsticks.above``. The unit ``"share"`` is
+    drawn in per cent.
+    """
+    points = points.dropna(subset=["value"])
+    if points.empty:
+        return theme.empty("No facts are left under these filters.")
+    sets = list(dict.fromkeys(points["probe_set"]))
+    panels = panels and len(sets) > 1
+    rows = len(sets) if panels else 1
+    lines = points["run_id"].nunique()
+    legend = lines > end_labels.MAX_LABELS * rows
+    # On a phone the legend has one line per series.
+    height = _PANEL * rows + 60 if panels else 330 + (14 * (lines - 3) if legend else 0)
+    figure = make_subplots(
+        rows=rows,
+        cols=1,
+        vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
+        subplot_titles=[theme.plain(names.get(probe_set, probe_set)) for probe_set in sets] if panels else None,
+    )
+    scale = 100 if unit == "share" else 1
+    last = int(points["layer"].max())
+    called = {
+        # A panel's title names its probe set.
+        row["run_id"]: series_name(
+            row, points[points["probe_set"] == row["probe_set"]] if panels else points, names, labels
+        )
+        for row in points.drop_duplicates("run_id").to_dict("records")
+    }
+    drawn: list[tuple[pd.DataFrame, _Look]] = []
+    for _, line in points.groupby("run_id", sort=False):
+        run = line.iloc[0]
+        place = sets.index(run["probe_set"])
+        look = _Look(
+            called[run["run_id"]],
+            _colour(line, points, colours),
+            theme.line_dash(run["model"] in controls),
+            theme.head_symbol(place, run["head"]),
+            scale,
+            {"row": place + 1 if panels else 1, "col": 1},
+        )
+        drawn.append((line.sort_values("layer"), look))
+        _add_line(figure, *drawn[-1], legend=legend)
+    ends = _yardsticks(figure, points, called, names, scale, sets if panels else [])
+    ends += _ends(drawn, legend=legend)
+    theme.apply(theme.clickable_last(figure), height=height)
+    for row in range(1, rows + 1):
+        layer_axis.horizontal(figure, last, row=row, col=1)
+        if row < rows:
+            figure.update_xaxes(title_text="", row=row, col=1)
+    if legend:
+        # Above the first panel's title; the legend is 20 pixels lower in a tab that was hidden when it was drawn.
+        figure.update_layout(legend_y=1 + 50 / (height - 150) if panels else 1.02)
+    percent = unit == "share" and not yardsticks.zero_of(points)
+    figure.update_yaxes(title_text=theme.plain(title), ticksuffix=" %" if percent else "")
+    parts = [points[points["probe_set"] == probe_set] for probe_set in sets] if panels else [points]
+    ranges = [
+        yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts
+    ]
+    return layer_axis.aligned(end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20))
+
+
+def metric_curve(
+    points: pd.DataFrame,
+    *,
+    metric: str,
+    average: str,
+    colours: Mapping[str, str],
+    mode: str = "value",
+    labels: Mapping[str, str] | None = None,
+    panels: bool = False,
+    controls: Collection[str] = (),
+) -> go.Figure:
+    """``layer_curve`` of a key of ``terms.METRICS``, or of what lies above one of ``yardsticks.MODES``."""
+    about = METRICS[metric]
+    unit = "share" if about.unit.startswith("share") else about.unit
+    what = _WHAT.get(metric, "right answers") if unit == "share" else _WHAT[metric]
+    zero = yardsticks.MODES[mode]
+    title = f"points beyond the {zero}" if zero and unit == "share" else f"{what}{', %' if unit == 'share' else ''}"
+    title += f" ({about.label}, {OVER[average]})"
+    names = {name: set_name(name) for name in points["probe_set"].unique()}
+    return layer_curve(
+        yardsticks.above(points, mode),
+        title=title,
+        unit=unit,
+        colours=colours,
+        names=names,
+        labels=labels,
+        panels=panels,
+        controls=controls,
+    )
+
+
+def series_name(
+    row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> str:
+    """What distinguishes this line from the others: only the parts that differ among ``points``."""
+    texts = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": head_name(str(row["head"]))}
+    texts["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
+    parts = [text for column, text in texts.items() if points[column].nunique() > 1]
+    return " · ".join(parts) or f"{texts['model']} · {texts['head']}"
+
+
+def _colour(line: pd.DataFrame, points: pd.DataFrame, colours: Mapping[str, str]) -> str:
+    model, head, probe_set = (line[column].iloc[0] for column in ("model", "head", "probe_set"))
+    if points["model"].nunique() == 1 and points["probe_set"].nunique() > 1:
+        return theme.probe_set_colour(probe_set)
+    if points["model"].nunique() == 1 and points["head"].nunique() > 1:
+        return theme.head_colour(head)
+    return colours.get(model, theme.NEUTRAL)
+
+
+def _yardsticks(
+    figure: go.Figure,
+    points: pd.DataFrame,
+    called: Mapping[str, str],
+    names: Mapping[str, str],
+    scale: int,
+    panels: list[str],
+) -> list[EndLabel]:
+    """What does not depend on the model: one level per probe set, or the zero line."""
+    ends = []
+    for row, sets in enumerate(
+        [[probe_set] for probe_set in panels] or [list(dict.fromkeys(points["probe_set"]))], start=1
+    ):
+        here = points[points["probe_set"].isin(sets)]
+        ends += yardsticks.add_zero(figure, here, row=row)
+        # Several probe sets on one panel have their own levels, named after them; within one set the runs that differ
+        # are named.
+        by_set = len(sets) > 1
+        lines = here.assign(line=here["probe_set"] if by_set and _alike(here) else here["run_id"])
+        ends += yardsticks.add_levels(
+            figure, lines, by={**called, **names} if by_set or not _alike(here) else {}, scale=scale, row=row
+        )
+    return ends
+
+
+def _alike(points: pd.DataFrame) -> bool:
+    """Whether the runs of each probe set share their levels."""
+    columns = [column for column in ("majority", "chance") if column in points]
+    return all(len(part[columns].round(9).drop_duplicates()) == 1 for _, part in points.groupby("probe_set"))
+
+
+def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool) -> list[EndLabel]:
+    """The names of the runs' lines; one for the swapped subjects of all."""
+    ends, lent = [], []
+    for line, look in drawn:
+        x, row = float(line["layer"].iloc[-1]), look.where["row"]
+        if not legend:
+            ends.append(EndLabel(x, float(line["value"].iloc[-1]) * look.scale, look.name, look.colour, row=row))
+        if "swapped" in line and pd.notna(line["swapped"].iloc[-1]):
+            at = float(line["swapped"].iloc[-1]) * look.scale
+            lent.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
+    if len(lent) == 1:
+        return ends + lent
+    for row in dict.fromkeys(label.row for label in lent):
+        of_row = [label for label in lent if label.row == row]
+        x = max(label.x for label in of_row)
+        # At the end of one of the lines, by which a file's legend finds it.
+        middle = sorted(label.y for label in of_row)[len(of_row) // 2]
+        ends.append(EndLabel(x, middle, yardsticks.SWAPPED, strong=False, row=row))
+    return ends
+
+
+def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool) -> None:
+    """One run: its interval, its swapped subject and its values."""
+    name, colour, scale, where = theme.plain(own.name), own.colour, own.scale, own.where
+    group, zero = str(line["run_id"].iloc[0]), theme.plain(yardsticks.zero_of(line))
+    common = {"x": line["layer"], "legendgroup": group}
+    theme.interval_band(
+        figure, line["layer"], line["low"] * scale, line["high"] * scale, colour, name, legendgroup=group, **where
+    )
+    if "swapped" in line and line["swapped"].notna().any():
+        figure.add_scatter(
+            **common,
+            y=line["swapped"] * scale,
+            mode="lines",
+            line={"dash": "dot", "color": colour, "width": 1.3},
+            opacity=0.8,
+            showlegend=False,
+            name=f"{name}: {yardsticks.SWAPPED}",
+            hovertemplate=f"{name}<br>{yardsticks.SWAPPED}: %{{y:.2f}}<extra></extra>",
+            **where,
+        )
+    figure.add_scatter(
+        **common,
+        y=line["value"] * scale,
+        mode="lines+markers",
+        cliponaxis=False,
+        name=name,
+        showlegend=legend,
+        line={"color": colour, "width": 2.5, "dash": own.dash},
+        marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+        customdata=[[group, int(layer)] for layer in line["layer"]],
+        hovertext=[_hover(point, name, scale, zero) for point in line.itertuples()],
+        hovertemplate="%{hovertext}<extra></extra>",
+        **where,
+    )
+
+
+def _hover(row, name: str, scale: int, zero: str) -> str:
+    sign, suffix = ("+", f" points against the {zero}") if zero else ("", " %" if scale == 100 else "")
+    value = f"{row.value * scale:{sign}.{1 if scale == 100 else 3}f}{suffix}"
+    lines = [f"<b>{name}</b>", f"layer {int(row.layer)}{' (embeddings)' if row.layer == 0 else ''}: {value}"]
+    if scale == 100 and pd.notna(row.low):
+        lines.append(
+            f"95 % interval {row.low * scale:{sign}.1f} to {row.high * scale:{sign}.1f}{'' if zero else suffix}"
+        )
+    return "<br>".join([*lines, f"{int(row.n):,} facts"])

@@ -1,0 +1,126 @@
+"""When stored runs on facts, and what is counted of them, are complete."""
+
+from probing.kernel.store.kinds import ASKED, Rule
+from probing.terms import RANKS
+
+#: Table of counts of a run's facts -> what its counts are grouped by, and their sum; each group holds every fact of the
+#: run once.
+COUNTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "layer_counts": (("layer",), "n"),
+    "total_counts": ((), "n"),
+    "against_counts": (("layer", "k"), '"both" + inner_only + last_only + neither'),
+}
+
+
+def _group(name: str) -> str:
+    """SQL of the layer and k of a row of counts; 0 if the table has none."""
+    return ", ".join(f"{column if column in COUNTS[name][0] else 0}::INTEGER AS {column}" for column in ("layer", "k"))
+
+
+#: A replicate may have its last layer only.
+_LAYERS = "if(r.role = 'replicate' AND p.first_layer = r.layers - 1, 1, r.layers::BIGINT)"
+
+SCANS = {
+    # For up to 64 layers.
+    "per_run": (
+        f"""
+        SELECT r.run_id, r.n_probed, {_LAYERS} AS layers, p.n, p.repeated, p.strange, p.last_layer, r.layers AS of_run
+        FROM {ASKED} r JOIN (
+            SELECT q.run_id, sum(q.n)::BIGINT AS n, sum(q.n - coalesce(q.layers, 0))::BIGINT AS repeated,
+                count(*) FILTER (f.fact_id IS NULL) AS strange, min(q.first_layer) AS first_layer, max(q.last_layer) AS
+                    last_layer
+            FROM (
+                SELECT run_id, fact_id, count(*) AS n, min(layer) AS first_layer, max(layer) AS last_layer,
+                    bit_count(bit_or(CASE WHEN layer < 64 THEN 1::UBIGINT << layer::UBIGINT END)) AS layers
+                FROM predictions GROUP BY run_id, fact_id
+            ) q LEFT JOIN facts f ON f.fact_id = q.fact_id GROUP BY q.run_id
+        ) p ON p.run_id = r.run_id"""
+    ),
+    "groups": " UNION ALL ".join(
+        f"SELECT run_id, '{name}' AS name, {_group(name)}, sum({total})::BIGINT AS n FROM {name} GROUP BY ALL"
+        for name, (_, total) in COUNTS.items()
+    ),
+    # Of a run with predictions and no counts, whoever can counts them.
+    "wanted_groups": (
+        f"""
+        WITH counted AS (
+            SELECT run_id, n_probed, layers::INTEGER - 1 AS last, if(role = 'replicate' AND 1 = (SELECT count(*) FROM
+                groups g
+                WHERE g.run_id = r.run_id AND name = 'layer_counts'), layers::INTEGER - 1, 0) AS first
+            FROM {ASKED} r WHERE run_id IN (SELECT run_id FROM groups) OR run_id NOT IN (SELECT run_id FROM per_run)
+        )
+        SELECT run_id, n_probed AS n, 'layer_counts' AS name, unnest(range(first, last + 1))::INTEGER AS layer, 0 AS k
+            FROM counted
+        UNION ALL SELECT run_id, n_probed, 'total_counts', 0, 0 FROM counted
+        UNION ALL SELECT run_id, n_probed, 'against_counts', unnest(range(greatest(first, 1), last))::INTEGER, k.k
+            FROM counted, (SELECT unnest({list(RANKS)}) AS k) k"""
+    ),
+}
+
+RULES = (
+    Rule(
+        f"SELECT run_id AS id, left_out FROM {ASKED} WHERE sum_of_reasons(left_out) IS NULL",
+        "left_out is not JSON of reason -> count: {left_out!r}",
+    ),
+    Rule(
+        "SELECT run_id AS id, n, n_probed * layers AS wanted, n_probed, layers, repeated, strange, "
+        "if(layers = 1, 'layer', 'layers') AS of_layers FROM per_run WHERE n <> wanted",
+        "{n} predictions, expected {wanted} ({n_probed} facts x {layers} {of_layers}); {repeated} of them repeat a fact"
+        " and layer, {strange} of its facts are not stored",
+    ),
+    Rule(
+        "SELECT run_id AS id, repeated FROM per_run WHERE repeated > 0",
+        "{repeated} predictions are duplicates of a fact and layer",
+    ),
+    Rule(
+        "SELECT run_id AS id, strange FROM per_run WHERE strange > 0",
+        "{strange} facts of its predictions are in no facts file",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, name || CASE name WHEN 'layer_counts' THEN ', layer ' || layer
+                WHEN 'against_counts' THEN ', layer ' || layer || ', k ' || k ELSE '' END AS place,
+                coalesce(g.n, 0) AS n, coalesce(w.n, 0) AS wanted
+            FROM (SELECT * FROM groups SEMI JOIN {ASKED} USING (run_id)) g
+            FULL JOIN wanted_groups w USING (run_id, name, layer, k) WHERE coalesce(g.n, 0) <> coalesce(w.n, 0)""",
+        "{place}: counts of {n:,} facts, expected {wanted:,}",
+    ),
+    Rule(
+        f"""SELECT c.run_id AS id, min(c.relation) AS relation FROM (SELECT DISTINCT run_id, relation FROM
+            layer_counts) c
+            JOIN {ASKED} r USING (run_id)
+            WHERE (r.probe_set, c.relation) NOT IN (SELECT (probe_set, relation) FROM facts) GROUP BY c.run_id""",
+        "no facts file has the relation {relation} of its counts",
+    ),
+    Rule(
+        "SELECT run_id AS id, last_layer, of_run - 1 AS last FROM per_run WHERE last_layer >= of_run",
+        "it has predictions of layer {last_layer}, its last is {last}",
+    ),
+    Rule(
+        f"""SELECT k.run_id AS id, count(*) AS n FROM known k JOIN {ASKED} r USING (run_id) JOIN facts f USING (fact_id)
+            JOIN (SELECT DISTINCT model FROM exposure) m ON m.model = coalesce(nullif(r.base, ''), r.model)
+            LEFT JOIN exposure e ON e.model = m.model AND e.fact_key = f.relation || chr(9) || f.subject || chr(9) ||
+                f.object
+            WHERE k.exposure <> coalesce(e.exposure, 'unknown') GROUP BY k.run_id""",
+        "{n:,} of its facts are counted with another exposure to the base's training text than is stored",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, count(*) AS n
+            FROM (SELECT DISTINCT run_id, fact_id FROM predictions WHERE other_rank IS NOT NULL) s
+            JOIN {ASKED} USING (run_id) JOIN facts f USING (fact_id)
+            LEFT JOIN lenders l ON l.run_id = s.run_id AND l.fact_id = s.fact_id LEFT JOIN facts o ON o.fact_id =
+                l.lender_id
+            WHERE o.fact_id IS NULL OR o.relation <> f.relation OR o.object = f.object GROUP BY s.run_id""",
+        "{n:,} facts have ranks with a swapped subject, and none of another answer is stored",
+    ),
+    Rule(
+        f"""SELECT c.run_id AS id, c.name FROM (
+                SELECT run_id, 'swapped_counts' AS name, sum(n) AS n FROM swapped_counts GROUP BY run_id, layer
+                UNION ALL SELECT run_id, 'inner_counts', sum(n) FROM inner_counts GROUP BY run_id, k
+            ) c JOIN {ASKED} r USING (run_id) WHERE c.n > r.n_probed""",
+        "{name} counts more facts than were asked",
+    ),
+    Rule(
+        f"SELECT run_id AS id, tokenizer FROM {ASKED} WHERE tokenizer NOT IN (SELECT tokenizer FROM vocabulary)",
+        "no vocabulary file has its tokenizer {tokenizer!r}",
+    ),
+)

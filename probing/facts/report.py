@@ -1,0 +1,372 @@
+"""The reports of what models know."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.facts.forgotten import DEFINITIONS
+from probing.facts.forgotten_transitions import PARTS
+from probing.facts.report_forgotten import forgotten
+from probing.facts.report_layers import precision
+from probing.facts.report_layers_total import total
+from probing.facts.report_pairs import transitions_beside_wrong
+from probing.facts.report_pairs_fact_lists import listed_facts, named_pairs
+from probing.facts.runs_runs import pairs
+from probing.facts.runs_runs2 import RunSelection
+from probing.facts.store import stored_models
+from probing.facts.store import tasks as task_scores
+from probing.facts.totals_total import AVERAGES
+from probing.finetuning.success_report import scores, without_weights
+from probing.kernel.errors import OptionError
+from probing.kernel.models.names_head_kinds import listed
+from probing.kernel.options import spelled
+from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
+from probing.kernel.store.database import Database
+from probing.terms import RANKS
+
+#: Outcomes that are listed if none are named: those that fine-tuning could change.
+CHANGED = ("lost", "kept", "gained")
+_PRECISION_MORE = (
+    "chance",
+    "matched",
+    "above_majority",
+    "above_majority_low",
+    "above_majority_high",
+    "above_swapped",
+    "above_swapped_low",
+    "above_swapped_high",
+    "above_majority_low_answers",
+    "above_majority_high_answers",
+    "above_swapped_low_answers",
+    "above_swapped_high_answers",
+)
+_PRECISION = (
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "average",
+    "layer",
+    "n",
+    "value",
+    "low",
+    "high",
+    "low_answers",
+    "high_answers",
+    "majority",
+    "swapped",
+    "swapped_n",
+)
+_TOTAL = (
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "average",
+    "n",
+    "last_layer",
+    "total",
+    "inner_own",
+    "inner_swapped",
+    "inner_n",
+    "inner_p",
+)
+_TOTAL_MORE = (
+    "last_low",
+    "last_high",
+    "last_low_answers",
+    "last_high_answers",
+    "total_low",
+    "total_high",
+    "intermediate_share",
+    "seeds",
+    "seed_union",
+    "majority",
+    "matched_last",
+    "swapped_last",
+)
+_FORGOTTEN = ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names")
+_TRANSITIONS = (
+    "base",
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "kept",
+    "gained",
+    "lost",
+    "never",
+    "p_value",
+    "still_inside",
+    "moved",
+    "suppressed",
+    "displaced",
+    "not_read",
+    "still_inside_share",
+    "still_inside_wrong",
+    "moved_share",
+    "moved_wrong",
+)
+_TRANSITIONS_MORE = (
+    "n",
+    "only_base",
+    "only_model",
+    "base_value",
+    "value",
+    "difference",
+    "low",
+    "high",
+    "low_answers",
+    "high_answers",
+    "still_inside_low",
+    "still_inside_high",
+    "moved_low",
+    "moved_high",
+)
+_FACTS = (
+    "base",
+    "model",
+    "head",
+    "seed",
+    "probe_set",
+    "k",
+    "part",
+    "relation",
+    "subject",
+    "object",
+    "base_rank",
+    "rank",
+    "base_answer",
+    "answer",
+    "fate",
+    "prompt",
+    "base_probability",
+    "probability",
+    "base_answer_probability",
+    "answer_probability",
+    "fact_id",
+)
+_FACTS_SHOWN = ("part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate")
+_TASKS = (
+    "model",
+    "base",
+    "objective",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "baseline",
+    "baseline_name",
+    "other",
+    "other_name",
+    "n",
+    "decides",
+    "verdict",
+    "closed",
+    "published",
+    "published_metric",
+    "published_source",
+)
+_TASKS_SHOWN = ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict")
+_OF_FACTS = ("precision", "total", "forgotten", "transitions", "facts")
+
+
+def _selection(choice: Choice) -> RunSelection:
+    """The chosen runs; relations are forgotten on T-REx if no probe set is named."""
+    sets = choice["probe_set"] or (("trex",) if choice.report.name == "forgotten" else None)
+    return RunSelection(choice["model"], choice["head"], sets, choice["templates"])
+
+
+def chosen_runs(db: Database, choice: Choice) -> pd.DataFrame:
+    """The chosen runs on facts."""
+    return _selection(choice).runs(db)
+
+
+def chosen_pairs(db: Database, choice: Choice) -> pd.DataFrame:
+    """Pairs of the chosen fine-tuned models and their bases."""
+    every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
+    all_pairs = pairs(every.runs(db), choice["base"])
+    return all_pairs[all_pairs["model"].isin(list(choice["model"]))] if choice["model"] else all_pairs
+
+
+def _run_ids(db: Database, choice: Choice) -> list[str]:
+    return list(chosen_runs(db, choice)["run_id"])
+
+
+def _ranks(choice: Choice, usual: tuple[int, ...] = RANKS) -> tuple[int, ...]:
+    """The chosen ranks, or those that the help of ``k`` names."""
+    return choice["k"] or usual
+
+
+def _precision(db: Database, choice: Choice) -> pd.DataFrame:
+    ids, ks = _run_ids(db, choice), _ranks(choice)
+    return pd.concat([precision(db, ids, ks, average) for average in choice["average"] or AVERAGES], ignore_index=True)
+
+
+def _total(db: Database, choice: Choice) -> pd.DataFrame:
+    return total(db, _run_ids(db, choice), _ranks(choice), choice["average"] or AVERAGES)
+
+
+def _forgotten(db: Database, choice: Choice) -> pd.DataFrame:
+    return forgotten(db, _run_ids(db, choice), _ranks(choice), choice["definition"] or DEFINITIONS)
+
+
+def _transitions(db: Database, choice: Choice) -> pd.DataFrame:
+    return transitions_beside_wrong(db, chosen_pairs(db, choice), _ranks(choice))
+
+
+def _facts(db: Database, choice: Choice) -> pd.DataFrame:
+    """One fine-tuned model and its base; without a kind of heads, the first that they share."""
+    (model,), (base,) = choice["model"], choice["base"] or (None,)
+    both = named_pairs(db, model, base, choice["head"], choice["probe_set"], choice["templates"])
+    return listed_facts(db, both, _ranks(choice, (1,)), choice["part"] or CHANGED)
+
+
+def _tasks(db: Database, choice: Choice) -> pd.DataFrame:
+    """Scores of the chosen models, or of all but those of which only results are kept."""
+    table = scores(db, choice["model"])
+    return table if choice["model"] else table[~table["model"].isin(without_weights(db))].reset_index(drop=True)
+
+
+def _several_sets(table: pd.DataFrame) -> bool:
+    return table["probe_set"].nunique() > 1
+
+
+def _one_set(table: pd.DataFrame) -> Sequence[str]:
+    if _several_sets(table):
+        raise OptionError(
+            f"the JSON of forgotten does not contain the probe set; choose one with {spelled('probe_set')}"
+        )
+    return _FORGOTTEN
+
+
+def _with_set(table: pd.DataFrame) -> Sequence[str]:
+    return (*_FORGOTTEN, "probe_set") if _several_sets(table) else _FORGOTTEN
+
+
+def _without_equal(table: pd.DataFrame) -> Sequence[str]:
+    """A column in which all rows are equal only makes the rows longer."""
+    return (*(name for name in ("probe_set", "head", "k") if table[name].nunique() > 1), *_FACTS_SHOWN)
+
+
+def _refuse(db: Database, choice: Choice) -> None:
+    if choice.report.name == "tasks":
+        # Some models have a score without a run on facts.
+        refuse_unstored(
+            "runs or task scores", choice, {"model": sorted({*stored_models(db)["model"], *task_scores(db)["model"]})}
+        )
+        return
+    RunSelection(choice["model"], choice["head"], choice["probe_set"], choice["templates"]).refuse_unknown(
+        db, choice["base"]
+    )
+
+
+def _hint(db: Database, choice: Choice) -> str:
+    if choice.report.name == "tasks":
+        return ""
+    chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
+    return (
+        others
+        and f"no run of this selection has {spelled('templates', chosen)};"
+        f" there are runs with {spelled('templates', others)}"
+    )
+
+
+KNOWLEDGE = Reports(
+    "knowledge",
+    (
+        Report(
+            "knowledge",
+            "precision",
+            "by layer",
+            _precision,
+            _PRECISION,
+            shown=(*_PRECISION[:9], "swapped"),
+            csv=(*_PRECISION, *_PRECISION_MORE),
+        ),
+        Report(
+            "knowledge",
+            "total",
+            "of the last and of any layer",
+            _total,
+            _TOTAL,
+            shown=_TOTAL,
+            csv=(*_TOTAL, *_TOTAL_MORE),
+        ),
+        Report(
+            "knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
+        ),
+        Report(
+            "knowledge",
+            "transitions",
+            "base to fine-tuned",
+            _transitions,
+            _TRANSITIONS,
+            shown=_TRANSITIONS,
+            csv=(*_TRANSITIONS, *_TRANSITIONS_MORE),
+        ),
+        Report(
+            "knowledge",
+            "facts",
+            "kept, gained, lost",
+            _facts,
+            _FACTS,
+            shown=_without_equal,
+            csv=_FACTS,
+            needs=("model",),
+            empty="no rows: none of the facts that both models were asked",
+        ),
+        Report("knowledge", "tasks", "scores", _tasks, _TASKS, shown=_TASKS_SHOWN, csv=_TASKS),
+    ),
+    (
+        Filter(
+            "model",
+            "Model; repeatable. None: all; for tasks: all but those of which only results are kept. For transitions and"
+            " facts: the fine-tuned one.",
+        ),
+        Filter("head", f"{listed()}; repeatable. None: all.", only=_OF_FACTS),
+        Filter(
+            "probe_set",
+            "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.",
+            only=_OF_FACTS,
+        ),
+        Filter("k", "1, 10 or 100; repeatable. None: all, for facts 1.", int, RANKS, only=_OF_FACTS),
+        Filter(
+            "average",
+            "Mean over relations (macro), over facts (micro), or both. For precision and total.",
+            known=AVERAGES,
+            every="both",
+            once=True,
+            only=_OF_FACTS,
+        ),
+        Filter(
+            "definition",
+            f"{', '.join(DEFINITIONS)}; for forgotten; repeatable. None: all.",
+            known=DEFINITIONS,
+            only=_OF_FACTS,
+        ),
+        Filter("templates", "Template set of the prompts.", usual="default", single=True, only=_OF_FACTS),
+        Filter(
+            "base",
+            "For transitions and facts: the model to compare with. None: the model's base.",
+            once=True,
+            only=("transitions", "facts"),
+        ),
+        Filter(
+            "part",
+            known=PARTS,
+            only=("facts",),
+            switches={
+                "lost": "For facts: those that only the base knows at its last layer.",
+                "kept": "For facts: those that both know.",
+                "gained": "For facts: those that only the fine-tuned model knows.",
+            },
+        ),
+    ),
+    _refuse,
+    usual=False,
+    hint=_hint,
+)

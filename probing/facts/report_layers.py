@@ -1,0 +1,263 @@
+"""P@k and related metrics by layer: macro or micro, with intervals and baselines; and relation by relation."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.facts import store as run_queries
+from probing.facts.runs_runs import IDENTITY, identities
+from probing.facts.store_answer_clusters import answer_clusters, sums_of
+from probing.kernel.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
+from probing.kernel.stats.intervals_bootstrap import parallel_map
+from probing.kernel.stats.paired_tests import PairedCounts, macro_difference, paired_difference, together_counted
+from probing.kernel.stats.paired_tests_answer_clusters import UNKNOWN, answer_interval, each_interval
+from probing.kernel.store.database import Database
+from probing.terms import RANKS
+
+#: Metric -> (column with its count or sum, column of the squared sum, k of the counts with the swapped subject).
+METRIC_COLUMNS: dict[str, tuple[str, str | None, int | None]] = {
+    "p_at_1": ("hits_1", None, 1),
+    "p_at_10": ("hits_10", None, 10),
+    "p_at_100": ("hits_100", None, 100),
+    "mrr": ("sum_reciprocal_rank", "sum_squared_reciprocal_rank", None),
+    "answer_p_at_1": ("answer_hits_1", None, None),
+}
+#: The majority answer is a single answer, so it is a baseline for P@1 but not for P@10.
+WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
+#: A random answer of the relation: a baseline only for ranks among these answers.
+WITH_CHANCE = ("answer_p_at_1",)
+_VALUE = ("value", "low", "high")
+_ABOVE_MAJORITY = ("above_majority", "above_majority_low", "above_majority_high")
+_ABOVE_SWAPPED = ("above_swapped", "above_swapped_low", "above_swapped_high")
+_KEYS = ["run_id", "layer", "relation"]
+#: Ends of the intervals for the case that answers are drawn again, too.
+_ANSWERS = ("low_answers", "high_answers")
+_ALL_ANSWERS = tuple(f"{prefix}{end}" for prefix in ("", "above_majority_", "above_swapped_") for end in _ANSWERS)
+_NUMBERS = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_MAJORITY, *_ABOVE_SWAPPED, *_ALL_ANSWERS)
+#: Number of facts that have a swapped subject; empty if it was not measured.
+_COLUMNS = (*_NUMBERS, "swapped_n")
+
+
+def by_layer(
+    db: Database,
+    run_ids: Sequence[str],
+    metric: str,
+    average: str = "macro",
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+    last_only: bool = False,
+) -> pd.DataFrame:
+    """A metric of ``METRIC_COLUMNS`` by run and layer (0..L) with its interval and baselines; shares in [0, 1].
+
+    majority: always the relation's most frequent answer; chance: one of its answers at random; swapped and matched:
+    with a swapped subject, and the value on the same ``swapped_n`` facts; undefined baselines are empty. above_majority
+    has the value's interval, because the majority's share is a property of the facts; above_swapped is matched minus
+    swapped, paired. Next to every low and high are low_answers and high_answers, the ends if the answers are drawn
+    again, too; only for P@k of runs with predictions.
+    """
+    column, squared, k = METRIC_COLUMNS[metric]
+    table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    majority = run_queries.majority(db, run_ids, exposures, answer_in_subject)
+    if last_only:
+        table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
+    if k:
+        table = table.merge(
+            answer_clusters(db, run_ids, k, exposures, answer_in_subject, last_only), on=_KEYS, how="left"
+        )
+    clusters = _clusters(table, k) if k else []
+    points = []
+    for run in identities(db, run_ids).itertuples(index=False):
+        run_majority = majority[majority["run_id"] == run.run_id]
+        most = _share(_baseline(run_majority, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
+        random = _chance(run_majority, average) if metric in WITH_CHANCE else None
+        for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
+            ends = [answer_interval(sums[:, group.index], average, least) for sums, least in clusters]
+            points.append(
+                (run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}, ends)
+            )
+    estimates = parallel_map(lambda point: _estimate(point[2], average), points)
+    rows = []
+    for (run, layer, _, (most, random), lent, ends), got in zip(points, estimates, strict=True):
+        own, above = ends or (UNKNOWN, UNKNOWN)
+        over = [
+            None if number is None or most is None else number - most for number in (got.value, got.low, got.high, *own)
+        ]
+        numbers = (
+            got.value,
+            got.low,
+            got.high,
+            most,
+            random,
+            *_swapped(lent, average),
+            *over[:3],
+            *own,
+            *over[3:],
+            *above,
+        )
+        rows.append((*run, layer, got.n, got.relations, *numbers))
+    names = (
+        *_VALUE,
+        "majority",
+        "chance",
+        "swapped",
+        "matched",
+        *_ABOVE_SWAPPED,
+        "swapped_n",
+        *_ABOVE_MAJORITY,
+        *_ALL_ANSWERS,
+    )
+    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *names])
+    return frame[[*IDENTITY, "layer", "n", "relations", *_COLUMNS]].astype(
+        dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"}
+    )
+
+
+def precision(
+    db: Database,
+    run_ids: Sequence[str],
+    ks: Sequence[int] = RANKS,
+    average: str = "macro",
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+    last_only: bool = False,
+) -> pd.DataFrame:
+    """P@k by run, layer (the last one only, if wanted) and k, with the numbers that ``by_layer`` gives."""
+    parts = [
+        by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(
+            k=int(k), average=average
+        )
+        for k in ks
+    ]
+    columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
+    points = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return (
+        points[columns]
+        .sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable")
+        .reset_index(drop=True)
+    )
+
+
+def precision_by_relation(
+    db: Database,
+    run_ids: Sequence[str],
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """P@k by run, relation and layer, with Wilson's interval and that over answers, and the baselines of ``by_layer``.
+
+    The majority is for P@1, and chance is empty.
+    """
+    points = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    points = points.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject), on=_KEYS, how="left")
+    points = points.merge(identities(db, run_ids), on="run_id").merge(
+        run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]],
+        on=["probe_set", "relation"],
+        how="left",
+    )
+    most = run_queries.majority(db, run_ids, exposures, answer_in_subject)
+    points = points.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
+    hits = points[f"hits_{k}"]
+    points["value"] = hits / points["n"]
+    ends = {pair: wilson(*pair) for pair in set(zip(hits, points["n"], strict=True))}
+    points["low"], points["high"] = (
+        [ends[pair][end] for pair in zip(hits, points["n"], strict=True)] for end in (0, 1)
+    )
+    points["majority"] = points["majority_hits"] / points["n"] if k == 1 else float("nan")
+    points["chance"] = float("nan")
+    for prefix, (sums, least) in zip(("", "above_swapped_"), _clusters(points, k), strict=True):
+        points[f"{prefix}low_answers"], points[f"{prefix}high_answers"] = each_interval(sums, least)
+    for name, column in zip(
+        (*_ABOVE_MAJORITY, *(f"above_majority_{end}" for end in _ANSWERS)), (*_VALUE, *_ANSWERS), strict=True
+    ):
+        points[name] = points[column] - points["majority"]
+    sides = ["other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"]
+    compared = [paired_difference(_paired(*row)) for row in points[sides].itertuples(index=False)]
+    for name, end in zip(_ABOVE_SWAPPED, ("value", "low", "high"), strict=True):
+        points[name] = np.array([getattr(difference, end) for difference in compared], dtype="float64")
+    points["swapped_n"] = points["other_n"].where(points["other_n"] > 0).astype("Int64")
+    for name, side in (("swapped", "other"), ("matched", "own")):
+        points[name] = (points[f"{side}_{k}"] / points["swapped_n"]).astype("float64")
+    columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_COLUMNS]
+    return (
+        points[columns]
+        .sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"])
+        .reset_index(drop=True)
+    )
+
+
+def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
+    if average not in ("macro", "micro"):
+        raise ValueError(f"average is {average!r}, expected macro or micro")
+    if counts and counts[0].sum_value is not None:
+        return macro_mean(counts) if average == "macro" else micro_mean(counts)
+    return macro(counts) if average == "macro" else micro(counts)
+
+
+def _share(counts: list[RelationCounts], average: str) -> float | None:
+    """The value alone, for baselines: without an interval, no draws are needed."""
+    defined = [counted for counted in counts if counted.n]
+    if average == "micro":
+        return sum(counted.hits for counted in defined) / sum(counted.n for counted in defined) if defined else None
+    return (
+        float(np.mean([counted.hits / counted.n for counted in sorted(defined, key=lambda counted: counted.relation)]))
+        if defined
+        else None
+    )
+
+
+def _chance(rows: pd.DataFrame, average: str) -> float | None:
+    """Average share of facts that a random answer of the relation gets right; None without facts."""
+    defined = rows[rows["n"] > 0].sort_values("relation")
+    if defined.empty:
+        return None
+    weights = defined["n"] if average == "micro" else np.ones(len(defined))
+    return float(np.average(1 / defined["answers"], weights=weights))
+
+
+def _swapped(pairs: Mapping[str, PairedCounts], average: str) -> tuple[float | None, ...]:
+    """swapped, matched, above_swapped with its interval, swapped_n."""
+    if not pairs:
+        return (None,) * 6
+    sides = [
+        _share(
+            [RelationCounts(relation, counted.n, counted.both + hits(counted)) for relation, counted in pairs.items()],
+            average,
+        )
+        for hits in (lambda counted: counted.second_only, lambda counted: counted.first_only)
+    ]
+    difference = macro_difference(pairs) if average == "macro" else paired_difference(together_counted(pairs.values()))
+    return (*sides, difference.value, difference.low, difference.high, difference.counts.n)
+
+
+def _pairs(rows: pd.DataFrame, k: int) -> dict[str, PairedCounts]:
+    """Relation -> own against swapped subject; only relations with swapped subjects."""
+    columns = (rows[name].tolist() for name in ("relation", "other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"))
+    return {relation: _paired(n, own, other, both) for relation, n, own, other, both in zip(*columns, strict=True) if n}
+
+
+def _paired(n: int, own: int, other: int, both: int) -> PairedCounts:
+    return PairedCounts(int(both), int(own - both), int(other - both), int(n - own - other + both))
+
+
+def _clusters(rows: pd.DataFrame, k: int) -> list[tuple[np.ndarray, float]]:
+    """Sums over right answers, of P@k and of own minus swapped subject; each with the least possible mean."""
+    return [(sums_of(rows, f"hits_{k}"), 0.0), (sums_of(rows, f"above_{k}"), -1.0)]
+
+
+def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:
+    # By columns: building rows one by one would take longer than all intervals.
+    relations, n, hits = (rows[name].tolist() for name in ("relation", "n", column))
+    if squared:
+        squares = rows[squared].tolist()
+        return [RelationCounts(*row) for row in zip(relations, n, [0] * len(n), hits, squares, strict=True)]
+    return [RelationCounts(*row) for row in zip(relations, n, hits, strict=True)]
+
+
+def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
+    """Only relations for which the baseline is defined."""
+    defined = rows[rows[n] > 0]
+    return [
+        RelationCounts(*row) for row in zip(*(defined[name].tolist() for name in ("relation", n, hits)), strict=True)
+    ]

@@ -1,0 +1,75 @@
+"""Which facts are probed, and which sentence is asked."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
+from probing.kernel.errors import HeadError
+from probing.kernel.files_paths import runs_folder
+from probing.kernel.models.names_head_kinds import LOGIT_LENS, canonical_head, listed
+from probing.kernel.options import Option, spelled
+from probing.kernel.requests_model import SHIPPED, ModelName, OfModel, StoredRuns
+
+Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are trained, logit_lens.")]
+
+
+@dataclass(frozen=True)
+class ProbeRequest(StoredRuns):
+    """The model, the facts, and how they are probed. The model of a notebook that has no folder is called ``""``."""
+
+    facts: Annotated[
+        str, Option("trex, google_re, common_sense, questions, all; a LAMA folder; or a file with a table.")
+    ] = "all"
+    head: Head = None
+    called: Annotated[
+        str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))
+    ] = None
+    out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = field(default=None, kw_only=True)
+    templates: Annotated[str | None, Option("Template set; none: a LAMA folder's own, else default.")] = None
+    top: Annotated[int, Option("Number of best tokens to keep per fact and layer.", least=1)] = 10
+    seed: Annotated[int, Option("Seed of the heads; from 1 on a replicate, of the last layer only.", least=0)] = 0
+    double: Annotated[bool, Option("Compute in float64.", names=("--float64",))] = False
+    shard: Annotated[int, Option("Facts per shard; a killed run repeats the shards in progress.", least=1)] = 2048
+    compact: Annotated[bool, Option("A third of the size: rounded, best token only, no swapped subject.")] = False
+    progress: bool = True
+
+    def check(self) -> None:
+        """Raises a ``HeadError`` for options that exclude each other; gives the kind of heads its usual name."""
+        if self.head is not None:
+            object.__setattr__(self, "head", canonical_head(self.head))
+        if self.head == LOGIT_LENS and self.seed:
+            raise HeadError(
+                f"got seed {self.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave"
+                f" {spelled('seed')} out"
+            )
+
+    @property
+    def lenders(self) -> str:
+        """Rule of ``facts.swapped_subjects`` that chooses the swapped subjects; empty for none."""
+        return "" if self.compact else WITHOUT_THE_ANSWER
+
+    @property
+    def target(self) -> Path:
+        return self.out or runs_folder()
+
+    @property
+    def dtype(self) -> str:
+        return "float64" if self.double else "float32"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskRequest(OfModel):
+    """One sentence with a mask, and the model."""
+
+    prompt: Annotated[str, Option("A sentence with one gap, written [MASK], <mask> or ___.", argument=True)]
+    model: ModelName = SHIPPED
+    head: Head = None
+    top: Annotated[int, Option("Top-k per layer.", least=1)] = 10
+    watch: Annotated[tuple[str, ...], Option("A word to follow through the layers; repeatable.", repeated=True)] = ()
+    mask: Annotated[int | None, Option("Which of several masks to read, from 0.")] = None
+
+    def check(self) -> None:
+        """Gives the kind of heads its usual name."""
+        if self.head is not None:
+            object.__setattr__(self, "head", canonical_head(self.head))

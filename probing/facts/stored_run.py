@@ -1,0 +1,187 @@
+"""The stored tables of a run: facts, vocabulary, swapped subjects, predictions, relations and, last, its row."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probing.facts.fact import Fact, FactSet
+from probing.facts.fact_templates import Relation
+from probing.facts.lama import folder_relations
+from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.errors import NewerVersionError, ProbingError
+from probing.kernel.errors_output import Say
+from probing.kernel.files_paths import result_folders, runs_folder
+from probing.kernel.models.records import add_rows
+from probing.kernel.provenance import stored_configuration
+from probing.kernel.provenance_tokenizer_ids import tokenizer_id
+from probing.kernel.registry import name_in_files
+
+if TYPE_CHECKING:
+    from probing.facts.requests_run import RunConfig
+    from probing.kernel.models.load import Encoder
+
+
+def in_order(facts: Sequence[Fact]) -> list[int]:
+    """The order in which a run's facts are probed and stored: by relation, else as they were read."""
+    return sorted(range(len(facts)), key=lambda n: (facts[n].relation, n))
+
+
+def predictions_path(target: Path, run_id: str) -> Path:
+    return target / f"predictions-{run_id}.parquet"
+
+
+def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
+    table = _readable("predictions", predictions_path(target, run_id), say)
+    return table is not None and table.num_rows == rows
+
+
+def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
+    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and ``lenders``."""
+    made = stored_configuration(row["config"])
+    names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
+    # A compact run has no swapped subjects.
+    lenders = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
+    return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
+
+
+def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
+    """Writes facts, ``lenders`` and vocabulary of a run if they are missing or damaged; returns the tokenizer's id."""
+    from probing.kernel.models.check_configuration import tokens_of
+    from probing.kernel.models.tokens_token_text import token_texts
+    from probing.kernel.store.parquet import write_differing
+
+    # A fine-tuned model has its base's tokenizer, stored once.
+    tokens = tokens_of(encoder.tokenizer)
+    tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
+    write_facts(facts, config.template_set, config.facts_sha256, target, say)
+    if config.lenders:
+        write_differing(
+            "lenders", _swapped_rows(config.run_id, facts), target / f"lenders-{config.run_id}.parquet", say
+        )
+    texts = token_texts(encoder.tokenizer, tokens)
+    vocabulary = [
+        {
+            "tokenizer": tokenizer,
+            "id": number,
+            "token": token,
+            "text": token_text.text,
+            "starts_word": token_text.starts_word,
+        }
+        for number, (token, token_text) in enumerate(zip(tokens, texts, strict=True))
+    ]
+    write_differing("vocabulary", vocabulary, target / f"vocabulary-{tokenizer}.parquet", say)
+    return tokenizer
+
+
+def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: Path, say: Say) -> None:
+    """Writes the facts of a run if they are missing or damaged; ``sha256`` is their checksum in its configuration."""
+    from probing.kernel.store.parquet import write_differing
+
+    write_differing(
+        "facts", [_fact_row(fact, template_set) for fact in facts], target / f"facts-{sha256[:16]}.parquet", say
+    )
+
+
+def write_row(
+    config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool
+) -> None:
+    """Writes a run's counts and row, unless an equal one is stored and its predictions were, too (``done``)."""
+    from probing.kernel.store.kinds_kinds import FACTS, KINDS
+    from probing.kernel.store.opening_counts import write_counts
+    from probing.kernel.store.parquet import write_table
+
+    unlisted = {
+        "weights",
+        "recipe",
+        "facts_sha256",
+        "threads",
+        "shard",
+        "compact",
+        "lenders",
+        "configuration",
+        "casing",
+    }
+    unlisted |= {"hub_id", "base_source"}
+    row = config.model_dump(exclude=unlisted) | {
+        "run_id": config.run_id,
+        "head": config.head,
+        "role": "primary" if config.seed == 0 else "replicate",
+        "layers": encoder.layers,
+        "n_read": kept.n_read,
+        "n_probed": len(kept.facts),
+        "left_out": json.dumps(kept.left_out, sort_keys=True),
+        "tokenizer": tokenizer,
+        "config": config.canonical(),
+    }
+    path = _row_path(target, config.run_id)
+    write_counts(KINDS[FACTS], row, target, result_folders() if target == runs_folder() else ())
+    # Written last: a run exists when its row does. The counts of read and left-out facts may change while the kept
+    # facts stay.
+    if not (done and _same_row(path, row, say)):
+        now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        write_table("runs", [row | now], path)
+
+
+def _readable(table: str, path: Path, say: Say):
+    """The table in a file, None if there is none; a damaged one is reported, as the caller makes it again."""
+    from probing.kernel.store.parquet import read_table
+
+    if not path.is_file():
+        return None
+    try:
+        return read_table(path, table)
+    except NewerVersionError:
+        raise
+    except ProbingError as error:
+        say(f"  {error}; it is made again")
+        return None
+
+
+def _same_row(path: Path, row: dict, say: Say) -> bool:
+    table = _readable("runs", path, say)
+    if table is None or table.num_rows != 1:
+        return False
+    (stored,) = table.to_pylist()
+    return all(stored[key] == value for key, value in row.items())
+
+
+def _swapped_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
+    """The fact whose subject is swapped into each fact's prompt; facts without such a fact are left out."""
+    ids = [fact.fact_id for fact in facts]
+    pairs = zip(ids, swapped_subjects(facts), strict=True)
+    return [
+        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None
+    ]
+
+
+def _fact_row(fact, template_set: str) -> dict:
+    return {
+        "fact_id": fact.fact_id,
+        "probe_set": fact.probe_set,
+        "relation": fact.relation,
+        "subject": fact.subject,
+        "object": fact.object,
+        "prompt": fact.prompt,
+        "template": fact.template,
+        "template_set": template_set,
+        "answer_in_subject": fact.answer_in_subject,
+        "pred": fact.pred,
+    }
+
+
+def write_relations(ours: dict[str, Relation], source: str, target: Path, say: Say) -> None:
+    """Adds the known relations to the stored ones."""
+    rows = dict(ours)
+    if Path(source).is_dir():
+        rows = {**folder_relations(Path(source)), **rows}
+    table = [
+        {"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality}
+        for r in rows.values()
+    ]
+    add_rows("relations", table, target / "relations.parquet", say)
+
+
+def _row_path(folder: Path, run_id: str) -> Path:
+    return folder / f"runs-{run_id}.parquet"

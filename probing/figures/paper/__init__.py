@@ -1,1 +1,0 @@
-"""Figures for a paper: at the width of its columns, as images."""

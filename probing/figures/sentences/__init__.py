@@ -1,1 +1,0 @@
-"""What probes of whole sentences read, layer by layer, and how fine-tuning changed it."""

@@ -1,0 +1,92 @@
+"""``probing forgetting recover``: do lost facts come back, and is it more than good guesses?"""
+
+from collections import Counter
+
+import typer
+
+from probing.forgetting.memory import NEVER_HAD
+from probing.forgetting.memory_groups import LOST, NEVER_KNOWN, WRONG
+from probing.forgetting.memory_memory import NO_TEST
+from probing.forgetting.requests_forgetting import RecoverRequest
+from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, STEPS, USUAL_STEPS, called
+from probing.kernel.commands import command
+
+_YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_HAD, RANDOM_BODY)
+
+
+@command(RecoverRequest)
+def recover(request: RecoverRequest) -> None:
+    """Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing
+    brings; resumable.
+
+    That a fact comes back does not show that it is remembered: guesses come back, too. A fact that does not come back
+    is "not recovered":
+    no way here shows that it is gone.
+    """
+    import pandas as pd
+
+    from probing.forgetting.recover import recover as workflow
+    from probing.forgetting.report_outcome import in_words, tested
+    from probing.forgetting.report_outcome_runs import usual
+
+    rows = workflow(request, typer.echo)
+    (run,), facts = rows["forgetting_runs"], [fact for fact in rows["forgetting_facts"] if fact["asked"] == LOST]
+    shares, against = (pd.DataFrame(rows[table]) for table in ("forgetting_shares", "forgetting_excesses"))
+    shares = shares[shares["asked"] == LOST]
+    known, lost = run["known"], run["lost"]
+    typer.echo(f"Of the {known:,} facts that {run['base']} knows, {run['model']}")
+    typer.echo(f"- kept: {run['kept']:,} ({100 * run['kept'] / known:.0f} of 100)")
+    outcomes = Counter(fact["way"] for fact in facts)
+    for name in LOST_OUTCOMES:
+        typer.echo(f"- {name}: {outcomes[name]:,} ({100 * outcomes[name] / known:.0f} of 100)")
+    if run["not_put_back"]:
+        typer.echo(f"No layers are put back: {run['not_put_back']}.")
+    typer.echo(
+        f"\nWhat each way by itself brings back of {lost:,} lost facts, and of each yardstick; relearned after"
+        f" {USUAL_STEPS} steps."
+    )
+    typer.echo(
+        "Per cent; the facts that are compared against the yardstick, in points with 95 % intervals over answers and"
+        " seeds:\n"
+    )
+    header = (
+        "way",
+        "lost facts",
+        *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS),
+    )
+    typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
+    counted = usual(against)
+    for row in usual(shares).itertuples():
+        by_yardstick = {excess.yardstick: excess for excess in counted[counted["way"] == row.way].itertuples()}
+        cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in _YARDSTICKS)]
+        typer.echo(f"| {row.way} | {' | '.join(cells)} |")
+    relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
+    curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
+    typer.echo(
+        f"\nRelearned, {BY_ANSWER}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after"
+        f" {USUAL_STEPS}. "
+    )
+    for name, n in Counter(fact["reworded"] for fact in facts if fact["reworded"]).items():
+        typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
+    tests = tested(against)
+    groups = (
+        "planted answers minus wrong guesses"
+        if run["planted"]
+        else "stated facts minus right answers that the text never had"
+    )
+    typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
+    for row in tests.itertuples():
+        typer.echo(f"- {called(row.way, row.protocol)}: {in_words(row)}")
+
+
+def _with_ends(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _against(excess) -> str:
+    """The share of the facts that are compared with a yardstick, its share, and the difference."""
+    if excess is None:
+        return ""
+    share, yardstick = excess.share, excess.yardstick_share
+    difference = f"{100 * (share - yardstick):+.1f} ({100 * excess.low:.1f} to {100 * excess.high:.1f})"
+    return f"{100 * share:.1f} against {100 * yardstick:.1f}: {difference}"

@@ -1,0 +1,191 @@
+"""100 facts that a base knew, as one flow: kept, come back by one of several ways, not back; and what was gained."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, WAYS
+from probing.kernel.figures import theme
+
+#: Kind of a part -> its colour and its words in the middle column.
+LOOKS = {
+    KEPT: (theme.KEPT, "kept"),
+    BACK: (theme.BACK, "come back"),
+    NOT_RECOVERED: (theme.NOT_BACK, "not back"),
+    GAINED: (theme.GAINED, "gained"),
+}
+_WORDS = dict(zip(WAYS, ("at another layer", "refitted head", "layers put back", "relearned"), strict=True))
+GUESSES, MEMORY = "may be good guesses", "more than good guesses"
+#: Left ends of the three columns, and the width of a block.
+_COLUMNS, _WIDTH = (0.0, 0.4, 0.72), 0.045
+#: Least height of a part with its label, and the gap between two.
+_LEAST, _GAP = 6.0, 2.5
+_HEIGHT, _SMALL, _LARGE = 410, 13, 16
+
+
+def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
+    """The facts that a base knew on the left, what became of them in the middle, the ways back on the right.
+
+    ``parts`` of ``forgetting.report_outcome_hundred.hundred``; each carries its name, so that a click can list its facts.
+    """
+    if not parts["n"].sum():
+        return theme.empty("The base knows none of these facts.")
+    figure, labels = go.Figure(), []
+    kinds = parts.groupby("kind", sort=False).agg(of_100=("of_100", "sum"), n=("n", "sum"))
+    middle = _tops(kinds["of_100"].to_dict(), 0.0)
+    source = 0.0
+    for kind, (top, size) in middle.items():
+        colour, words = LOOKS[kind]
+        _ribbon(figure, 0, top if kind == GAINED else source, top, size, theme.faint(colour, 0.34))
+        source += size if kind != GAINED else 0
+        name = "" if kind == BACK else kind
+        hover = f"<b>{words}</b>: {int(kinds.loc[kind, 'n']):,} facts, {int(size)} of 100"
+        _block(figure, 1, top, size, colour, name, hover)
+        # What comes back has no room at the right, where its band divides.
+        labels.append((_COLUMNS[1], top + size / 2, int(size), words, name, hover, kind == BACK))
+    _block(figure, 0, 0.0, source, theme.BASE, "", f"facts that {theme.plain(base)} knew at its last layer")
+    ways = parts[parts["kind"] == BACK]
+    if ways["of_100"].sum():
+        labels += _ways(figure, ways, *middle[BACK])
+    for label in labels:
+        _label(figure, *label)
+    theme.apply(figure, height=_HEIGHT)
+    bottom = max(top + size for top, size in middle.values())
+    legend = {"y": 0, "yanchor": "top", "font_size": _SMALL}
+    figure.update_layout(margin={"l": 4, "r": 4, "t": 44, "b": 40}, legend=legend, bargap=0)
+    figure.update_xaxes(visible=False, range=[-0.01, 1.12])
+    figure.update_yaxes(visible=False, range=[bottom + 3, -3])
+    for place, words in zip(
+        _COLUMNS, (f"100 facts that<br>{theme.plain(base)} knew", theme.plain(model)), strict=False
+    ):
+        figure.add_annotation(
+            x=place,
+            y=1,
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            align="left",
+            showarrow=False,
+            text=f"<b>{words}</b>",
+            font_size=_SMALL,
+        )
+    return figure
+
+
+def _ways(figure: go.Figure, ways: pd.DataFrame, top: float, size: float) -> list[tuple]:
+    """The ways back, and the legend of their pattern; returns their labels."""
+    numbers = dict(zip(ways["part"], ways["of_100"], strict=True))
+    heights = sum(max(each, _LEAST) for each in numbers.values()) + _GAP * (len(numbers) - 1)
+    labels: list[tuple] = []
+    places, source = _tops(numbers, max(-3.0, top + size / 2 - heights / 2)), top
+    for row in ways.itertuples():
+        end, share = places[row.part]
+        hatched = not row.shown
+        _ribbon(figure, 1, source, end, share, theme.faint(theme.BACK, 0.34))
+        test = f"<br>{theme.plain(row.test)}" if row.test else "<br>no test of memory"
+        note = f"<br>{theme.plain(row.note)}" if row.note else ""
+        hover = (
+            f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} of 100{test}{note}<br>click to list them"
+        )
+        _block(figure, 2, end, share, theme.BACK, row.part, hover, hatched=hatched)
+        labels.append((_COLUMNS[2], end + share / 2, int(share), _WORDS[row.part], row.part, hover))
+        source += share
+    for hatched in sorted(set(~ways.loc[ways["of_100"] > 0, "shown"].astype(bool))):
+        pattern = {"shape": "/", "fgcolor": theme.BACK, "bgcolor": "rgba(0,0,0,0)", "size": 6} if hatched else {}
+        figure.add_bar(
+            x=[None],
+            y=[None],
+            name=GUESSES if hatched else MEMORY,
+            showlegend=True,
+            hoverinfo="skip",
+            marker={"color": theme.BACK, "pattern": pattern, "line": {"width": 1, "color": theme.BACK}},
+        )
+    return labels
+
+
+def _tops(sizes: dict[str, int], top: float) -> dict[str, tuple[float, float]]:
+    """Part -> upper end and height, one below the other with space for their labels."""
+    places = {}
+    for name, size in sizes.items():
+        slot = max(float(size), _LEAST)
+        places[name] = (top + (slot - size) / 2, float(size))
+        top += slot + _GAP
+    return places
+
+
+def _ribbon(figure: go.Figure, column: int, source: float, top: float, size: float, colour: str) -> None:
+    """From a place in a column to a part of the next."""
+    t = np.linspace(0, 1, 24)
+    bend = t * t * (3 - 2 * t)
+    begin, end = _COLUMNS[column] + _WIDTH, _COLUMNS[column + 1]
+    x, upper = begin + t * (end - begin), source + bend * (top - source)
+    figure.add_scatter(
+        x=[*x, *x[::-1]],
+        y=[*upper, *(upper[::-1] + size)],
+        fill="toself",
+        fillcolor=colour,
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _block(
+    figure: go.Figure,
+    column: int,
+    top: float,
+    size: float,
+    colour: str,
+    name: str,
+    hover: str,
+    *,
+    hatched: bool = False,
+) -> None:
+    """A part; invisible points on it can be touched."""
+    x = _COLUMNS[column]
+    look = (
+        {"fillpattern": {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 6}}
+        if hatched
+        else {"fillcolor": colour}
+    )
+    figure.add_scatter(
+        x=[x, x + _WIDTH, x + _WIDTH, x, x],
+        y=[top, top, top + size, top + size, top],
+        fill="toself",
+        mode="lines",
+        line={"width": 1, "color": colour},
+        hoverinfo="skip",
+        showlegend=False,
+        **look,
+    )
+    steps = max(int(size / 5), 1)
+    places = top + (np.arange(steps) + 0.5) * size / steps
+    figure.add_scatter(
+        x=[x + _WIDTH / 2] * steps,
+        y=list(places),
+        mode="markers",
+        marker={"size": 18, "symbol": "square", "opacity": 0},
+        customdata=[[name]] * steps if name else None,
+        hovertemplate=f"{hover}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _label(
+    figure: go.Figure, x: float, y: float, size: int, words: str, name: str, hover: str, left: bool = False
+) -> None:
+    """Number and name of a part, beside its block."""
+    place, side = (x - 0.012, "left") if left else (x + _WIDTH + 0.012, "right")
+    figure.add_scatter(
+        x=[place],
+        y=[y],
+        mode="text",
+        text=[f"<span style='font-size:{_LARGE}px'><b>{size}</b></span> {words}"],
+        textposition=f"middle {side}",
+        textfont={"size": _SMALL},
+        customdata=[[name]] if name else None,
+        hovertemplate=f"{hover}<extra></extra>",
+        cliponaxis=False,
+        showlegend=False,
+    )

@@ -1,0 +1,203 @@
+"""When facts are forgotten: by training step next to score and loss, by layer and relation, and one fact's ranks."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.forgetting.series_rank_buckets import NAMES
+from probing.kernel.figures import axis as end_labels
+from probing.kernel.figures import theme
+from probing.kernel.figures.theme_name_rows import centres, name_rows
+
+#: Column -> its colour and its name. Of the facts known before, those that are not lost were never lost or are known
+#: again.
+_FLOW = {
+    "kept": (theme.KEPT, "never lost"),
+    "returned": (theme.BACK, "known again"),
+    "lost": (theme.NOT_BACK, "lost"),
+    "gained": (theme.GAINED, "gained"),
+}
+#: Share of the axis between two named steps.
+_NEAR = 0.12
+_EMPTY = "No state of this training was asked for facts."
+#: The bar of colours above a map: on its side, a phone would have half the width for the map.
+_BAR = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "thickness": 10, "outlinewidth": 0}
+#: Its height with its title, in pixels.
+_ABOVE = 72
+#: Characters of a row's name on one line.
+_NAME = 26
+
+
+def over_training(
+    table: pd.DataFrame,
+    logged: pd.DataFrame,
+    *,
+    model: str,
+    control: str = "",
+    names: Sequence[str] = ("", ""),
+    half: float = math.nan,
+) -> go.Figure:
+    """Facts never lost, known again, lost and gained by step, in % of those known before; below, score and loss.
+
+    The axis of steps is that of the square root, because most is lost at the start. Lines of the control, if any, are
+    thin and dashed. ``table`` and ``logged``: ``forgetting.report_series.steps``, at one layer, and ``logged`` of
+    both. ``half``: the step by which half of the facts were lost once; NaN if they never are.
+    """
+    if table.empty:
+        return theme.empty(_EMPTY)
+    figure = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.09, row_heights=[0.62, 0.19, 0.19])
+    ends, tops = [], [100.0, 1.0, 1.0]
+    for place, name in enumerate((model, control) if control else (model,)):
+        rows, line = (
+            table[table["model"] == name],
+            {"dash": theme.line_dash(bool(place)), "width": 1.2 if place else 2.4},
+        )
+        before = rows["kept"] + rows["returned"] + rows["lost"]
+        for column, (colour, word) in _FLOW.items():
+            shares = 100 * rows[column] / before.where(before > 0)
+            tops[0] = max(tops[0], float(shares.max()))
+            figure.add_scatter(
+                x=rows["step"] ** 0.5,
+                y=shares,
+                name=word,
+                showlegend=False,
+                mode="lines" if place else "lines+markers",
+                line={"color": colour, **line},
+                marker={"size": 6},
+                customdata=list(zip(rows["step"], rows[column], strict=True)),
+                hovertemplate=(
+                    f"{theme.plain(names[place])}<br>step %{{customdata[0]:,}}: %{{customdata[1]:,}}"
+                    f" {word}<extra></extra>"
+                ),
+                row=1,
+                col=1,
+            )
+            if not place and len(rows) and before.iloc[-1]:
+                last = float(shares.iloc[-1])
+                ends.append(
+                    end_labels.EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour)
+                )
+        # The control's score is that of its own task.
+        for row, column in ((3, "loss"),) if place else ((2, "score"), (3, "loss")):
+            some = logged[(logged["model"] == name) & logged[column].notna()]
+            tops[row - 1] = max(tops[row - 1], float(some[column].max())) if len(some) else tops[row - 1]
+            figure.add_scatter(
+                x=some["step"] ** 0.5,
+                y=some[column],
+                name=column,
+                mode="lines",
+                showlegend=False,
+                line={"color": theme.NEUTRAL, **line},
+                customdata=some["step"],
+                hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata:,}}: %{{y:.3f}}<extra></extra>",
+                row=row,
+                col=1,
+            )
+    if half == half:
+        figure.add_vline(x=half**0.5, line={"color": theme.NEUTRAL, "width": 1.2, "dash": "dot"}, row=1, col=1)
+    theme.apply(figure, height=500)
+    _axis_of_steps(figure, sorted(set(table["step"])))
+    titles = ("facts, % of those known before", _score_title(logged[logged["model"] == model]), "training loss")
+    for row, title in enumerate(titles, start=1):
+        top = next(iter(figure.select_yaxes(row=row, col=1))).domain[1]
+        figure.add_annotation(
+            text=title,
+            x=0,
+            y=top,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            font_size=12,
+        )
+    if half == half:
+        figure.add_annotation(
+            text=f"half lost by step {half:,.0f}", x=half**0.5, y=104, xanchor="left", showarrow=False, font_size=12
+        )
+    return end_labels.write(figure, ends, ranges=[(0, top * 1.08) for top in tops], top=30)
+
+
+def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
+    """Names the steps whose names do not touch, from the last one back, on an axis of their square roots."""
+    named: list[int] = []
+    for step in reversed(steps):
+        if not named or named[-1] ** 0.5 - step**0.5 > _NEAR * steps[-1] ** 0.5:
+            named.append(step)
+    figure.update_xaxes(tickvals=[step**0.5 for step in named], ticktext=[f"{step:,}" for step in named])
+    figure.update_xaxes(title_text="training step", row=3, col=1)
+
+
+def retention_map(
+    table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None, dark: bool = False
+) -> go.Figure:
+    """Per cent of the facts known before that are known, by training step and ``layer`` or ``relation``.
+
+    ``table``: ``series.steps`` of all layers or ``series.relations`` of one training.
+    """
+    if table.empty:
+        return theme.empty(_EMPTY)
+    wide = 100 * table.pivot(index=by, columns="step", values="kept_share")
+    if by == "relation":
+        wide = wide.loc[wide.iloc[:, -1].sort_values(ascending=False, kind="stable").index]
+    called, ends = name_rows([str((names or {}).get(name, name)) for name in wide.index], _NAME)
+    figure = go.Figure(
+        go.Heatmap(
+            z=wide.to_numpy(),
+            x=[f"{step:,}" for step in wide.columns],
+            y=ends,
+            text=[[name.replace("<br>", " ")] * len(wide.columns) for name in called],
+            zmin=0,
+            zmax=100,
+            colorscale=theme.known_scale(dark),
+            colorbar=_BAR | {"title": {"text": "known, %", "side": "top"}},
+            hovertemplate=f"{by} %{{text}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
+        )
+    )
+    theme.apply(figure, height=max(300, int(160 + (26 if by == "layer" else 18) * ends[-1])))
+    figure.update_layout(margin_t=_ABOVE)
+    figure.update_xaxes(title_text="training step", type="category")
+    figure.update_yaxes(title_text=by, tickmode="array", tickvals=centres(ends), ticktext=called, showgrid=False)
+    return figure
+
+
+def rank_map(cells: pd.DataFrame, *, dark: bool = False) -> go.Figure:
+    """The rank of one fact's answer by training step and layer, of ``forgetting.report_series.ranks_of_fact``."""
+    if cells.empty:
+        return theme.empty("The answer is never among the first ten at the last layer, so its ranks are not stored.")
+    wide = cells.pivot(index="layer", columns="step", values="bucket")
+    words = [[NAMES[int(bucket)] for bucket in row] for row in wide.to_numpy()]
+    figure = go.Figure(
+        go.Heatmap(
+            z=-wide.to_numpy(),
+            x=[f"{step:,}" for step in wide.columns],
+            y=wide.index,
+            text=words,
+            xgap=1,
+            ygap=1,
+            zmin=1 - len(NAMES),
+            zmax=0,
+            colorscale=theme.known_scale(dark),
+            # A phone's cells are too narrow for words.
+            colorbar=_BAR
+            | {
+                "title": {"text": "rank of the right answer", "side": "top"},
+                "tickvals": [-bucket for bucket in range(len(NAMES))],
+                "ticktext": list(NAMES),
+            },
+            hovertemplate="layer %{y}, step %{x}: rank %{text}<extra></extra>",
+        )
+    )
+    theme.apply(figure, height=max(300, 160 + 26 * len(wide)))
+    figure.update_layout(margin_t=_ABOVE)
+    figure.update_xaxes(title_text="training step", type="category")
+    figure.update_yaxes(title_text="layer", dtick=1)
+    return figure
+
+
+def _score_title(logged: pd.DataFrame) -> str:
+    metrics = [metric for metric in dict.fromkeys(logged["metric"].dropna()) if metric != "score"]
+    return f"task score ({', '.join(metrics)})" if metrics else "task score"

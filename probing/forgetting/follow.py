@@ -1,0 +1,170 @@
+"""Asks every state of a training for the same facts, and stores when each was forgotten."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from probing.finetuning.recipe import protection_of
+from probing.forgetting.follow_stored_series import Training, series_config, series_files, write_series
+from probing.forgetting.ranks_by_layer import Questions, ranks_by_layer
+from probing.forgetting.recover_facts import one_set
+from probing.forgetting.requests import FollowRequest
+from probing.forgetting.series import AskedStates
+from probing.forgetting.series_progress import Progress, progress
+from probing.kernel.errors import ModelError
+from probing.kernel.errors_output import Say
+from probing.kernel.files_disk_errors import require_writable
+from probing.kernel.files_paths import cache_folder, runs_folder
+from probing.kernel.models.arrays import stored_arrays
+from probing.kernel.models.catalogue import open_encoder, open_entry
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.names import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
+from probing.kernel.models.torch_settings import set_threads
+from probing.kernel.options import spelled
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.registry import ModelEntry
+
+_STATE = re.compile(r"checkpoint-(\d+)")
+#: What the Trainer of transformers writes to each of its checkpoints.
+_TRAINER_STATE = "trainer_state.json"
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of a training on disk, by ascending step; ``note`` is the record of ``finetune``, or empty."""
+
+    folders: Mapping[int, Path]
+    note: Mapping[str, Any]
+    record: Path | None
+    history: list[Progress]
+
+
+def follow(request: FollowRequest, say: Say = print) -> Path:
+    """Asks the base and every state of a training, and returns the file with the row of the series.
+
+    A killed run goes on where it was, and a finished one is not repeated.
+    """
+    threads = set_threads(request.threads)
+    found = states_of(Path(request.model), request.name, request.record)
+    name = request.name or Path(request.model).resolve().name
+    target = request.out or runs_folder()
+    require_writable(target)
+    origin = _origin(request, found)
+    base = open_entry(origin, request.device)
+    questions = Questions.of(one_set(request.facts, say=say), base, request.size)
+    layers = range(base.layers)
+    say(
+        f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of"
+        f" {questions.probe_set}"
+    )
+    encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.weights_id}
+    for step, folder in tqdm(found.folders.items(), unit="state", desc=f"follow {name}"):
+        encoder = open_encoder(str(folder), origin.location, request.device)
+        if encoder.depth != base.depth:
+            raise ModelError(
+                f"{folder} has {encoder.depth} layers, the base {base.name} has {base.depth}; name its base"
+                f" ({spelled('base')})"
+            )
+        identities[step] = encoder.weights_id
+        ranks.append(_asked(encoder, questions, threads))
+    variant, seed = variant_and_seed(found.record) if found.record else ("", None)
+    training = Training(
+        name,
+        base.name,
+        base.weights_id,
+        str(found.note.get("objective", "")),
+        variant,
+        seed,
+        protection_of(found.note.get("recipe", {})),
+        canonical_json({str(step): identity for step, identity in identities.items()}),
+    )
+    asked = AskedStates(
+        tuple(identities),
+        layers,
+        np.stack([one["own"] for one in ranks]),
+        np.stack([one["swapped"] for one in ranks]),
+        questions.relations,
+    )
+    files = series_files(
+        series_config(training, encoder, encoder.weights_id, questions, (asked.steps, layers), threads), target
+    )
+    if files.whole():
+        say(f"{name}: series {files.config.fingerprint} exists already")
+    else:
+        write_series(files, encoder, asked, questions, found.history)
+        say(f"{name}: series {files.config.fingerprint}: {files.file('series_runs')}")
+    return files.file("series_runs")
+
+
+def states_of(folder: Path, name: str | None = None, record: Path | None = None) -> States:
+    """The states of a training: its folders ``checkpoint-STEP``, with what is recorded of the training.
+
+    ``name`` None takes the folder's; ``record`` None takes the finished model of this name in ``cache/models``.
+    """
+    if not folder.is_dir():
+        raise ModelError(
+            f"no folder {folder}; expected the states of a training (finetune {spelled('checkpoints', 12)} keeps them)"
+        )
+    steps = {
+        int(found[1]): path
+        for path in folder.iterdir()
+        if (found := _STATE.fullmatch(path.name)) and (path / "config.json").is_file()
+    }
+    if not steps:
+        raise ModelError(
+            f"{folder} has no folder checkpoint-STEP with a model; expected what finetune {spelled('checkpoints', 12)}"
+            " keeps"
+        )
+    kept = cache_folder() / "models" / (name or folder.resolve().name)
+    place = record or (kept if (kept / FINETUNING).is_file() else None)
+    if record is not None and not (record / FINETUNING).is_file():
+        raise ModelError(f"{record} has no {FINETUNING}; expected the folder of a model that finetune made")
+    note = finetuning_note(place) if place else {}
+    history = progress([*note.get("history", ()), *note.get("looks", ())])
+    last = steps[max(steps)] / _TRAINER_STATE
+    if not note and last.is_file():
+        history = _trainer_history(last)
+    return States(dict(sorted(steps.items())), note, place, history)
+
+
+def _trainer_history(path: Path) -> list[Progress]:
+    """Losses and scores that a Trainer recorded in its last state."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        metric = state.get("best_metric_name") or None
+        return progress(state["log_history"], metric)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(
+            f"{path} is not what a Trainer writes ({error!r}); delete it, or name the record ({spelled('record')})"
+        ) from error
+
+
+def _origin(request: FollowRequest, found: States) -> ModelEntry:
+    """The entry of the base."""
+    if request.base:
+        return find_entry(request.base, revision=request.revision)
+    origin = base_entry(find_entry(str(found.record))) if found.record else None
+    if origin is None:
+        raise ModelError(
+            f"the base of {request.model} is not recorded; name the model that the training began with"
+            f" ({spelled('base')})"
+        )
+    return origin
+
+
+def _asked(encoder: Encoder, questions: Questions, threads: int) -> Mapping[str, np.ndarray]:
+    """The ranks of one state, which are kept until the series is asked again."""
+    parts = (encoder.weights_id, encoder.configuration, questions.sha256, threads)
+    path = cache_folder() / "forgetting" / "series" / f"{fingerprint_of(canonical_json(parts))}.safetensors"
+
+    def made() -> dict[str, np.ndarray]:
+        found = ranks_by_layer(encoder, questions, range(encoder.layers))
+        return {"own": found.own, "swapped": found.swapped}
+
+    return stored_arrays(path, made)

@@ -1,0 +1,96 @@
+"""When stored runs that ask for lost facts are complete."""
+
+from probing.forgetting.memory_groups import GROUPS, LOST, NEVER_KNOWN
+from probing.forgetting.ways import (
+    ANY,
+    AS_IN_BASE,
+    AS_IT_IS,
+    FITTED_HEAD,
+    LAYERS_BACK,
+    MOVED,
+    NOT_RECOVERED,
+    OTHER_LAYER,
+    RANDOM_BODY,
+    RELEARNED,
+    RELEARNED_BY,
+    STEPS,
+    WAYS,
+)
+from probing.kernel.store.kinds import ASKED, Rule
+
+_COUNTS = "{kept:,} kept and {lost:,} lost facts, expected {known:,} in all"
+#: Seeds in which 15 steps bring an answer back.
+_SEEDS = "length(replace(f.after_15, '0', ''))"
+_CHEAPEST = f"""CASE WHEN f.layer IS NOT NULL THEN CASE WHEN f.way = '{AS_IN_BASE}' THEN f.way ELSE '{MOVED}' END
+    WHEN f.fitted THEN '{FITTED_HEAD}' WHEN f.layers_back IS NOT NULL THEN '{LAYERS_BACK}'
+    WHEN 2 * {_SEEDS} > length(f.after_15) THEN '{RELEARNED}' ELSE '{NOT_RECOVERED}' END"""
+#: Way, level and protocol of what has shares, as rows of SQL.
+_TRIED = ", ".join(
+    str(key)
+    for key in (
+        *((way, ANY, AS_IT_IS) for way in WAYS if way != RELEARNED),
+        (OTHER_LAYER, ANY, RANDOM_BODY),
+        *((RELEARNED, steps, protocol) for protocol in RELEARNED_BY for steps in STEPS),
+    )
+)
+
+SCANS: dict[str, str] = {}
+RULES = (
+    Rule(f"SELECT run_id AS id, kept, lost, known FROM {ASKED} WHERE kept + lost <> known", _COUNTS),
+    Rule(
+        f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts", "{known:,} of {facts:,} facts are known"
+    ),
+    Rule(
+        f"SELECT run_id AS id FROM {ASKED} WHERE coalesce(base, '') IN ('', model)",
+        "it names no base that the facts could have been lost from",
+    ),
+    Rule(
+        f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c JOIN {ASKED} USING
+            (run_id)
+            WHERE c.kept + c.lost <> c.known""",
+        f"{{relation}}: {_COUNTS}",
+    ),
+    Rule(
+        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost),
+            0)::BIGINT AS gone
+            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR
+                gone <> r.lost""",
+        "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, relation, sum(lost)::BIGINT AS lost, sum(n)::BIGINT AS n FROM (
+            SELECT run_id, relation, lost::BIGINT AS lost, 0 AS n FROM forgetting_relations
+            UNION ALL SELECT run_id, relation, 0, 1 FROM forgetting_facts WHERE asked = '{LOST}'
+            ) JOIN (SELECT run_id FROM {ASKED}) USING (run_id) GROUP BY ALL HAVING sum(lost) <> sum(n)""",
+        "{relation}: {n:,} rows of lost facts, expected {lost:,}",
+    ),
+    Rule(
+        f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f JOIN {ASKED} USING
+            (run_id)
+            WHERE f.asked = '{LOST}' AND f.way IS DISTINCT FROM wanted""",
+        "the fact {fact_id} has the outcome {way}, by its other columns it is {wanted}",
+    ),
+    Rule(
+        f"""SELECT f.run_id AS id, f.fact_id, f.after_15, r.seeds FROM forgetting_facts f JOIN {ASKED} r USING (run_id)
+            WHERE NOT regexp_full_match(f.after_15, '[01]+') OR length(f.after_15) <> r.seeds""",
+        "the fact {fact_id} has {after_15!r} for {seeds} seeds; expected a digit 0 or 1 for each",
+    ),
+    Rule(
+        f"""SELECT r.run_id AS id, w.*, g.asked, coalesce(s.n, 0) AS found, coalesce(f.n, 0) AS wanted
+            FROM {ASKED} r, (VALUES {_TRIED}) w(way, level, protocol), (SELECT unnest({list(GROUPS)}) AS asked) g
+            LEFT JOIN (SELECT run_id, asked, count(*) AS n FROM forgetting_facts GROUP BY ALL) f
+            ON f.run_id = r.run_id AND f.asked = g.asked
+            LEFT JOIN forgetting_shares s
+            ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol AND s.asked =
+                g.asked
+            WHERE found <> wanted AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
+            AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
+        "{way}, level {level}, {protocol}, {asked}: a share of {found:,} answers, expected {wanted:,}",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, s.way, s.level, s.protocol FROM forgetting_shares s JOIN {ASKED} USING (run_id)
+            ANTI JOIN forgetting_excesses e ON s.run_id = e.run_id AND s.way = e.way AND s.level = e.level
+            AND s.protocol = e.protocol AND s.asked = e.yardstick WHERE s.asked = '{NEVER_KNOWN}'""",
+        f"{{way}}, level {{level}}, {{protocol}}: no difference to the share of {NEVER_KNOWN} facts",
+    ),
+)

@@ -1,0 +1,185 @@
+"""When facts are forgotten: one training, state by state."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from probing.choices_compare import CompareSelection
+from probing.facts import store as run_queries
+from probing.finetuning.objectives import CONTROL
+from probing.forgetting import report_series as series
+from probing.forgetting.figures_series import over_training, rank_map, retention_map
+from probing.kernel.app import blocks, selection
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.frame import View
+from probing.kernel.figures.looks import set_name
+
+FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
+_MOST = 200
+_CAPTION = "Never lost and known again: together the facts that are still known."
+_CONTROLLED = f"{_CAPTION} Dashed: the control, trained on the base's own text."
+_HOW = (
+    "Read at the last layer with the head of the base. Never lost: known at every state so far; known again: lost at an"
+    " earlier one (data: kept and returned); gained: not known before; each in per cent of the facts known before. The"
+    " axis of steps is that of the square root, because most is lost at the start. The vertical line: by this step half"
+    " of the facts were lost at least once. Below: the task score that was logged, and the training loss. Data has what"
+    " is known beyond a blind guess, too. Without a control nothing here shows what any further training would do."
+)
+_LAYERS = "Of the facts that a layer knew before the training."
+_RELATIONS = "Of the facts of a relation that were known before the training."
+_FACT = "Rank 1: the layer's first word."
+_MAP_HOW = (
+    "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a"
+    " step; the stronger the shade, the more. A layer is read with the base's head of that layer. Facts whose answer is"
+    " never among the first ten at the last layer cannot be followed through all layers: their ranks are not stored."
+)
+
+
+def draw(view: View, base: str, tuned: str) -> None:
+    """The tab, for the training of the fine-tuned model if it was followed, else for another one, which the menu names.
+
+    A training has its own base, so ``base`` is not used.
+    """
+    st.header("When is it forgotten?")
+    runs = view.read(series.runs)
+    followed = runs[runs["states"] > 2]
+    if followed.empty:
+        blocks.missing("No training was asked for facts state by state.", FOLLOW_COMMAND)
+        return
+    run = _training(view, followed, tuned)
+    k, probe_set = view.chosen.k, run["probe_set"]
+    of_set = followed[(followed["probe_set"] == probe_set) & (followed["base"] == run["base"])]
+    controls = of_set.loc[(of_set["objective"] == CONTROL) & (of_set["model"] != run["model"]), "model"]
+    both = (run["model"], *controls.head(1))
+    stamp = view.stamp(
+        f"{view.label(run['model'])} state by state, {set_name(probe_set)}, rank ≤ {k}", tuple(of_set["run_id"])
+    )
+    table = _of(run, view.read(series.steps, both, (probe_set,), k))
+    events = _of(run, view.read(series.events, both[:1], (probe_set,), k))
+    blocks.figure(
+        drawing(
+            over_training,
+            table,
+            _of(run, view.read(series.logged, both, (probe_set,))),
+            model=both[0],
+            control=both[1] if len(both) > 1 else "",
+            names=[view.label(name) for name in both],
+            half=float(events["half_lost_step"].iloc[0]) if len(events) else float("nan"),
+        ),
+        table=table,
+        stamp=stamp,
+        name="forgotten-by-step",
+        caption=_CONTROLLED if len(both) > 1 else _CAPTION,
+        how=_HOW,
+        alt="Facts never lost, known again, lost and gained by training step, with score and loss",
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.header("Which layers?")
+        _map(view, run, stamp, "layer")
+    with right:
+        st.header("One fact")
+        _one_fact(view, run, stamp)
+    blocks.folded(
+        "Relation by relation", partial(_map, view, run, stamp, "relation"), key="when.relations", icon="category"
+    )
+
+
+def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
+    """The chosen training with its set of facts; a control comes last, as the others' figures have its line."""
+    order = followed.assign(
+        _other=followed["model"] != tuned,
+        _control=followed["objective"] == CONTROL,
+        _clearest=followed["model"] != (view.clearest.model if view.clearest else ""),
+        _set=followed["probe_set"] != view.chosen.probe_set,
+    ).sort_values(["_other", "_control", "_clearest", "_set"], kind="stable")
+    named = {f"{run.model} {run.probe_set}": run.Index for run in order.itertuples()}
+    wish = selection.of(CompareSelection).lost_training
+    blocks.say_ignored([wish] if wish and wish not in named else [])
+    name = wish if wish in named else next(iter(named))
+    if len(named) > 1:
+        selection.bound(
+            st.selectbox,
+            "Training",
+            "lost_training",
+            view.page,
+            value=name,
+            options=list(named),
+            format_func=lambda name: (
+                f"{view.label(followed.at[named[name], 'model'])}, {set_name(followed.at[named[name], 'probe_set'])}"
+            ),
+            width=360,
+        )
+    return followed.loc[named[name]]
+
+
+def _of(run: pd.Series, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the training, and of other models; without those of the same model by other recipes."""
+    return table[(table["model"] != run["model"]) | (table["protection"] == run["protection"])]
+
+
+def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
+    """Facts kept by layer, or by relation, and step."""
+    chosen = ((run["model"],), (run["probe_set"],), view.chosen.k)
+    names: Mapping[str, str] = {}
+    if by == "layer":
+        table = _of(run, view.read(series.steps, *chosen, tuple(range(int(run["layers"])))))
+    else:
+        table = _of(run, view.read(series.relations, *chosen))
+        relations = view.read(run_queries.relations)
+        of_set = relations[relations["probe_set"] == run["probe_set"]]
+        names = {
+            row.relation: f"{row.label} ({row.relation})" if again else row.label
+            for row, again in zip(of_set.itertuples(), of_set["label"].duplicated(keep=False), strict=True)
+        }
+    blocks.figure(
+        drawing(retention_map, table, by=by, names=names, dark=blocks.dark()),
+        table=table,
+        stamp=stamp,
+        name=f"kept-by-{by}",
+        caption=_LAYERS if by == "layer" else _RELATIONS,
+        how=_MAP_HOW,
+        alt=f"Facts kept by {by} and training step",
+    )
+
+
+def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
+    """The ranks of one fact, which a menu chooses; those that come and go stand first, because they say most."""
+    facts = _of(run, view.read(series.facts, (run["model"],), (run["probe_set"],), view.chosen.k))
+    if facts.empty:
+        st.info("No single facts of this training are stored.", icon=":material/info:")
+        return
+    ordered = facts.sort_values(["events", "lost_step", "fact_id"], ascending=[False, True, True])
+    wish = selection.of(CompareSelection).followed_fact
+    listed = (
+        pd.concat([ordered[ordered["fact_id"] == wish], ordered.head(_MOST)])
+        .drop_duplicates("fact_id")
+        .set_index("fact_id")
+    )
+    words = {
+        row.Index: f"{row.subject} – {row.object} ({row.relation})" if isinstance(row.subject, str) else row.Index
+        for row in listed.itertuples()
+    }
+    chosen = selection.bound(
+        st.selectbox,
+        "Fact",
+        "followed_fact",
+        view.page,
+        value=wish if wish in words else next(iter(words)),
+        options=list(words),
+        format_func=words.__getitem__,
+        label_visibility="collapsed",
+    )
+    cells = view.read(series.ranks_of_fact, run["model"], run["probe_set"], chosen)
+    blocks.figure(
+        drawing(rank_map, cells, dark=blocks.dark()),
+        table=cells,
+        stamp=stamp,
+        name="fact-by-step",
+        caption=_FACT,
+        how=_MAP_HOW,
+        alt="Rank of one fact's answer by training step and layer",
+    )

@@ -1,0 +1,133 @@
+"""Ranks of answers at the mask, by layer, for prompts that many models are asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probing.facts.fact import Fact
+from probing.forgetting.memory_groups import Answered
+from probing.heads.decode import ranks_of
+from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.layer_swap import replaced_batch
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.states import all_hidden_states, batches_by_length, mask_positions
+from probing.kernel.models.states_masked_prompts import tokenize
+
+#: Padded tokens of one batch. Every row of logits has the whole vocabulary, so batches are small.
+TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Token ids of prompts, and the position of the mask in each."""
+
+    rows: Sequence[Sequence[int]]
+    positions: Sequence[int]
+
+    @classmethod
+    def of(cls, prompts: Sequence[str], encoder: Encoder) -> "Prompts":
+        """The prompts of facts in the model's tokens; ModelError if one does not have one mask."""
+        rows = tokenize(prompts, encoder)
+        return cls(rows, mask_positions(rows, encoder))
+
+    def some(self, numbers: Iterable[int]) -> "Prompts":
+        """Some of the prompts, in this order."""
+        chosen = [int(number) for number in numbers]
+        return Prompts([self.rows[n] for n in chosen], [self.positions[n] for n in chosen])
+
+
+def rank_answers(
+    base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]
+) -> Answered:
+    """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
+    said, said_logp, (base_rank,), (base_logp,) = first_answers(base, prompts, [gold])
+    _, first_logp, (rank, rank_of_said), (logp, logp_of_said) = first_answers(tuned, prompts, [gold, said.tolist()])
+    return Answered(
+        subjects=[fact.about for fact in facts],
+        relations=[fact.relation for fact in facts],
+        answers=np.asarray(gold, np.int64),
+        said=said,
+        base_rank=base_rank,
+        rank=rank,
+        rank_of_said=rank_of_said,
+        base_logp=base_logp,
+        logp=logp,
+        base_logp_of_said=said_logp,
+        logp_of_said=logp_of_said,
+        first_logp=first_logp,
+    )
+
+
+def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]] = ()):
+    """First token (of equals the lowest id) and log-probability at the last layer; ranks and the same of targets."""
+    size = len(prompts.rows)
+    first_token, first_logp = np.zeros(size, np.int64), np.zeros(size)
+    rank, logp = np.zeros((len(targets), size), np.int64), np.zeros((len(targets), size))
+    for batch, states in _batches(encoder, prompts):
+        logits = encoder.head(states[encoder.depth]).float()
+        norm, best = logits.logsumexp(1), logits.argmax(1)
+        target_ids = [torch.tensor([row[n] for n in batch], device=logits.device) for row in targets]
+        first_token[batch] = best.cpu().numpy()
+        for values, ids in ((first_logp, best), *zip(logp, target_ids, strict=True)):
+            values[batch] = (logits.gather(1, ids[:, None])[:, 0] - norm).cpu().numpy()
+        for place, ids in enumerate(target_ids):
+            rank[place, batch] = ranks_of(logits, ids).cpu().numpy()
+    return first_token, first_logp, rank, logp
+
+
+def ranks(
+    encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None
+) -> NDArray[np.int64]:
+    """(heads, prompts) rank of a token at the mask, from 1, in the order of ``heads``, by layer that each reads.
+
+    None: the pre-trained head reads the last layer.
+    """
+    heads = {encoder.depth: encoder.head} if heads is None else heads
+    by_layer = np.zeros((len(heads), len(prompts.rows)), np.int64)
+    for batch, states in _batches(encoder, prompts):
+        for place, (layer, head) in enumerate(heads.items()):
+            by_layer[place, batch] = _ranks(head, states[layer], [targets[n] for n in batch])
+    return by_layer
+
+
+def ranks_with_layers_back(
+    encoder: Encoder, base: Encoder, prompts: Prompts, targets: Sequence[int], most: int
+) -> NDArray[np.int64]:
+    """(most, prompts) rank of a token at the last layer when the last 1 to ``most`` layers are the base's."""
+    by_number = np.zeros((most, len(prompts.rows)), np.int64)
+    # Rows of equal length, as ``replaced_batch`` takes no padding.
+    lengths: dict[int, list[int]] = {}
+    for number, row in enumerate(prompts.rows):
+        lengths.setdefault(len(row), []).append(number)
+    for length, numbers in sorted(lengths.items()):
+        size = max(1, TOKENS // length)
+        for start in range(0, len(numbers), size):
+            batch = numbers[start : start + size]
+            where = torch.tensor([prompts.positions[n] for n in batch], device=encoder.device)
+            rows = torch.arange(len(batch), device=encoder.device)
+            for n, states in replaced_batch([prompts.rows[number] for number in batch], encoder, base):
+                if n > most:
+                    break
+                if n:
+                    by_number[n - 1, batch] = _ranks(
+                        encoder.head, states[rows, where], [targets[number] for number in batch]
+                    )
+    return by_number
+
+
+def _batches(encoder: Encoder, prompts: Prompts):
+    """Numbers of the prompts of each batch, and (layers, prompts, hidden) states at their masks."""
+    with torch.inference_mode():
+        for batch in batches_by_length([len(row) for row in prompts.rows], TOKENS):
+            states = all_hidden_states([prompts.rows[n] for n in batch], encoder)
+            where = torch.tensor([prompts.positions[n] for n in batch], device=encoder.device)
+            rows = torch.arange(len(batch), device=encoder.device)
+            yield batch, [state[rows, where] for state in states]
+
+
+def _ranks(head: DecodingHead, states: torch.Tensor, targets: Sequence[int]) -> NDArray[np.int64]:
+    with torch.inference_mode():
+        return ranks_of(head(states), torch.tensor(targets, device=states.device)).cpu().numpy()

@@ -1,0 +1,197 @@
+"""When facts are forgotten: counts by training step, layer and relation, and the stories of single facts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.finetuning.relatives import NAMES, named
+from probing.forgetting import store_series_queries as queries
+from probing.forgetting.series import story
+from probing.forgetting.series_rank_buckets import KNOWN_UP_TO
+from probing.kernel.provenance import stored_configuration
+from probing.kernel.report_whole_runs import whole_runs
+from probing.kernel.store.database import Database
+
+#: The columns that say which training a row is of.
+OF = (*NAMES, "protection", "probe_set")
+_FLOW = ("known", "kept", "lost", "returned", "gained")
+_COLUMNS = (*OF, "k", "layer", "step", "asked", *_FLOW, "kept_share", "own_minus_swapped", "loss", "score", "metric")
+
+
+def runs(db: Database) -> pd.DataFrame:
+    """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked."""
+    series = named(queries.series_runs(db))
+    configs = [stored_configuration(config) for config in series["config"]]
+    series = series.assign(
+        protection=series["protection"].fillna(""),
+        at_steps=[tuple(config.get("steps", ())) for config in configs],
+        at_layers=[tuple(config.get("asked_layers", ())) for config in configs],
+    )
+    has = [
+        frozenset([*config.get("steps", ()), ("facts", config.get("facts_sha256")), config.get("weights")])
+        for config in configs
+    ]
+    return whole_runs(series, ["model", "probe_set", "protection"], has)
+
+
+def steps(
+    db: Database,
+    models: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    k: int = 1,
+    layers: Sequence[int] | None = None,
+) -> pd.DataFrame:
+    """Facts kept, lost, returned and gained at every state of trainings, next to loss and score.
+
+    ``layers`` None keeps the last that was asked. kept_share: of the facts known before the training those that are
+    known, kept or returned; NaN if there are none. own_minus_swapped: share known minus share answered rightly with the
+    swapped subject, of the facts that have one. loss and score are the newest logged by that step; empty if none was.
+    """
+    series = _chosen(runs(db), models, probe_sets)
+    counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
+    before = counted["kept"] + counted["lost"] + counted["returned"]
+    counted["kept_share"] = (counted["kept"] + counted["returned"]) / before.where(before > 0)
+    counted["own_minus_swapped"] = (counted["own"] - counted["swapped"]) / counted["paired"].where(
+        counted["paired"] > 0
+    )
+    logged = queries.series_steps(db, list(series["run_id"]))
+    newest = logged.assign(**logged.groupby("run_id")[["loss", "score", "metric"]].ffill())
+    counted = counted.merge(newest[["run_id", "step", "loss", "score", "metric"]], on=["run_id", "step"], how="left")
+    return counted.sort_values([*OF, "layer", "step"], ignore_index=True)[list(_COLUMNS)]
+
+
+def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
+    """Losses and scores at every step that was logged, by training."""
+    series = _chosen(runs(db), models, probe_sets)
+    rows = _with_names(queries.series_steps(db, list(series["run_id"])), series)
+    rows = rows[rows["loss"].notna() | rows["score"].notna()]
+    return rows.sort_values([*OF, "step"], ignore_index=True)[[*OF, "step", "loss", "score", "metric"]]
+
+
+def relations(
+    db: Database,
+    models: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    k: int = 1,
+    layers: Sequence[int] | None = None,
+) -> pd.DataFrame:
+    """As ``steps``, for every relation of which a fact is known before the training, without loss and score."""
+    series = _chosen(runs(db), models, probe_sets)
+    counted = _at_layers(
+        _with_names(queries.series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers
+    ).assign(k=k)
+    before = counted["kept"] + counted["lost"] + counted["returned"]
+    counted = counted[before > 0].assign(kept_share=(counted["kept"] + counted["returned"]) / before.where(before > 0))
+    columns = [*OF, "k", "layer", "relation", "step", "asked", *_FLOW, "kept_share"]
+    return counted.sort_values([*OF, "layer", "relation", "step"], ignore_index=True)[columns]
+
+
+def facts(
+    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1
+) -> pd.DataFrame:
+    """When each fact that is known before the training was lost at the last layer.
+
+    lost_step: of the first state that does not know it; NaN if all do. returned_step: of the first later state that
+    does; NaN if none does. events: how often it is known at one state and not at the next (forgetting events, Toneva et
+    al. 2019).
+    """
+    series = _chosen(runs(db), models, probe_sets)
+    at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in series.itertuples()}
+    rows = []
+    for row in queries.series_facts(db, list(at)).itertuples():
+        steps, layers = at[row.run_id]
+        known = (np.asarray(row.buckets).reshape(len(steps), layers)[:, -1] <= KNOWN_UP_TO[k]).tolist()
+        if known[0]:
+            fate = story(known, steps)
+            rows.append(
+                {
+                    "run_id": row.run_id,
+                    "k": k,
+                    "fact_id": row.fact_id,
+                    "relation": row.relation,
+                    "subject": row.subject,
+                    "object": row.object,
+                }
+                | {
+                    "lost_step": fate.lost,
+                    "returned_step": fate.returned,
+                    "events": fate.events,
+                    "known_last": fate.known_last,
+                }
+            )
+    columns = ["k", "fact_id", "relation", "subject", "object", "lost_step", "returned_step", "events", "known_last"]
+    table = pd.DataFrame(rows, columns=["run_id", *columns]).astype(
+        {"lost_step": "float64", "returned_step": "float64"}
+    )
+    table = table.merge(series[["run_id", *OF]], on="run_id")
+    return table.sort_values([*OF, "fact_id"], ignore_index=True)[[*OF, *columns]]
+
+
+def events(
+    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1
+) -> pd.DataFrame:
+    """How long the facts that are known before a training last at its last layer.
+
+    lost_for_good and came_back: lost, and not known or known at the end; several: with two forgetting events or more;
+    half_lost_step: the first state by which half of the facts were lost once; NaN if they never are.
+    """
+    table = facts(db, models, probe_sets, k)
+    rows = []
+    for key, some in table.groupby([*OF, "k"], dropna=False, sort=True):
+        steps_of_loss = np.sort(some["lost_step"].fillna(np.inf).to_numpy())
+        half = steps_of_loss[(len(some) - 1) // 2]
+        lost = some["lost_step"].notna()
+        rows.append(
+            dict(zip([*OF, "k"], key, strict=True))
+            | {
+                "facts": len(some),
+                "never_lost": int((~lost).sum()),
+                "lost_for_good": int((lost & ~some["known_last"]).sum()),
+                "came_back": int((lost & some["known_last"]).sum()),
+                "several": int((some["events"] > 1).sum()),
+                "half_lost_step": half if np.isfinite(half) else np.nan,
+            }
+        )
+    names = [*OF, "k", "facts", "never_lost", "lost_for_good", "came_back", "several", "half_lost_step"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.DataFrame:
+    """The buckets of one fact: step, layer, bucket; empty if the training has none of it."""
+    series = _chosen(runs(db), [model], [probe_set])
+    for run in series.itertuples():
+        rows = queries.series_facts(db, [run.run_id]).query("fact_id == @fact_id")
+        if len(rows):
+            grid = np.asarray(rows["buckets"].iloc[0]).reshape(len(run.at_steps), len(run.at_layers))
+            cells = [
+                (step, layer, int(grid[a, b]))
+                for a, step in enumerate(run.at_steps)
+                for b, layer in enumerate(run.at_layers)
+            ]
+            return pd.DataFrame(cells, columns=["step", "layer", "bucket"])
+    return pd.DataFrame(columns=["step", "layer", "bucket"])
+
+
+def _chosen(series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None) -> pd.DataFrame:
+    for column, names in (("model", models), ("probe_set", probe_sets)):
+        if names is not None:
+            series = series[series[column].isin(list(names))]
+    return series
+
+
+def _with_names(rows: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+    return rows.merge(series[["run_id", *OF]], on="run_id")
+
+
+def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
+    """Counts (``series_counts``) of series at their last state and the last layer that was asked; one row each."""
+    last = _at_layers(queries.series_counts(db, run_ids, k), None)
+    return last[last["step"] == last.groupby("run_id")["step"].transform("max")]
+
+
+def _at_layers(counted: pd.DataFrame, layers: Sequence[int] | None) -> pd.DataFrame:
+    """The rows of these layers; None: of the last one of each series."""
+    if layers is not None:
+        return counted[counted["layer"].isin(list(layers))].copy()
+    return counted[counted["layer"] == counted.groupby("run_id")["layer"].transform("max")].copy()

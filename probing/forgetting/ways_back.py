@@ -1,0 +1,231 @@
+"""Every way back of every lost fact, with its yardsticks; resumable, one file per model that was asked."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probing.facts.fact import Fact
+from probing.forgetting.memory_groups import LOST, Answered, Group, Groups
+from probing.forgetting.memory_protocols import PARTS, lessons, part_of
+from probing.forgetting.ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
+from probing.forgetting.ways import (
+    AS_IT_IS,
+    BY_ANSWER,
+    BY_SUBJECT,
+    FITTED_HEAD,
+    LAYERS_BACK,
+    OTHER_LAYER,
+    RANDOM_BODY,
+    RELEARNED,
+    Tried,
+)
+from probing.forgetting.ways_back_relearning import RelearnRecipe, relearned
+from probing.kernel.errors import FactsError
+from probing.kernel.models.arrays import stored_arrays
+from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable, layers_of
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.states_random_encoder import encoder_of_kind
+from probing.kernel.provenance import RANDOM_BODY as WITH_RANDOM_BODY
+
+#: Asks prompts for tokens: (levels, prompts) ranks.
+Ask = Callable[[Prompts, Sequence[int]], NDArray[np.int64]]
+#: Fewer lost facts are too few to speak of.
+LEAST_LOST = 50
+
+
+@dataclass(frozen=True)
+class RecoveryRecipe:
+    """How lost facts are looked for."""
+
+    k: int = 1  #: the rank up to which an answer counts as known
+    seeds: tuple[int, ...] = (1, 2, 3)  #: of the parts and the order of relearning
+    most_relearned: int = 1000  #: facts that a model relearns
+    most_pairs: int = 2000  #: matched pairs, and wrong answers
+    relearning: RelearnRecipe = field(default_factory=RelearnRecipe)
+
+
+@dataclass(frozen=True)
+class RecoveryWork:
+    """The inputs; the fine-tuned model is read by its pre-trained head, or its base's."""
+
+    base: Encoder
+    tuned: Encoder
+    facts: Sequence[Fact]  #: those that both can be asked
+    gold: Sequence[int]  #: (facts,) token id of each right answer
+    fit: Callable[[Encoder], DecodingHead]  #: fits a head to the last layer of a model of this shape, without facts
+    folder: Path  #: of finished parts, of this work alone
+    recipe: RecoveryRecipe = field(default_factory=RecoveryRecipe)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """The prompts of all facts, which every model is asked in the same tokens."""
+        return Prompts.of([fact.prompt for fact in self.facts], self.base)
+
+    @cached_property
+    def not_put_back(self) -> str:
+        """Why no layers are put back; empty if they are."""
+        return why_not_put_back(self.tuned, self.base)
+
+
+def recovery_answers(work: RecoveryWork) -> Answered:
+    """What both models answer; FactsError if too few facts were lost."""
+
+    def made() -> dict[str, np.ndarray]:
+        answers = rank_answers(work.base, work.tuned, work.prompts, work.facts, work.gold)
+        return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
+
+    columns = stored_arrays(work.folder / "answered.safetensors", made)
+    answers = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
+    if (lost := len(answers.lost(work.recipe.k))) < LEAST_LOST:
+        known = int((answers.base_rank <= work.recipe.k).sum())
+        raise FactsError(
+            f"{work.tuned.name} lost {lost:,} of the {known:,} facts that {work.base.name} knows; expected at least"
+            f" {LEAST_LOST}: with fewer, nothing can be said on how they come back"
+        )
+    return answers
+
+
+def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
+    """(layers, lost) whether the base's head reads a lost fact in the base at the layers below the last, downwards."""
+    only = {LOST: groups.of[LOST]}
+    by_group = stored_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
+    return np.asarray(by_group[LOST] <= work.recipe.k)
+
+
+def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
+    """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
+    # A body with random layers is asked for all lost facts, and for these only.
+    lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k
+    random = encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
+    inner, upper = tuple(reversed(range(last))), tuple(range(1, last // 2 + 1))
+
+    def asked_once(
+        way: str, protocol: str, levels: tuple[int, ...], of: Mapping[str, Group], ask: Callable[[], Ask]
+    ) -> Tried:
+        ranked = stored_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
+        done()
+        return Tried(way, protocol, levels, {name: (ranks <= k)[None] for name, ranks in ranked.items()})
+
+    yield asked_once(OTHER_LAYER, AS_IT_IS, inner, groups.of, lambda: _inside(work.tuned))
+    yield asked_once(OTHER_LAYER, RANDOM_BODY, inner, lost, lambda: _inside(random))
+    yield asked_once(
+        FITTED_HEAD,
+        AS_IT_IS,
+        (last,),
+        groups.of,
+        lambda: partial(ranks, work.tuned, heads={last: work.fit(work.tuned)}),
+    )
+    if not work.not_put_back:
+        back = partial(ranks_with_layers_back, work.tuned, work.base, most=len(upper))
+        yield asked_once(LAYERS_BACK, AS_IT_IS, upper, groups.of, lambda: back)
+    for protocol in (BY_ANSWER, BY_SUBJECT, RANDOM_BODY):
+        # The random body only shows what the training alone brings, so one seed is enough.
+        seeds = work.recipe.seeds[:1] if protocol == RANDOM_BODY else work.recipe.seeds
+        start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
+        by_seed = [_relearned(work, answers, groups, of, protocol, seed, start, done) for seed in seeds]
+        back_again = {name: np.stack([ranks[name] <= k for ranks in by_seed]) for name in of}
+        yield Tried(RELEARNED, protocol, work.recipe.relearning.steps, back_again)
+
+
+def count_of_parts(recipe: RecoveryRecipe) -> int:
+    """How many parts there are at most, for a progress bar."""
+    return 4 + PARTS[RANDOM_BODY] + (PARTS[BY_ANSWER] + PARTS[BY_SUBJECT]) * len(recipe.seeds)
+
+
+def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
+    """Why putting back the base's upper layers shows nothing, in words; empty if it may show something.
+
+    It shows nothing if the layers do not fit, if none was changed, or if the upper half is all that was changed: then
+    it is the base itself that answers.
+    """
+    try:
+        check_replaceable(tuned, base)
+    except NotReplaceable as error:
+        return str(error)
+    pairs = zip(layers_of(tuned.body), layers_of(base.body), strict=True)
+    changed = [n for n, (own, other) in enumerate(pairs, start=1) if not _equal(own.state_dict(), other.state_dict())]
+    if not changed:
+        return "fine-tuning changed none of the layers"
+    whole = [_outside(encoder) for encoder in (tuned, base)]
+    if (
+        changed[0] > tuned.depth - tuned.depth // 2
+        and _equal(*whole)
+        and _equal(tuned.head.state_dict(), base.head.state_dict())
+    ):
+        return (
+            f"the layers that fine-tuning changed are {', '.join(map(str, changed))}: with them put back it is the base"
+            " itself"
+        )
+    return ""
+
+
+def _outside(encoder: Encoder) -> dict[str, torch.Tensor]:
+    """The weights of a body that are in none of its layers."""
+    inside = {id(weight) for weight in layers_of(encoder.body).parameters()}
+    return {name: weight for name, weight in encoder.body.named_parameters() if id(weight) not in inside}
+
+
+def _equal(first: Mapping[str, torch.Tensor], second: Mapping[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(
+        torch.equal(tensor.cpu(), second[name].cpu()) for name, tensor in first.items()
+    )
+
+
+def _inside(model: Encoder) -> Ask:
+    """Asks at every layer below the last, the highest first."""
+    return partial(ranks, model, heads=dict.fromkeys(reversed(range(model.depth)), model.head))
+
+
+def _relearned(
+    work: RecoveryWork,
+    answers: Answered,
+    groups: Groups,
+    of: Mapping[str, Group],
+    protocol: str,
+    seed: int,
+    start: Encoder,
+    done: Callable[[], object],
+) -> dict[str, NDArray[np.int64]]:
+    """Group -> (steps, answers) ranks, each after lessons from the other parts."""
+    recipe = work.recipe
+    by_group = {
+        name: np.zeros((len(recipe.relearning.steps), len(group.facts)), np.int64) for name, group in of.items()
+    }
+    for part in range(PARTS[protocol]):
+        places = {name: part_of(answers, group, protocol, seed) == part for name, group in of.items()}
+        chosen = {name: group.some(places[name]) for name, group in of.items()}
+
+        def made(part: int = part, chosen: Mapping[str, Group] = chosen) -> dict[str, np.ndarray]:
+            taught = lessons(answers, groups, protocol, part, recipe.most_relearned, seed)
+            learning = relearned(
+                start, work.prompts.some(taught.facts), taught.targets.tolist(), recipe.relearning, seed
+            )
+            asked_again = [_by_group(work, chosen, partial(ranks, model)) for _, model in learning]
+            return {name: np.concatenate([at[name] for at in asked_again]) for name in chosen}
+
+        ranked = stored_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
+        for name, values in ranked.items():
+            by_group[name][:, places[name]] = values
+        done()
+    return by_group
+
+
+def _path(work: RecoveryWork, *words: str) -> Path:
+    """The file of a part."""
+    return work.folder / ("-".join(words).replace(" ", "-") + ".safetensors")
+
+
+def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:
+    """Group -> (levels, answers) ranks. All groups are asked together, which fills batches of prompts of one length."""
+    ends = np.cumsum([len(group.facts) for group in groups.values()])
+    prompts, targets = (
+        np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("facts", "targets")
+    )
+    ranked = ask(work.prompts.some(prompts), targets.tolist())
+    return dict(zip(groups, np.split(ranked, ends[:-1], axis=1), strict=True))

@@ -1,0 +1,182 @@
+"""The recipe of a head's training, which decides its weights."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import torch
+from pydantic import AliasChoices, Field
+from transformers import get_linear_schedule_with_warmup
+
+from probing.kernel.errors import HeadError
+from probing.kernel.models.names_head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
+from probing.kernel.options import spelled
+from probing.kernel.provenance_records import Frozen
+
+#: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so
+#: that the recipes of shipped heads stay the same.
+LATER = (
+    "pieces_per_block",
+    "blocks_per_step",
+    "precision",
+    "states_dtype",
+    "steps",
+    "validate_every",
+    "patience",
+    "tolerance",
+    "ridge",
+    "start_positions",
+    "version",
+)
+#: Settings of gradient steps, which a closed form does not have.
+OF_STEPS = (
+    "epochs",
+    "batch",
+    "learning_rate",
+    "warm_up",
+    "weight_decay",
+    "start",
+    "blocks_per_step",
+    "precision",
+    "steps",
+    "validate_every",
+    "patience",
+    "tolerance",
+    "start_positions",
+    "version",
+)
+#: Version of new recipes. In version 1 step n, from 0, has the rate after n + 1 steps of the warm-up; in version 2
+#: after n, as in transformers.
+VERSION = 2
+FROM_LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
+CHOICES = {
+    "kind": STORED,
+    "start": (PRETRAINED, FROM_LEAST_SQUARES, "random"),
+    "precision": ("float32", "bfloat16"),
+    "states_dtype": ("float32", "float16"),
+}
+
+
+class HeadRecipe(Frozen):
+    """Everything that decides a head's weights."""
+
+    kind: str  #: one of ``STORED``
+    text_sha256: str
+    #: masked positions to learn from, a few more as blocks are complete; 0 takes the whole text
+    positions: int = 30_000
+    validation_positions: int = 5_000
+    masked_share: float = 0.15
+    max_pieces: int = 128  #: of a sentence; ignored if the text is read in blocks
+    epochs: int = 3  #: passes over the positions
+    batch: int = 256  #: positions per step if the text is read in sentences
+    learning_rate: float = 5e-4  #: at its peak
+    warm_up: float = 0.1  #: share of the steps in which the rate rises; it falls to 0 over the rest
+    weight_decay: float = 0.01
+    seed: int = 0  #: of the order and of a random start
+    start: str = "pre-trained"  #: ``pre-trained``; ``least-squares``, after the closed-form map; or ``random``
+    #: of contiguous text, special tokens included; 0 reads sentences
+    pieces_per_block: int = Field(
+        default=0,
+        validation_alias=AliasChoices("pieces_per_block", "pieces_a_block"),
+        serialization_alias="pieces_a_block",
+    )
+    #: blocks whose masked positions are one step
+    blocks_per_step: int = Field(
+        default=8,
+        validation_alias=AliasChoices("blocks_per_step", "blocks_a_step"),
+        serialization_alias="blocks_a_step",
+    )
+    precision: str = "float32"  #: of the products with the vocabulary matrix; all else is float32
+    states_dtype: str = "float32"
+    steps: int = 0  #: 0 follows ``epochs``
+    validate_every: int = 0  #: steps; 0: every epoch
+    patience: int = 0  #: validations in a row without a lower loss that end the training; 0 takes all steps
+    tolerance: float = 0.0  #: nats by which a loss must be below the lowest one to count as lower
+    ridge: float = 1e-3  #: of the closed-form map, as a share of the mean diagonal of its sums
+    start_positions: int = 0  #: first validation positions on which map and pre-trained head are compared; 0: all
+    version: int = 1  #: of the schedule, 1 or ``VERSION``
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the closed-form map is computed, as the head or as its start."""
+        return self.kind == LEAST_SQUARES or self.start == FROM_LEAST_SQUARES
+
+    @property
+    def follows(self) -> bool:
+        """Whether the head needs the last layer's states, for the map or as the training target."""
+        return self.mapped or self.kind == TUNED_LENS
+
+    def canonical(self) -> str:
+        """Canonical JSON without settings that do not decide the weights, as it is stored and compared.
+
+        Renamed settings keep their first names there, so that the recipes of stored heads stay equal.
+        """
+        defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
+        left_out = {
+            name
+            for name, default in defaults.items()
+            if getattr(self, name) == default and not (name == "ridge" and self.mapped)
+        }
+        left_out |= set(OF_STEPS) if self.kind == LEAST_SQUARES else set()
+        left_out |= set() if self.mapped else {"start_positions"}
+        settings = self.model_dump(by_alias=True, exclude=left_out)
+        return json.dumps(settings, sort_keys=True, separators=(",", ":"))
+
+    def check(self) -> None:
+        """Raises a ``HeadError`` if no head can be trained with a setting."""
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise HeadError(
+                    f"got {getattr(self, name)!r} as a head's {name}, expected one of {', '.join(map(repr, known))}"
+                )
+        if not 0 <= self.learning_rate < math.inf:
+            raise HeadError(
+                f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0"
+                f" ({spelled('rate')})"
+            )
+        if self.version not in (1, VERSION):
+            raise HeadError(f"got version {self.version} of the recipe, expected 1 or {VERSION}; update the program")
+        if self.kind in MAPPED and self.start == "random":
+            raise HeadError(f"a {self.kind} head has no random start; leave {spelled('start')} out")
+        if self.kind == LEAST_SQUARES and self.seed:
+            raise HeadError(
+                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave"
+                f" {spelled('seed')} out"
+            )
+
+    def rate(self, step: int, steps: int) -> float:
+        """Learning rate of a step, counted from 0: linear warm-up, then linear decay to 0."""
+        warm = max(1, round(self.warm_up * steps))
+        if self.version > 1:
+            return self.learning_rate * _linear_schedule(warm, steps)(step)
+        return self.learning_rate * min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
+
+    def has_stopped(self, losses: Sequence[float]) -> bool:
+        """Whether the last ``patience`` validation losses are not below the lowest before, the start's included."""
+        lowest, waited = losses[0], 0
+        for loss in losses[1:]:
+            waited = 0 if loss < lowest - self.tolerance else waited + 1
+            lowest = min(lowest, loss)
+        return 0 < self.patience <= waited
+
+    @property
+    def window_dtype(self) -> torch.dtype:
+        """The number format of states on disk."""
+        return torch.float16 if self.states_dtype == "float16" else torch.float32
+
+
+@cache
+def _linear_schedule(warm: int, steps: int) -> Callable[[int], float]:
+    """Share of the peak rate at a step, counted from 0, by the schedule of transformers."""
+    unused = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    return get_linear_schedule_with_warmup(unused, warm, steps).lr_lambdas[0]
+
+
+def text_sha256(train: Sequence[str], validation: Sequence[str]) -> str:
+    """Checksum of a recipe's text: sha256 over training and validation sentences."""
+    digest = hashlib.sha256()
+    for part in (train, validation):
+        digest.update(("\n".join(part) + "\0").encode())
+    return digest.hexdigest()

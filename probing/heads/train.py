@@ -1,0 +1,289 @@
+"""Trains a decoding head per layer from hidden states that are computed once and cached on disk.
+
+Only masked positions are decoded. Differences from Wallat et al. 2020: larger batches of cached states, the best
+checkpoint counted from step 0 on (their code probes the last epoch's). A head that starts with the closed-form map
+starts without it at a layer at which the logit lens has the lower validation loss.
+"""
+
+import json
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from probing.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype, write_seconds
+from probing.heads.lenses import Target, least_squares, sums_of
+from probing.heads.recipe import HeadRecipe, text_sha256
+from probing.heads.recipe_batches import most_positions, steps_from, steps_of, steps_per_epoch
+from probing.heads.recipe_masked_text import MaskedText
+from probing.heads.states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
+from probing.heads.train_step import HeadStep
+from probing.heads.train_tuned_lens import TunedLensStep
+from probing.kernel.errors import HeadError
+from probing.kernel.locks import shared_lock
+from probing.kernel.models.arrays import read_sealed, write_sealed
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.names_head_kinds import LEAST_SQUARES, TUNED_LENS
+
+__all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
+
+log = logging.getLogger(__name__)
+
+#: Inside an epoch a checkpoint is written when the last one is this many seconds old.
+CHECKPOINT_SECONDS = 300.0
+
+
+@dataclass
+class Progress:
+    """State of a head's training."""
+
+    step: int
+    curve: list[list[float]]  #: ``[step, validation loss]`` at the start and at every validation
+    best: dict[str, torch.Tensor] = field(repr=False)  #: weights of the best point of the curve
+    starts: dict[str, float] = field(default_factory=dict)  #: as in ``HeadIdentity``
+    seconds: float = 0.0  #: before this process resumed it
+
+
+def train_head(
+    encoder: Encoder,
+    layer: int,
+    recipe: HeadRecipe,
+    train: MaskedStates,
+    valid: MaskedStates,
+    folder: Path,
+    dtype: torch.dtype,
+    target: LayerStates | None = None,
+) -> Path:
+    """Trains and saves one layer's head; the best checkpoint by validation loss, including the start, is kept.
+
+    A killed run resumes and ends with the same bytes; a finished head is not trained again. ``target``: states that a
+    map or a tuned lens leads to; None: the layer's own. HeadError: the folder has a head of another recipe.
+    """
+    path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
+    if is_finished(path, recipe, encoder, dtype):
+        return path
+    began = time.monotonic()
+    tuned = recipe.kind == TUNED_LENS
+    each = recipe.validate_every or steps_per_epoch(recipe, train.text)
+    total = 0 if tuned and target is None else steps_of(recipe, train.text)
+    step = (TunedLensStep if tuned else HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
+    states, validating = train.layer(layer), valid.layer(layer)
+    progress = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
+    began -= progress.seconds
+    bar = tqdm(total=total, initial=progress.step, unit="step", desc=f"{recipe.kind} head, layer {layer}", leave=False)
+    written = time.monotonic()
+    for number, positions in steps_from(recipe, train.text, layer, progress.step) if total else ():
+        if recipe.has_stopped([loss for _, loss in progress.curve]):
+            break
+        step.take(number, states.at(positions), target.at(positions) if tuned and target else states.labels[positions])
+        progress.step = number + 1
+        bar.update()
+        if progress.step % each and progress.step < total:
+            if time.monotonic() - written > CHECKPOINT_SECONDS:
+                progress.seconds = time.monotonic() - began
+                _save(partial, recipe, encoder, step, progress)
+                written = time.monotonic()
+            continue
+        loss = step.validation_loss(validating)
+        if loss < min(point[1] for point in progress.curve):
+            progress.best = step.weights()
+        progress.curve.append([progress.step, loss])
+        progress.seconds = time.monotonic() - began
+        _save(partial, recipe, encoder, step, progress)
+        written = time.monotonic()
+    bar.close()
+    step.put(progress.best)
+    rounded = json.dumps([[number, round(loss, 5)] for number, loss in progress.curve])
+    starts = json.dumps({way: round(loss, 5) for way, loss in progress.starts.items()}) if progress.starts else ""
+    made = (encoder.name, encoder.weights_id, layer, recipe.kind, recipe.canonical(), rounded)
+    identity = HeadIdentity(*made, configuration=encoder.configuration, starts=starts)
+    write_seconds(folder, layer, identity.recipe, time.monotonic() - began)
+    save_head(step.trained(), identity, folder, dtype)
+    partial.unlink(missing_ok=True)
+    return path
+
+
+def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
+    """The closed-form map if the recipe has one, unless the pre-trained head is better without it.
+
+    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on all.
+    """
+    if not step.recipe.mapped or target is None:
+        return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
+    every = len(validating)
+    some = every if step.recipe.kind == LEAST_SQUARES else min(step.recipe.start_positions or every, every)
+    lens, without = step.validation_loss(validating, some), step.weights()
+    step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
+    mapped = step.validation_loss(validating, some)
+    # Also if the map's loss is NaN.
+    if not mapped < lens:
+        step.put(without)
+    loss, starts = min(lens, mapped), {"lens": lens, "map": mapped}
+    if some < every:
+        loss, starts = step.validation_loss(validating, known=(some, loss)), starts | {"positions": some}
+    return Progress(0, [[0, loss]], step.weights(), starts)
+
+
+def checkpoint_path(folder: Path, layer: int) -> Path:
+    return folder / f"layer-{layer:02d}.partial.sealed"
+
+
+def is_finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
+    """Whether the head of this recipe exists in this number format; HeadError if another is in its place."""
+    if not path.is_file():
+        return False
+    identity = read_identity(path)
+    if (identity.recipe, identity.weights) == (recipe.canonical(), encoder.weights_id) and identity.configuration in (
+        "",
+        encoder.configuration,
+    ):
+        if (stored := stored_dtype(path)) != dtype:
+            got = f"{path} is stored in {stored}, expected {dtype}".replace("torch.", "")
+            raise HeadError(f"{got}; choose another folder or delete it")
+        return True
+    raise HeadError(
+        f"{path} was trained by another recipe or for other weights or another configuration; choose another folder or"
+        " delete it"
+    )
+
+
+def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, progress: Progress) -> None:
+    parts = {"now": step.weights(), "best": progress.best}
+    parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
+    arrays = {
+        f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()
+    }
+    note = {
+        "recipe": recipe.canonical(),
+        "weights": encoder.weights_id,
+        "configuration": encoder.configuration,
+        "step": progress.step,
+    }
+    note |= {"curve": progress.curve, "starts": progress.starts, "seconds": progress.seconds}
+    write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
+
+
+def unfinished_recipe(folder: Path, layer: int, encoder: Encoder) -> str | None:
+    """The canonical recipe of a head whose training was killed; None if there is no checkpoint."""
+    try:
+        note = json.loads(read_sealed(checkpoint_path(folder, layer))["note"].tobytes())
+    except (OSError, KeyError, ValueError):
+        return None
+    same = (note.get("weights"), note.get("configuration")) == (encoder.weights_id, encoder.configuration)
+    return str(note.get("recipe")) if same else None
+
+
+def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) -> Progress | None:
+    """Restores the checkpoint of a killed training of the same recipe; None if there is none."""
+    if not partial.is_file():
+        return None
+    try:
+        arrays = read_sealed(partial)
+    except OSError as error:
+        log.warning("%s; the head is trained from the start", error)
+        return None
+    note = json.loads(arrays.pop("note").tobytes())
+    expected = {"recipe": recipe.canonical(), "weights": encoder.weights_id, "configuration": encoder.configuration}
+    if any(note.get(key) != value for key, value in expected.items()):
+        return None
+    parts: dict[str, dict[str, torch.Tensor]] = defaultdict(dict)
+    for key, array in arrays.items():
+        part, name = key.split("/")
+        parts[part][name] = torch.tensor(array, device=encoder.device)
+    step.put(parts.pop("now"))
+    best = parts.pop("best")
+    state = {int(part.removeprefix("optimiser ")): tensors for part, tensors in parts.items()}
+    step.optimiser.load_state_dict({"state": state, "param_groups": step.optimiser.state_dict()["param_groups"]})
+    return Progress(note["step"], note["curve"], best, note.get("starts", {}), note.get("seconds", 0.0))
+
+
+def train_heads(
+    encoder: Encoder,
+    train: Sequence[str],
+    valid: Sequence[str],
+    recipe: HeadRecipe,
+    folder: Path,
+    states: StatesCache,
+    dtype: torch.dtype = torch.float32,
+    layers: Sequence[int] | None = None,
+) -> list[Path]:
+    """Trains a head for every layer 0..L, or for the given layers.
+
+    If the states of all layers do not fit the budget, the encoder runs once per group that does; a group's states are
+    deleted when no process trains from them any more. HeadError: a head of another recipe, a text too short, one layer
+    over the budget, or a base that splits the text otherwise; ModelError: the base does not exist.
+    """
+    recipe.check()
+    every = list(range(encoder.layers)) if recipe.seed == 0 else [encoder.depth]
+    layers = list(range(encoder.layers)) if layers is None else list(layers)
+    unfinished = [layer for layer in layers if not is_finished(head_path(folder, layer), recipe, encoder, dtype)]
+    for layer in set(layers) - set(unfinished):
+        # The checkpoint of a training that was killed after the head was written; it is as large as four heads.
+        checkpoint_path(folder, layer).unlink(missing_ok=True)
+    parts = []
+    for sentences, positions, seed in (
+        ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if unfinished else ()
+    ):
+        text = masked_text_of(encoder, sentences, recipe, positions, seed, states.folder)
+        parts.append((text, place_of(encoder, recipe, positions, seed, states.folder)))
+    target = Target.of(encoder, train, parts[0][0], recipe, states.folder) if unfinished and recipe.follows else None
+    target_bytes = target.extra_bytes(parts, states.budget) if target else 0
+    bar = tqdm(
+        total=len(layers),
+        initial=len(layers) - len(unfinished),
+        unit="layer",
+        desc=f"{recipe.kind} heads of {encoder.name}",
+    )
+    for group in (
+        groups_of_layers(encoder, unfinished, parts, recipe, states.budget, target_bytes) if unfinished else ()
+    ):
+        training, validating = (MaskedStates(encoder, text, group, recipe.window_dtype, place) for text, place in parts)
+        target = target and target.read_from(training)
+        used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
+        # Another kind or seed may still train from the same states.
+        with ExitStack() as stack:
+            removes = {place: stack.enter_context(shared_lock(place)) for place in used}
+            for part in used.values():
+                part.compute()
+            for layer in group:
+                if layer in unfinished:
+                    train_head(
+                        encoder,
+                        layer,
+                        recipe,
+                        training,
+                        validating,
+                        folder,
+                        dtype,
+                        target.for_layer(layer) if target else None,
+                    )
+                    bar.update()
+            for part in used.values() if len(group) <= encoder.depth else ():
+                # All groups need the target's states, and the target's own heads need those of all its layers.
+                reading = group if part in (training, validating) else every
+                if len(part.layers) <= len(group) and all(head_path(folder, layer).is_file() for layer in reading):
+                    removes[part.folder]()
+    bar.close()
+    return [head_path(folder, layer) for layer in layers]
+
+
+def groups_of_layers(
+    encoder: Encoder,
+    layers: Sequence[int],
+    parts: Sequence[tuple[MaskedText, Path]],
+    recipe: HeadRecipe,
+    budget: int,
+    target_bytes: int = 0,
+) -> list[list[int]]:
+    """The layers of each pass: all at once if they fit the budget minus ``target_bytes``, or are on disk already."""
+    every = list(range(encoder.layers))
+    if not any(MaskedStates(encoder, text, every, recipe.window_dtype, place).missing() for text, place in parts):
+        return [every]
+    return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.window_dtype, budget, target_bytes)

@@ -1,1 +1,0 @@
-"""Jobs: shards, the manifest of finished ones, and executors on one machine or many."""

@@ -1,0 +1,151 @@
+"""The part "Save" below every figure: files at the width of a column, and what a caption and a bibliography need."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from probing.kernel.app import save_saver as saver
+from probing.kernel.app.figure_cache import LazyFigure, for_paper
+from probing.kernel.app.figure_cache_export import Stamp, file_name
+from probing.kernel.app.save_calls import of_page
+from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.figures import paper_pdf as pdf
+from probing.kernel.figures.paper import PER_INCH, POINTS, WIDTHS, Columns, sized
+from probing.kernel.figures.paper_words import caption as caption_of
+from probing.papers.citations import PAPERS, SOFTWARE
+
+FORMATS = ("SVG", "PNG", "PDF")
+#: Resolution of a PNG file, in dots per inch.
+DPI = 300
+
+
+@dataclass(frozen=True)
+class FigureNotes:
+    """What a page states about a figure, see ``blocks.figure``."""
+
+    table: pd.DataFrame
+    stamp: Stamp
+    name: str
+    caption: str
+    how: str
+    call: str
+
+
+@st.fragment
+def draw(drawn: go.Figure | LazyFigure, notes: FigureNotes) -> None:
+    """Draws the files of a figure at the width of a column, and what a paper says of it."""
+    figure = for_paper(drawn)
+    _files(figure, notes)
+    _words(figure, notes)
+
+
+def _files(figure: go.Figure, notes: FigureNotes) -> None:
+    name = notes.name
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        columns: Columns = st.segmented_control(
+            "Width",
+            list(WIDTHS),
+            default=1,
+            required=True,
+            key=f"{name}.columns",
+            format_func=lambda n: f"{'one column' if n == 1 else 'two columns'}, {WIDTHS[n]} in",
+        )
+        kind = st.segmented_control("Format", FORMATS, default="SVG", required=True, key=f"{name}.format")
+    small = sized(figure, columns)
+    wide, high = int(small.layout.width), int(small.layout.height)
+    within = f"{name}-paper"
+    whole_name = file_name(name, notes.stamp, f"-{columns}-column" + ("s" if columns > 1 else ""))
+    image = {
+        "format": kind.lower(),
+        "filename": whole_name,
+        "width": wide,
+        "height": high,
+        "scale": DPI / PER_INCH if kind == "PNG" else 1,
+    }
+    camera = image if kind in ("SVG", "PNG") else image | {"format": "svg", "scale": 1}
+    config = {
+        "displaylogo": False,
+        "displayModeBar": True,
+        "modeBarButtons": [["toImage"]],
+        "toImageButtonOptions": camera,
+    }
+    with st.container(key=within):
+        st.plotly_chart(
+            small,
+            width=wide,
+            height=high,
+            theme=None,
+            config=config,
+            key=f"{name}.preview",
+            alt="The figure as the file has it",
+        )
+    words = (
+        "{wide:.2f} × {high:.2f} in with text of {points} pt. The file has no stamp; the caption below states the"
+        " origin."
+    )
+    st.caption(filled(words, wide=wide / PER_INCH, high=high / PER_INCH, points=POINTS))
+    if kind in ("SVG", "PNG"):
+        saver.button(
+            filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0
+        )
+    else:
+        _pdf(figure, columns, whole_name, name)
+
+
+def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> None:
+    if command := pdf.missing():
+        st.info(
+            "The server cannot make PDF files yet. This command, typed on the server, installs what is missing:",
+            icon=":material/info:",
+        )
+        st.code(command, language="shell", wrap_lines=True)
+        st.caption("Without it, Inkscape makes a PDF of the SVG file.")
+        return
+    st.download_button(
+        "Save PDF",
+        lambda: pdf.pdf(figure, columns),
+        f"{whole_name}.pdf",
+        "application/pdf",
+        key=f"{name}.pdf",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def _words(figure: go.Figure, notes: FigureNotes) -> None:
+    """Caption, BibTeX, call and link, each with a button that copies it."""
+    words = caption_of(
+        _plain(joined(" ", [text for text in (notes.caption, notes.how) if text])),
+        notes.stamp.filters,
+        notes.table,
+        figure,
+        notes.stamp.data,
+    )
+    formats = {
+        "Caption": (words, None),
+        "BibTeX": ("\n\n".join(paper.bibtex for paper in (SOFTWARE, *PAPERS)), "bibtex"),
+        "Python": (notes.call or of_page(link(), notes.name), "python"),
+        "Link": (link(), None),
+    }
+    for tab, (text, language) in zip(st.tabs(list(formats)), formats.values(), strict=True):
+        with tab:
+            st.code(text, language=language, wrap_lines=True)
+
+
+def link() -> str:
+    """The address of the page with all its options."""
+    query = urlencode(sorted((name, value) for name in st.query_params for value in st.query_params.get_all(name)))
+    return f"{st.context.url or ''}{'?' if query else ''}{query}"
+
+
+def _plain(caption: str) -> str:
+    """A caption of a page without its markup and without the spaces at which no line breaks."""
+    return (
+        re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "").replace("\u00a0", " "))
+        if isinstance(caption, Markdown)
+        else caption
+    )

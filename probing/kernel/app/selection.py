@@ -1,0 +1,364 @@
+"""The user's selection: frozen values, kept in the session and mirrored in the page's link.
+
+All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares its own small selection in
+its folder. The default of a field sets its type in a link; its metadata restrict its values.
+
+Streamlit's widgets forget their values when the page changes, so the selection is the only state: a widget gets its
+value before it is drawn and returns a change through a callback. The link is read when a page is entered and when the
+user goes back. It is written whenever the selection differs from it, so that a copied link opens the same view.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from probing.facts import corpus
+from probing.kernel.app.texts import escape
+from probing.kernel.figures.looks import RunNames
+from probing.kernel.stats.intervals import AVERAGES as AVERAGES
+from probing.terms import RANKS as RANKS
+
+T = TypeVar("T")
+
+EXPOSURES = (*corpus.EXPOSURES, "unknown")
+IN_SUBJECT = ("any", "no", "yes")
+MAX_TEXT = 4000
+#: The shared filters that keep every fact.
+ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
+
+
+def one_of(choices: Sequence, default: Any = None, **notes: Any) -> Any:
+    """A field that holds one of these, the first by default."""
+    return field(default=choices[0] if default is None else default, metadata={"choices": choices, **notes})
+
+
+def noted(default: Any, **notes: Any) -> Any:
+    """A field with notes.
+
+    ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` the allowed
+    items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()`` means a default; ``kept``:
+    a link that opens the page without filters leaves the field unchanged.
+    """
+    return field(default=default, metadata=notes)
+
+
+@dataclass(frozen=True)
+class RunChoice(RunNames):
+    """The selection that all pages share. An empty text or tuple means the page's default, or all.
+
+    ``models, heads, probe_sets`` are the runs compared in overviews; ``model, head, probe_set`` the run of the pages
+    that show a single one. ``in_subject``: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps
+    only these. ``live_model`` is asked live, also for the user's own facts.
+    """
+
+    models: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    probe_sets: tuple[str, ...] = ()
+    average: str = one_of(AVERAGES)
+    k: int = one_of(RANKS)
+    exposures: tuple[str, ...] = noted((), each=EXPOSURES)
+    in_subject: str = one_of(IN_SUBJECT)
+    model: str = ""
+    head: str = ""
+    probe_set: str = ""
+    live_model: str = ""
+
+
+FILTERS = ("exposures", "in_subject")
+ONE_RUN = ("model", "head", "probe_set")
+
+#: Page -> names of all fields that it uses; only these are in its link.
+PAGE_FIELDS: dict[str, tuple[str, ...]] = {}
+_OWN: dict[str, type] = {}
+_SHARED = {link_field.name: link_field for link_field in fields(RunChoice)}
+_KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
+#: Session key: what was ignored of the link that opened the shown view.
+_IGNORED = "probing.ignored"
+#: Fields of a link that are Streamlit's, not of a page.
+_STREAMLITS = ("embed", "embed_options")
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """What a link has and a page does not use.
+
+    ``invalid`` names fields whose values make no sense; ``unknown``: a name that is no field of the page -> the most
+    similar name of a field, or ``""``.
+    """
+
+    invalid: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
+    """Makes a frozen dataclass the selection of a page, which also uses these fields of ``RunChoice``."""
+
+    def declare(own: type[T]) -> type[T]:
+        names = [link_field.name for link_field in fields(own)]  # type: ignore[arg-type]
+        others = {
+            *_SHARED,
+            *(
+                link_field.name
+                for other in _OWN.values()
+                for link_field in fields(other)
+                if other.__qualname__ != own.__qualname__
+            ),
+        }
+        if clash := others & set(names):
+            raise TypeError(
+                f"{own.__name__} repeats the fields {sorted(clash)} of another selection; a link could not distinguish"
+                " them"
+            )
+        _OWN[page], PAGE_FIELDS[page] = own, (*shared, *names)
+        return own
+
+    return declare
+
+
+def _fields_of(page: str) -> dict[str, Field]:
+    own = {link_field.name: link_field for link_field in fields(_OWN[page])}
+    return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
+
+
+def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, str]:
+    """The names in a link that are no fields of its page, each with the most similar name that is one, or ``""``."""
+    known = sorted(PAGE_FIELDS[page])
+    return {
+        name: next(iter(get_close_matches(name, known, 1)), "")
+        for name in query
+        if name not in known and name not in _STREAMLITS
+    }
+
+
+def _parse(link_field: Field, values: Sequence[str]) -> Any:
+    """The value of a field from its texts in a link; a ``ValueError`` if they are none."""
+    default = link_field.default
+    if isinstance(default, tuple):
+        if "each" in link_field.metadata and set(values) - set(link_field.metadata["each"]):
+            raise ValueError
+        return tuple(dict.fromkeys(value for value in values if value))
+    value: Any = values[-1]
+    if isinstance(default, bool):
+        value = {"1": True, "0": False}.get(value)
+    elif isinstance(default, int) or default is None:
+        value = int(value)
+        if not 0 <= value < 10**6 or (default is None and value > 255):
+            raise ValueError
+    elif len(value) > MAX_TEXT:
+        raise ValueError
+    if value is None or value not in link_field.metadata.get("choices", (value,)):
+        raise ValueError
+    return value
+
+
+def from_query(
+    query: Mapping[str, Sequence[str]], page: str, shared: RunChoice | None = None
+) -> tuple[RunChoice, Any, list[str]]:
+    """Parses the link to a page: shared choice, the page's own selection, and the names of ignored fields with invalid
+    values.
+
+    Shared fields that the page does not use come from ``shared``, absent ones have their defaults.
+    """
+    changes, ignored = {}, []
+    for name, link_field in _fields_of(page).items():
+        changes[name] = link_field.default
+        if values := query.get(name):
+            try:
+                changes[name] = _parse(link_field, values)
+            except ValueError:
+                ignored.append(name)
+    both, own = _split(changes)
+    return replace(shared or RunChoice(), **both), _OWN[page](**own), ignored
+
+
+def to_query(page: str, shared: RunChoice, own: Any) -> dict[str, str | list[str]]:
+    """The link to a page with these choices; defaults are left out."""
+    query: dict[str, str | list[str]] = {}
+    for name, link_field in _fields_of(page).items():
+        value = getattr(shared if name in _SHARED else own, name)
+        if value == link_field.default:
+            continue
+        if isinstance(value, tuple):
+            query[name] = list(value)
+        else:
+            query[name] = str(int(value)) if isinstance(value, bool) else str(value)
+    return query
+
+
+def link_to(page: str, *, afresh: bool = False, **changes: Any) -> dict[str, str | list[str]]:
+    """The link to a page with the user's selection and some fields, shared or the page's own, changed.
+
+    ``afresh`` resets the page's own fields to their defaults, except those noted as ``kept``.
+    """
+    both, own = _split(changes)
+    return to_query(page, replace(current(), **both), replace(_opened(page) if afresh else _own(page), **own))
+
+
+def _split(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Changes split into those of shared fields and those of a page's own."""
+    both = {name: value for name, value in changes.items() if name in _SHARED}
+    return both, {name: value for name, value in changes.items() if name not in _SHARED}
+
+
+def _opened(page: str) -> Any:
+    """A page's own selection without its filters."""
+    before = _own(page)
+    filters = {
+        link_field.name: getattr(before, link_field.name)
+        for link_field in fields(before)
+        if link_field.metadata.get("kept")
+    }
+    return _OWN[page](**filters)
+
+
+def current() -> RunChoice:
+    return st.session_state.get(_KEY, RunChoice())
+
+
+def of(own: type[T]) -> T:
+    """The user's selection on the page that declared this class."""
+    return _own(next(page for page, other in _OWN.items() if other is own))
+
+
+def _own(page: str) -> Any:
+    return st.session_state.get(f"{_KEY}.{page}") or _OWN[page]()
+
+
+def value_of(page: str, name: str) -> Any:
+    """What the user chose for a field of a page, shared or its own."""
+    return getattr(current() if name in _SHARED else _own(page), name)
+
+
+def default_of(page: str, name: str) -> Any:
+    return _fields_of(page)[name].default
+
+
+def update(*, afresh: bool = False, **changes: Any) -> None:
+    """Changes the selection of the open page, as ``link_to``; for callbacks of buttons."""
+    state = st.session_state
+    page, (both, own) = state[_PAGE], _split(changes)
+    state[_KEY] = replace(current(), **both)
+    state[f"{_KEY}.{page}"] = replace(_opened(page) if afresh else _own(page), **own)
+    state[_CHANGED] = True
+
+
+def _reset_dependents(shared: str) -> None:
+    """Resets the fields that depend on a shared field to their defaults, on every page."""
+    for page, own in _OWN.items():
+        if dependents := {
+            link_field.name: link_field.default
+            for link_field in fields(own)
+            if shared in link_field.metadata.get("of", ())
+        }:
+            st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **dependents)
+
+
+def enter(page: str) -> Ignored:
+    """Reads the link when a page is opened through one, or after the browser's "back" button has changed it.
+
+    After a change of a widget the link is not read, because it is out of date until it is written. Returns what was
+    ignored of the link, until the view changes; a run of the page that changes nothing does not hide it.
+    """
+    state = st.session_state
+    entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
+    state[_PAGE] = page
+    if entered or changed:
+        state[_IGNORED] = Ignored()
+    query = _link()
+    ours = bool(set(query) & {name for other in PAGE_FIELDS for name in PAGE_FIELDS[other]})
+    read = ours if entered else (not changed and query != state.get(_WRITTEN))
+    if read:
+        state[_KEY], state[f"{_KEY}.{page}"], invalid = from_query(query, page, current())
+    if read or entered:
+        state[_IGNORED] = Ignored(tuple(invalid) if read else (), unknown_names(query, page))
+    return state[_IGNORED]
+
+
+def write_back(page: str, **followed: str) -> None:
+    """Updates the link to the shown selection.
+
+    ``followed``: current defaults of shared fields that are empty, if the default of a new session may differ.
+    """
+    query = to_query(page, replace(current(), **followed), _own(page))  # type: ignore[arg-type]
+    listed = {name: value if isinstance(value, list) else [value] for name, value in query.items()}
+    if listed != _link():
+        st.query_params.from_dict(query)
+    st.session_state[_WRITTEN], st.session_state[_CHANGED] = listed, False
+
+
+def _link() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def bound(
+    widget: Callable,
+    label: str,
+    name: str,
+    page: str,
+    *,
+    value: Any = None,
+    resets: Mapping[str, Any] | None = None,
+    resets_dependents: bool = False,
+    **options: Any,
+):
+    """Draws a widget that shows a field of the page's link, stores its changes and returns its value.
+
+    ``value`` is shown if the field is empty and so means the default; ``resets`` are other fields that get these values
+    when this one changes; ``resets_dependents`` resets all fields that depend on this one, on every page. A multiselect
+    drops values that it does not offer, or beyond its maximum.
+    """
+    key = f"{page}.{name}"
+    selected = value_of(page, name) if value is None else value
+    is_tuple = isinstance(_fields_of(page)[name].default, tuple)
+    if is_tuple:
+        # A link may contain values that the menu does not offer, or too many.
+        selected = [option for option in selected if option in options["options"]][: options.get("max_selections")]
+    if widget in (st.segmented_control, st.pills):
+        # These widgets render their options as Markdown.
+        words = options.get("format_func", str)
+        options["format_func"] = lambda option: escape(words(option))
+    st.session_state[key] = selected
+
+    def store() -> None:
+        new = st.session_state[key]
+        if resets_dependents:
+            _reset_dependents(name)
+        emptied = _fields_of(page)[name].metadata.get("emptied", ())
+        update(**{name: (tuple(new) or emptied) if is_tuple else new, **(resets or {})})
+
+    return widget(label, key=key, on_change=store, **options)
+
+
+@contextmanager
+def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
+    """Draws tabs, and into the open one what the body draws; the link's field ``name`` stores which one is open.
+
+    Only the open tab is drawn: opening another one runs the page again. ``titles`` are by value in the link; a value
+    that has none opens the first tab.
+    """
+    key = f"{page}.{name}"
+    st.session_state[key] = titles.get(getattr(_own(page), name), next(iter(titles.values())))
+
+    def store() -> None:
+        change: dict[str, Any] = {
+            name: next(choice for choice, title in titles.items() if title == st.session_state[key])
+        }
+        update(**change)
+
+    drawn = dict(zip(titles, st.tabs(list(titles.values()), key=key, on_change=store), strict=True))
+    value, tab = next((value, tab) for value, tab in drawn.items() if tab.open)
+    with tab:
+        yield value
+
+
+_KNOWN = "A fact counts as known with rank"
+
+
+def known_rank(page: str, name: str = "k", *, label: str = _KNOWN, ranks: Sequence[int] = RANKS, **more: Any) -> int:
+    """Draws the choice of the rank up to which a fact counts as known; ``more`` as for ``bound``."""
+    more |= {"options": list(ranks), "required": True, "format_func": lambda rank: "1" if rank == 1 else f"≤ {rank}"}
+    return int(bound(st.segmented_control, escape(label), name, page, **more))

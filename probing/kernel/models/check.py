@@ -1,0 +1,210 @@
+"""Checks before a model is used: its architecture is known, its files can be loaded, its weights are finite, and its
+body has a parameter for each. ESM's tokenizer is made usable: it gets character offsets."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    EsmTokenizer,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+from probing.kernel.errors import HeadError, ModelError, ProbingError
+from probing.kernel.models.check_configuration import tokens_of
+from probing.kernel.models.checkpoint_cases import SLOW, warn_of_words, why_no_mask, why_too_many_tokens
+from probing.kernel.models.checkpoint_fit import Shape, added_tokens, unlike
+from probing.kernel.models.head import DecodingHead, with_places
+from probing.kernel.options import spelled
+
+_log = logging.getLogger(__name__)
+#: A mask between two special tokens.
+SHORTEST = 3
+#: Last parts of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
+_PARAMETERS = ("weight", "bias", "gamma", "beta")
+#: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
+_READ_BY_NO_LAYER = ("pooler", "contact_head")
+#: Terminals' colours, and sentences of libraries that advise to switch a check off.
+_SENTENCE = r"(?:[^.!?\n]|\.(?=\w))*"
+_SWITCHES = "weights_only|trust_remote_code|allow_pickle|arbitrary code|if you trust"
+_ADVICE = re.compile(rf"\x1b\[[0-9;]*m|{_SENTENCE}({_SWITCHES}){_SENTENCE}[.!?]?")
+
+
+@contextmanager
+def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder") -> Iterator[None]:
+    """Turns any error of a library on a damaged model into a ``ModelError``: their classes follow no rule."""
+    try:
+        yield
+    except (ProbingError, MemoryError):
+        raise
+    except Exception as error:
+        raise _cannot_load(source, what, error) from error
+    except BaseException as error:
+        # The tokenizers library panics on a damaged file, and a panic is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _cannot_load(source, what, error) from error
+
+
+def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelError:
+    lines = [line.strip() for line in _ADVICE.sub("", str(error)).splitlines() if line.strip()] or [
+        type(error).__name__
+    ]
+    # A line that ends in a colon introduces the next one.
+    message = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
+    # A message that is only a key or a number needs the name of the class.
+    reason = (
+        message
+        if isinstance(error, OSError | ValueError | RuntimeError | ImportError)
+        else f"{type(error).__name__}: {message}"
+    )
+    expected = "a name of the registry, a folder with config.json and weights, or a hub id"
+    return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
+
+
+def check_body(
+    source: str | Path, model: PreTrainedModel, missing: Iterable[str], unexpected: Iterable[str], own_code: str
+) -> None:
+    """ModelError if a checkpoint lacks weights of its body, or has some that the configuration does not define.
+
+    Heads of other tasks and poolers are ignored, and so is the table of positions that DeBERTa's checkpoints hold for a
+    decoder that transformers does not have.
+    """
+    prefix = f"{model.base_model_prefix}."
+    lacking = sorted(
+        name for name in missing if name.startswith(prefix) and not any(part in name for part in _READ_BY_NO_LAYER)
+    )
+    unread = () if getattr(model.config, "position_biased_input", True) else ("embeddings.position_embeddings.weight",)
+    inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}
+    bare = ((name, name.removeprefix(prefix)) for name in sorted(unexpected))
+    known = [(name, rest.split(".")) for name, rest in bare if rest not in unread]
+    spare = [name for name, parts in known if parts[0] in inside and parts[-1] in _PARAMETERS]
+    if lacking or spare:
+        got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
+        got = got or f"has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
+        code = f"its own code (auto_map in config.json: {own_code}) is not run here, so it cannot be used"
+        way = (
+            code
+            if own_code
+            else "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
+        )
+        raise ModelError(f"{source} {got}; {way}")
+
+
+def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
+    """Raises a ``ModelError`` with the name of the first weight that is NaN or infinite."""
+    for module in modules:
+        for name, weight in module.named_parameters():
+            if not torch.isfinite(weight).all():
+                raise ModelError(
+                    f"{name} of {source} holds values that are not finite; its training has diverged or its file is"
+                    " damaged"
+                )
+
+
+def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None) -> Shape:
+    """What a model must have in common with its base."""
+    tokens = None if tokenizer is None else tuple(tokens_of(tokenizer))
+    return Shape(config.model_type, config.num_hidden_layers, config.hidden_size, config.vocab_size, tokens)
+
+
+def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> tuple[DecodingHead, str]:
+    """The head of ``base`` for the body of ``source``, and a note; HeadError if the base does not belong to it."""
+    if why := unlike(own, lent, base):
+        raise HeadError(f"{source} {why} ({spelled('base')})")
+    without, note = added_tokens(str(source), own, base, lent)
+    return with_places(head, without, len(own.tokens or ())) if note else head, note
+
+
+def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """The tokenizer; for ESM's, which transformers has in Python only, a fast one that cuts texts the same way.
+
+    A text is cut into the longest tokens of the list, from the left; what is left between two spaces is unknown.
+    """
+    if not isinstance(tokenizer, EsmTokenizer):
+        return tokenizer
+    vocabulary, first, last = tokenizer.get_vocab(), str(tokenizer.cls_token), str(tokenizer.eos_token)
+    fast = Tokenizer(models.WordLevel(vocabulary, unk_token=str(tokenizer.unk_token)))
+    longest_first = Regex("|".join(re.escape(token) for token in sorted(vocabulary, key=len, reverse=True)))
+    fast.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(longest_first, "isolated")]
+    )
+    fast.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:0 {last}:0",
+        special_tokens=[(token, vocabulary[token]) for token in (first, last)],
+    )
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=fast,
+        model_max_length=tokenizer.model_max_length,
+        name_or_path=tokenizer.name_or_path,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
+    return made
+
+
+def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> str:
+    """A warning of words that a tokenizer can never produce; empty if there are few.
+
+    ``vocabulary`` is the number of rows of the model's matrix. ModelError: no character offsets, no mask token, or
+    another model's tokenizer.
+    """
+    if not tokenizer.is_fast:
+        raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
+    if tokenizer.mask_token_id is None:
+        raise ModelError(f"{source} {why_no_mask(tokenizer.get_vocab())}")
+    if len(tokenizer) > vocabulary:
+        raise ModelError(f"{source} {why_too_many_tokens(len(tokenizer), vocabulary)}")
+    # A wrong tokenizer usually has a handful of tokens; padding the matrix to a round size is common and harmless.
+    if not vocabulary // 2 < len(tokenizer):
+        raise ModelError(
+            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong"
+            " together"
+        )
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    return warn_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
+
+
+def log_notes(*notes: str) -> tuple[str, ...]:
+    """The notes on a model that are not empty; each is logged."""
+    nonempty = tuple(filter(None, notes))
+    for note in nonempty:
+        _log.warning("%s", note)
+    return nonempty
+
+
+def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Maximum number of word pieces of a model's input; raises a ``ModelError`` if a mask alone is too long."""
+    positions = int(getattr(body.config, "max_position_embeddings", 512))
+    # RoBERTa and its relatives count positions from the one after the padding id.
+    padding = getattr(getattr(body.embeddings, "position_embeddings", None), "padding_idx", None)
+    positions -= 0 if padding is None else padding + 1
+    longest = min(positions, int(tokenizer.model_max_length))
+    if longest < SHORTEST:
+        raise ModelError(
+            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; fix its"
+            " tokenizer_config.json"
+        )
+    return longest
+
+
+def check_answers(
+    source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Predicts one mask, because a configuration that loads may still break the forward pass or give NaN.
+
+    The special tokens are around it, because ESM divides by the share of tokens that are not masked.
+    """
+    ids = torch.tensor([tokenizer(tokenizer.mask_token)["input_ids"]], device=body.device)
+    with torch.inference_mode():
+        logits = head(body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
+    if not torch.isfinite(logits).all():
+        raise ModelError(f"{source} predicts values that are not finite; its weights or its config.json are damaged")

@@ -1,0 +1,25 @@
+"""Readable text of a vocabulary's tokens: the same for stored results and for live models."""
+
+from collections.abc import Sequence
+
+from tokenizers import models
+from transformers import PreTrainedTokenizerBase
+
+from probing.kernel.text_text import SPACE, TokenText
+
+#: A token before the decoded one, because decoders drop the space of the first token of a text.
+_BEFORE = "a"
+
+
+def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[TokenText]:
+    """The texts of tokens in the vocabulary's notation (``Ġparis``, ``▁paris``), by its decoder; ``##`` stays."""
+    model, decoder = tokenizer.backend_tokenizer.model, tokenizer.backend_tokenizer.decoder
+    if isinstance(model, models.WordPiece):
+        return [TokenText(token, not token.startswith(model.continuing_subword_prefix)) for token in tokens]
+    if decoder is None:
+        return [TokenText(token, True) for token in tokens]
+    texts = []
+    for token in tokens:
+        text = decoder.decode([_BEFORE, token]).removeprefix(_BEFORE)
+        texts.append(TokenText(text.strip() or SPACE, text.startswith(" ")))
+    return texts

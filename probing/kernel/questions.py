@@ -1,0 +1,138 @@
+"""What a user asks a model live, what its layers predict, and why a sentence cannot be asked."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from probing.facts.fact import MASK
+from probing.kernel.errors import PromptError
+
+#: A letter or digit of a script that writes blanks between words; Chinese, Japanese, Thai, Lao, Khmer and others write
+#: none.
+_SPACED = (
+    r"[^\W\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u312f\u31a0-\u9fff\ua980-\uaadf\uf900-\ufaff\uff66-\uff9f"
+    r"\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+)
+#: ``[MASK]``, ``[BLANK]`` and ``<mask>`` in any case, blanks inside allowed, and three or more underscores, also
+#: full-width ones. Two underscores are no gap, as names of programs have them (``__init__``), and neither are
+#: underscores between two letters or digits (``a___b``) of scripts that write blanks.
+_GAP = re.compile(
+    r"\[[\s\u200b]*(?:mask|blank)[\s\u200b]*\]|<\s*mask\s*>"
+    rf"|(?<![_\uff3f])(?:(?<!{_SPACED})[_\uff3f]{{3,}}|[_\uff3f]{{3,}}(?!{_SPACED}))",
+    re.IGNORECASE,
+)
+#: How a gap can be written, for messages and labels.
+SPELLINGS = ("[MASK]", "<mask>", "___")
+
+
+def with_masks(sentence: str) -> str:
+    """The sentence with every gap written ``[MASK]``, however it was typed: ``[mask]``, ``<mask>`` or ``___``."""
+    return _GAP.sub(MASK, sentence)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A sentence with a gap ``[MASK]``, and what to return of every layer."""
+
+    prompt: str
+    head: str
+    top: int = 5
+    #: Words to follow, each one token.
+    watch: tuple[str, ...] = ()
+    #: Which of several gaps is predicted, from 0; None if there is one, or for every gap.
+    mask: int | None = None
+
+
+@dataclass(frozen=True)
+class TokenProbability:
+    """One of a layer's best tokens."""
+
+    token: str
+    probability: float
+    log_probability: float
+    id: int
+
+
+@dataclass(frozen=True)
+class WatchedToken:
+    """A token that the user follows; rank from 1."""
+
+    token: str
+    rank: int
+    probability: float
+    id: int
+
+
+@dataclass(frozen=True)
+class LayerAnswer:
+    """What one layer predicts at the mask; entropy in nats."""
+
+    layer: int
+    tokens: tuple[TokenProbability, ...]
+    watched: tuple[WatchedToken, ...]
+    entropy: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Every layer's prediction for one prompt; layer 0 is the embeddings."""
+
+    model: str
+    head: str
+    device: str
+    #: From the typed text to the predictions.
+    seconds: float
+    prompt: str
+    pieces: tuple[str, ...]
+    mask_position: int
+    layers: tuple[LayerAnswer, ...]
+    #: (layers,) probabilities of the last layer's best token.
+    of_best: tuple[float, ...]
+    vocabulary: int
+    #: What the model reads otherwise than the user may think, such as unknown pieces or typed special tokens.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class EveryToken:
+    """The predictions of every layer at every token of a sentence; layer 0 is the embeddings."""
+
+    model: str
+    head: str
+    device: str
+    seconds: float
+    text: str
+    pieces: tuple[str, ...]
+    #: Token ids of the pieces, including special ones.
+    own: tuple[int, ...]
+    #: (layers, pieces, top) the best tokens of each cell, best first, with their probabilities.
+    ids: np.ndarray
+    probabilities: np.ndarray
+    #: Token id -> its text, of all tokens in ``ids``.
+    words: Mapping[int, str]
+
+
+class NoMask(PromptError):
+    """The prompt has no mask."""
+
+
+class SeveralMasks(PromptError):
+    """The prompt has several masks and none was chosen."""
+
+    def __init__(self, message: str, positions: tuple[int, ...]):
+        super().__init__(message)
+        self.positions = positions
+
+
+class TooLong(PromptError):
+    """The prompt has more word pieces than the model takes."""
+
+    def __init__(self, message: str, pieces: int, limit: int):
+        super().__init__(message)
+        self.pieces, self.limit = pieces, limit
+
+
+class UnknownWord(PromptError):
+    """A watched word is not one token of the vocabulary."""

@@ -1,0 +1,191 @@
+"""A report is declared once: its command, ``results.report`` and the tests read the declaration."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from probing.kernel.errors import OptionError
+from probing.kernel.options import spelled
+from probing.kernel.report_table_text import NO_ROWS, Form, as_csv, as_json, latex_table, objects, text_table
+from probing.kernel.store.database import Database
+
+#: Columns in their order, or a function of a report's frame that names them.
+Columns = tuple[str, ...] | Callable[[pd.DataFrame], Sequence[str]]
+#: Calls a function whose first argument is the database with the other arguments: a page takes the result from its
+#: cache.
+Read = Callable[..., Any]
+
+
+class Panel(NamedTuple):
+    """What a figure draws, with further arguments of it; ``table`` is offered if it is more than ``rows``."""
+
+    rows: pd.DataFrame
+    options: dict[str, Any]
+    table: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A choice that the reports of a kind have: an option of their command, and an argument of ``results.report``.
+
+    ``of`` is the type of a value, ``bool`` a switch; ``known`` has the allowed values, empty if they depend on what is
+    stored, ``every`` a word that keeps all of them, as None does; ``usual`` is taken if nothing is given, None keeps
+    everything; ``single``: one value instead of several, ``once``: the command takes it once; ``switches``: value ->
+    line of a switch of the command that chooses it, instead of an option; ``only`` these reports have it, or all.
+    """
+
+    name: str
+    help: str = ""
+    of: type = str
+    known: tuple[Any, ...] = ()
+    every: str = ""
+    usual: Any = None
+    single: bool = False
+    once: bool = False
+    switches: Mapping[str, str] | None = None
+    only: tuple[str, ...] = ()
+
+    def value(self, given: Any, report: str) -> Any:
+        """The value for a report: one value, a tuple of values, or ``usual``."""
+        if self.of is bool:
+            values: Any = bool(given)
+        else:
+            values = () if given is None else (given,) if isinstance(given, self.of) else tuple(dict.fromkeys(given))
+            values = self.usual if values in ((), (self.every,)) else values[0] if self.single else values
+        if values == (False if self.of is bool else self.usual):
+            return values
+        if self.only and report not in self.only:
+            named = " and ".join(map(spelled, values if self.switches else (self.name,)))
+            raise OptionError(f"got {named} with {report}; reports that have it: {', '.join(self.only)}")
+        if self.known:
+            refuse_unknown_words(self.name, (values,) if self.single else values, self.known)
+        return values
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table of stored results in all its forms.
+
+    ``keys`` are columns of JSON, which programs rely on, ``further`` adds the others; ``shown`` are columns of text and
+    LaTeX, ``latex`` those of LaTeX if others; without any, all. ``rows`` are those of JSON, if it leaves some out,
+    ``note`` is a line below the text, ``empty`` one instead of rows. ``needs`` names filters that need exactly one
+    value.
+    """
+
+    kind: str
+    name: str
+    caption: str
+    table: Callable[[Database, "Choice"], pd.DataFrame]
+    keys: Columns = ()
+    further: bool = False
+    shown: Columns = ()
+    latex: Columns = ()
+    csv: Columns = ()
+    rows: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    note: Callable[[pd.DataFrame], str] | None = None
+    empty: str = NO_ROWS
+    needs: tuple[str, ...] = ()
+
+    def json_table(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows and columns of its frame in JSON; refused if the rows would not state what distinguishes them."""
+        rows = self.rows(table) if self.rows else table
+        first = _columns(self.keys, rows)
+        return rows[[*first, *(name for name in rows if self.further and name not in first)]].reset_index(drop=True)
+
+    def written(self, table: pd.DataFrame, form: Form) -> str:
+        if form == "json":
+            return as_json(objects(self.json_table(table)))
+        if form == "csv":
+            return as_csv(_worded(table[_columns(self.csv, table)]))
+        if form == "latex":
+            return latex_table(_worded(table[_columns(self.latex or self.shown, table)]))
+        text = text_table(_worded(table[_columns(self.shown, table)]), self.empty)
+        return text + (self.note(table) if self.note else "")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A report with the value of each filter of its kind, see ``Filter.value``."""
+
+    report: Report
+    given: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.given[name]
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The reports of a kind, which share their filters."""
+
+    kind: str
+    every: tuple[Report, ...]
+    filters: tuple[Filter, ...]
+    refuse: Callable[[Database, Choice], None]
+    usual: bool = True
+    together: tuple[str, ...] = ()
+    hint: Callable[[Database, Choice], str] | None = None
+
+    def named(self, what: str) -> Report:
+        """A report by its name; refused if unknown."""
+        refuse_unknown_words("what", (what,), [report.name for report in self.every])
+        return next(report for report in self.every if report.name == what)
+
+    def choose(self, what: str, options: Mapping[str, Any] | None = None) -> Choice:
+        """A report by its name, with the values of filters; those that are left out keep what is usual."""
+        report = self.named(what)
+        values = {option.name: option.value((options or {}).get(option.name), what) for option in self.filters}
+        for name in report.needs:
+            if (given_of := len(values[name] or ())) != 1:
+                raise OptionError(
+                    f"got {given_of} values of {spelled(name)} for {what}; name exactly one ({spelled(name)})"
+                )
+        return Choice(report, values)
+
+    def table(self, db: Database, choice: Choice) -> pd.DataFrame:
+        """The frame of a report of stored results; refused for a name that is not stored."""
+        self.refuse(db, choice)
+        return choice.report.table(db, choice)
+
+    def written(self, db: Database, choice: Choice, form: Form) -> tuple[str, int]:
+        """A report in that form, and its number of rows."""
+        table, report = self.table(db, choice), choice.report
+        if form != "json" or report.name not in self.together:
+            return report.written(table, form), len(table)
+        several = {report.name: report for report in self.every if report.name in self.together}
+        frames = {name: table if each is report else each.table(db, choice) for name, each in several.items()}
+        return as_json({name: objects(several[name].json_table(frames[name])) for name in self.together}), len(table)
+
+
+def refuse_unknown_words(option: str, values: Iterable[object] | None, known: Iterable[object]) -> None:
+    """Raises an ``OptionError`` for an unknown value of an option."""
+    known = tuple(known)
+    if unknown := [value for value in values or () if value not in known]:
+        raise OptionError(f"got {spelled(option, unknown[0])}; expected one of {', '.join(map(str, known))}")
+
+
+def refuse_unstored(what: str, choice: Choice, stored: Mapping[str, Iterable[str]], how: str = "") -> None:
+    """Raises an ``OptionError`` that lists the stored names for one that is not.
+
+    ``stored`` has the names by filter; ``what`` is stored of them: "probes"; ``how`` they are chosen: " by protocol
+    ours".
+    """
+    for name, names in stored.items():
+        known = tuple(dict.fromkeys(names))
+        if unknown := sorted(set(choice[name] or ()) - set(known)):
+            raise OptionError(
+                f"no {what} of the {name} {unknown[0]!r} are stored{how}; there are those of"
+                f" {', '.join(known) or 'none'}"
+            )
+
+
+def _columns(columns: Columns, table: pd.DataFrame) -> list[str]:
+    return list(columns(table) if callable(columns) else columns or table.columns)
+
+
+def _worded(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its lists of names as words."""
+    lists = [name for name in table if len(table) and isinstance(table[name].iloc[0], tuple)]
+    return table.assign(**{name: table[name].map(" ".join) for name in lists})

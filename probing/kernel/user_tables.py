@@ -1,0 +1,363 @@
+"""The one reader of tables that users bring: files of text, JSON or Parquet, data frames, Arrow tables and rows.
+
+Cells that a sign separates are split here, because DuckDB's ``read_csv`` (1.3 and 2.0 alike) loses rows to a lone
+quotation mark, takes the heading of a pandas index for a row, and a short last row for a table of one column.
+"""
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from probing.kernel.errors import ProbingError
+from probing.kernel.text import an_object, counted, json_object, sorted_out
+from probing.kernel.text_characters import CONTROL, in_short, refuse_half_characters
+
+#: Endings of files. The content decides what a file is: only ``.json`` and ``.jsonl`` say it by their name.
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
+#: Separator -> what it is called. Of those that fit alike the first is taken: sentences have commas more often than
+#: semicolons.
+SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
+#: How a file begins that is no text -> what it is, and what to do.
+_NO_TEXT = {
+    b"PK\x03\x04": (
+        "is a spreadsheet workbook or an archive, whatever its name; export the sheet as CSV (UTF-8), or unpack it"
+    ),
+    b"\xd0\xcf\x11\xe0": "is an old spreadsheet workbook, whatever its name; export the sheet as CSV (UTF-8)",
+    b"\x1f\x8b": "is compressed with gzip; unpack it",
+}
+_WHOLE = re.compile(r"-?\d+\.0")
+_JSON = re.compile(r"\s*(\[\s*)?\{")
+#: Number of the first line, number of lines, and cells.
+_Row = tuple[int, int, list[str]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What tables of one kind hold, in words (``holds``) and by column."""
+
+    error: type[ProbingError]
+    holds: str
+    #: Column -> the names that are taken for it, the first one that a table has, without case, blanks and ``_-``.
+    names: Mapping[str, tuple[str, ...]]
+    #: Column -> its number in a table without headings, by its first row; empty if the row has headings.
+    unnamed: Callable[[Sequence[str]], dict[str, int]]
+    #: The column whose lists of texts are one text; elsewhere, a list has one.
+    joined: str = ""
+    #: Columns whose absence is said.
+    missed: tuple[str, ...] = ()
+
+    def known(self, cells: Sequence[str]) -> int:
+        """How many of our columns a row has headings of."""
+        keys = {_key(cell) for cell in cells}
+        return sum(any(_key(name) in keys for name in known) for known in self.names.values())
+
+    def fit(self, cells: Sequence[str]) -> tuple[int, bool, int]:
+        """How well a separator fits, by the first row: columns found, a row without headings, number of cells."""
+        unnamed = bool(self.unnamed(cells))
+        return self.known(cells), unnamed, 0 if unnamed else len(cells)
+
+    def columns(self, heads: Sequence[str], where: str) -> dict[str, list[int]]:
+        """Column -> the numbers of the headings that are taken for it, best first; only columns that are there."""
+        keys, by_column = list(map(_key, heads)), dict[str, list[int]]()
+        for ours, known in self.names.items():
+            places = [place for name in known for place, key in enumerate(keys) if key == _key(name)]
+            if len(places) > 1 and keys[places[0]] == keys[places[1]]:
+                raise self.error(
+                    f"{where}: got the column {heads[places[0]]!r} twice ({list(heads)}); expected it once"
+                )
+            by_column |= {ours: places} if places else {}
+        return by_column
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read; ``name`` and ``unit`` ("line" or "row", counted from 1) are for errors."""
+
+    kind: Kind
+    name: str
+    form: str
+    unit: str
+    #: "column 1" and so on if it has none.
+    heads: Sequence[str]
+    rows: Sequence[tuple[int, Sequence[Any]]]
+    unnamed: Mapping[str, int]
+    notes: Sequence[str] = ()
+    #: Of the rows that are left out.
+    wrong: Sequence[str] = ()
+
+    def made(self, columns: Mapping[str, int], make: Callable[[dict[str, str]], T]) -> tuple[list[T], int, str]:
+        """What is made of the rows, how many are malformed, and how the table was read, if something is to be said.
+
+        ``make`` gets the texts of a row by our columns. An empty cell is an empty text, a whole number its digits, also
+        in a column of floats, and a control character a blank. A cell that is neither text nor number is malformed.
+        """
+        # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
+        whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self._filled(place)))}
+        controls = 0
+
+        def made(cells: Sequence[Any]) -> T:
+            nonlocal controls
+            row = {}
+            for ours, place in columns.items():
+                text = cells[place]
+                if type(text) is not str or not text.isprintable():
+                    text, n = CONTROL.subn(" ", self._text(text, ours, place))
+                    controls += n
+                row[ours] = text.removesuffix(".0") if place in whole else text
+            return make(row)
+
+        good, wrong = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
+        wrong = [*self.wrong, *wrong]
+        headings = {ours: self.heads[place] for ours, place in columns.items()}
+        unused = [head for place, head in enumerate(self.heads) if place not in columns.values() and _key(head)]
+        notes = (
+            [f"no {', '.join(lacking)}"]
+            if (lacking := [ours for ours in self.kind.missed if ours not in columns])
+            else []
+        )
+        notes += self.notes
+        notes += [f"control characters read as blanks: {controls:,}"] if controls else []
+        notes += [counted("malformed rows left out", wrong)] if wrong else []
+        notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
+        if notes or any(ours != theirs for ours, theirs in headings.items()):
+            notes = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in headings.items()), *notes]
+        return [value for _, value in good], len(wrong), "; ".join(notes)
+
+    def _filled(self, place: int) -> Iterator[str]:
+        return (str(cell) for _, cells in self.rows if (cell := cell_value(cells[place])) != "")
+
+    def _text(self, cell: Any, ours: str, place: int) -> str:
+        cell = cell_value(cell, ours == self.kind.joined)
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+            expected = "expected one text or number: write dates, lists, true and false as text"
+            raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
+        refuse_half_characters(text := str(cell), repr(self.heads[place]), self.kind.error)
+        return text
+
+
+def cell_value(cell: Any, joined: bool = False) -> Any:
+    """A cell as a value of Python: an empty text for what is missing, and the text of a list with one text.
+
+    ``joined``: a list of several texts is one text, too, as LAMA's rows of several sentences are.
+    """
+    if type(cell) is str:
+        return cell
+    if type(cell).__module__ == "numpy":
+        cell = cell.tolist()
+    # NaN is not itself.
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
+        return ""
+    if (
+        isinstance(cell, list | tuple)
+        and cell
+        and all(isinstance(text, str) for text in cell)
+        and (joined or len(cell) == 1)
+    ):
+        return " ".join(text.strip() for text in cell)
+    return cell
+
+
+def read_table(data: Any, name: str, kind: Kind) -> Table:
+    """A table from text or bytes of a file, a data frame, an Arrow table, a dict of columns, or rows as dicts."""
+    form = "table"
+    if isinstance(data, bytes) and data.startswith(b"PAR1"):
+        import pyarrow
+        from pyarrow import parquet
+
+        form = "Parquet"
+        try:
+            data = parquet.read_table(io.BytesIO(data))
+        except (pyarrow.ArrowException, OSError) as error:
+            raise kind.error(f"{name} cannot be read as Parquet ({error}); write it again") from error
+    if isinstance(data, str | bytes):
+        text = _decoded(data, name, kind)
+        if Path(name).suffix.lower() in (".json", ".jsonl") or _JSON.match(text):
+            return _json(text, name, kind)
+        return _separated(text, name, kind)
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
+        # A named index is a column for whoever made it; an index without a name is a count of the rows.
+        data = data.reset_index(
+            level=[level for level in data.index.names if level is not None and level not in data.columns]
+        )
+        return _of_columns(
+            list(data.columns), [data.iloc[:, place].tolist() for place in range(data.shape[1])], form, name, kind
+        )
+    if hasattr(data, "__arrow_c_stream__"):
+        import pyarrow
+
+        table = pyarrow.table(data)
+        return _of_columns(table.column_names, [column.to_pylist() for column in table.columns], form, name, kind)
+    if isinstance(data, Mapping) and data and all(isinstance(column, list | tuple) for column in data.values()):
+        return _of_columns(list(data), list(data.values()), form, name, kind)
+    rows = [data] if isinstance(data, Mapping) or not isinstance(data, Iterable) else list(data)
+    if rows and not any(isinstance(row, dict) for row in rows):
+        raise kind.error(
+            f"got {kind.holds} as {type(data).__name__}; expected a table, a list of dicts, or the path of a file"
+        )
+    return _of_rows(enumerate(rows, 1), "rows", "row", name, kind)
+
+
+def _key(name: Any) -> str:
+    # Without accents, which are letters of their own in some files and signs after a letter in others.
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", str(name))).casefold()
+
+
+def _places(keys: Sequence[str], key: str) -> list[int]:
+    return [place for place, other in enumerate(keys) if other == key]
+
+
+def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
+    r"""The text of a file, its line ends written ``\n``; UTF-16 needs its byte order mark."""
+    if isinstance(content, bytes):
+        for start, what in _NO_TEXT.items():
+            if content.startswith(start):
+                raise kind.error(f"{name} {what}")
+        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+        if encoding == "utf-8" and content[:1000].count(0) > len(content[:1000]) // 4:
+            raise kind.error(f"{name} seems to be UTF-16 without a byte order mark; save it as UTF-8")
+        try:
+            content = content.decode(encoding)
+        except UnicodeDecodeError as error:
+            line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+            raise kind.error(
+                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or"
+                " Latin-1); save it as UTF-8"
+            ) from None
+    text = content.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = text.replace("\r", "\n" if text.count("\r") > text.count("\n") else " ")
+    # Old programs end a file with Ctrl-Z.
+    return re.sub(r"\s*\x1a\s*\Z", "", text)
+
+
+def _json(text: str, name: str, kind: Kind) -> Table:
+    try:
+        whole = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        # Not splitlines: texts may hold U+2028 and its like, which JSON allows.
+        lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+        return _of_rows(lines, "JSON lines", "line", name, kind, json_object)
+    if isinstance(whole, dict) and len(whole) == 1 and isinstance(rows := next(iter(whole.values())), list):
+        whole = rows
+    elif isinstance(whole, dict):
+        # Columns as pandas and dicts of lists write them; any other object is the only line of its file.
+        columns = [list(column.values()) if isinstance(column, dict) else column for column in whole.values()]
+        if columns and all(isinstance(column, list) for column in columns):
+            return _of_columns(list(whole), columns, "JSON", name, kind)
+        return _of_rows([(1, whole)], "JSON lines", "line", name, kind)
+    return _of_rows(enumerate(whole if isinstance(whole, list) else [whole], 1), "JSON", "row", name, kind)
+
+
+def _of_columns(heads: Sequence[Any], columns: Sequence[Sequence[Any]], form: str, name: str, kind: Kind) -> Table:
+    if len(sizes := {len(column) for column in columns}) > 1:
+        raise kind.error(f"{name}: got columns of {sorted(sizes)} cells; expected as many in each")
+    return Table(kind, name, form, "row", list(map(str, heads)), list(enumerate(zip(*columns, strict=True), 1)), {})
+
+
+def _of_rows(
+    rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], dict] = an_object
+) -> Table:
+    good, wrong = sorted_out(rows, make, name, kind.error, unit)
+    heads = list(dict.fromkeys(key for _, row in good for key in row))
+    listed = [(number, [row.get(head) for head in heads]) for number, row in good]
+    return Table(kind, name, form, unit, list(map(str, heads)), listed, {}, (), wrong)
+
+
+def _separated(text: str, name: str, kind: Kind) -> Table:
+    """A table whose cells a sign separates, with headings or without."""
+    if declared := re.match(r'"?sep=([^\s"]|\t)"?\n', text, re.IGNORECASE):
+        text = text[declared.end() - 1 :]
+    signs = [declared[1]] if declared else list(SEPARATORS)
+    separator = max(signs, key=lambda sign: kind.fit(_first(text, sign)))
+    called = SEPARATORS.get(separator, repr(separator))
+    rows, notes = _rows(text, separator, called, name, kind)
+    heads = [cell.strip() for cell in rows[0][2]] if rows else []
+    unnamed = kind.unnamed(heads)
+
+    def padded(cells: list[str]) -> list[str]:
+        if any(map(str.strip, cells[len(heads) :])):
+            expected = (
+                f"expected {len(heads)} ({', '.join(heads)}); put a cell that holds one of the {called} in double"
+                " quotes"
+            )
+            raise ValueError(f"got {len(cells)} cells, {expected}")
+        return [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]
+
+    below = [(number, cells) for number, _, cells in (rows if unnamed else rows[1:])]
+    padded_rows, wrong = sorted_out(below, padded, name, kind.error)
+    if short := sum(len(cells) < len(heads) for _, cells in below):
+        notes.append(f"rows with fewer cells than the first, the others empty: {short:,}")
+    named = [f"column {place + 1}" for place in range(len(heads))] if unnamed else heads
+    return Table(kind, name, f"separated by {called}", "line", named, padded_rows, unnamed, notes, wrong)
+
+
+def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tuple[list[_Row], list[str]]:
+    """The rows that are not blank, and what is to be said of quotation marks.
+
+    Quotation marks were written by a spreadsheet or a library if every cell that begins with one is closed, its own
+    marks doubled. Otherwise they are text: a title at the beginning of a sentence, which would swallow the rows up to
+    the next mark. Rows that can be read both ways are refused.
+    """
+    lines = text.removesuffix("\n").split("\n") if text else []
+    every, first = list[_Row](), 0
+    try:
+        every.extend(_quoted(text, separator))
+        # Line ends are counted in the text and in the cells, so that no row is lost by what parts them.
+        if (n := sum(1 + "".join(cells).count("\n") for _, _, cells in every)) != len(lines):
+            raise kind.error(
+                f"{name}: {n:,} of {len(lines):,} lines are in rows; close every quotation mark that begins a cell"
+            )
+    except csv.Error:
+        first = every[-1][0] + every[-1][1] if every else 1
+    closed, rows = not first, [row for row in every if any(map(str.strip, row[2]))]
+    several = [(number, size) for number, size, _ in rows if size > 1]
+    if closed and not several:
+        taken_off = separator == "\t" and re.search(r'(?m)(?:^|\t) *"', text)
+        return rows, ["quotation marks around cells are taken off"] * bool(taken_off)
+    plain = [(number, 1, line.split(separator)) for number, line in enumerate(lines, 1) if line.strip(f' "{separator}')]
+    wide = len(plain[0][2]) if plain else 0
+    # A line break in a sentence makes a short row; tables with tabs may lack empty cells at the end.
+    off = (
+        number
+        for number, _, cells in plain
+        if any(map(str.strip, cells[wide:])) or (separator != "\t" and len(cells) < wide)
+    )
+    bad = next(off, 0)
+    for number, size in several if closed and wide > 1 else []:
+        if sum(line.count(separator) == wide - 1 for line in lines[number - 1 : number - 1 + size]) > 1:
+            first = number
+            break
+    if closed and (bad or not first):
+        return rows, [counted("rows of several lines", [f"line {number}: {size} lines" for number, size in several])]
+    if bad or (closed and separator != "\t"):
+        why = (
+            f"line {bad} has not {wide} cells if it is text" if bad else "the next lines are rows as well if it is text"
+        )
+        raise kind.error(
+            f"{name}, line {first}: a cell begins with a quotation mark, and {why}; put such a cell in quotation marks,"
+            f" double those inside and replace its line breaks, or separate the cells by tabs instead of {called}"
+        )
+    return plain, [f"quotation marks are text, as in line {first}"]
+
+
+def _quoted(text: str, separator: str) -> Iterator[_Row]:
+    """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` at a quotation mark left open."""
+    csv.field_size_limit(2**31 - 1)
+    reader, number = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True), 1
+    for cells in reader:
+        yield number, reader.line_num + 1 - number, cells
+        number = reader.line_num + 1
+
+
+def _first(text: str, separator: str) -> list[str]:
+    """The cells of the first row that is not blank, if this separates them; empty if there is none."""
+    try:
+        return next((cells for _, _, cells in _quoted(text, separator) if any(map(str.strip, cells))), [])
+    except csv.Error:
+        return text.lstrip("\n ").partition("\n")[0].split(separator)

@@ -1,0 +1,142 @@
+"""The example sentences of Home: stored facts, chosen by rule, and their description."""
+
+import math
+from collections.abc import Mapping
+from itertools import groupby, zip_longest
+from typing import Any
+
+import pandas as pd
+
+from probing.choices_home import EXAMPLES
+from probing.facts.store_facts import example_facts, fact_predictions
+from probing.facts.store_facts import fact as fact_of
+from probing.facts.store_facts_fact_queries import search_facts
+from probing.kernel.app.frame import View
+from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.app.token_grids import Grid
+from probing.kernel.figures.looks import set_order
+from probing.live.figures_stored_fact import ranks_by_layer, token_rows
+
+#: The wanted kinds of facts in order; each kind is used once before any is used twice.
+_WANTED = ("late", "lost")
+
+
+def base_runs(view: View) -> pd.DataFrame:
+    """The runs to take examples from: of one model, preferably a base, with the first chosen head; T-REx first."""
+    runs = view.runs[view.runs["model"].isin(view.chosen.models)]
+    chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
+    runs = chosen if len(chosen) else runs
+    bases = runs[runs["base"].fillna("") == ""]
+    runs = bases if len(bases) else runs
+    first = next(model for model in (*view.chosen.models, *runs["model"]) if model in set(runs["model"]))
+    runs = runs[(runs["model"] == first) & (runs["head"] == runs.loc[runs["model"] == first, "head"].iloc[0])]
+    return runs.sort_values("probe_set", key=lambda sets: sets.map(set_order), kind="stable")
+
+
+def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Up to three facts with their runs: one that is known late, one that is lost at the end, and Rocky Balboa.
+
+    A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a
+    fine-tuned model lost at its last layer and finds at an inner one.
+    """
+    by_kind: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
+    for run_id in runs["run_id"]:
+        runs_of = _tuned_runs(view, run_id)
+        clearest = runs_of[runs_of["model"] == view.clearest.model] if view.clearest else runs_of
+        tuned = tuple((clearest if len(clearest) else runs_of).index)
+        for fact in view.read(example_facts, run_id, limit=len(EXAMPLES), tuned=tuned).itertuples():
+            by_kind[fact.kind].append((fact.fact_id, run_id))
+        if all(by_kind.values()):
+            break
+    balboa = rocky(view, runs)
+    chosen = [by_kind[kind][0] for kind in _WANTED if by_kind[kind]]
+    chosen += [(str(balboa["fact_id"]), str(balboa["run_id"]))] if balboa is not None else []
+    chosen += [fact for pair in zip_longest(*(by_kind[kind][1:] for kind in _WANTED)) for fact in pair if fact]
+    example_ids = list(dict.fromkeys(chosen))[: len(EXAMPLES)]
+    return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in example_ids]
+
+
+def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
+    """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not
+    probed.
+
+    ``runs`` None searches those of the chosen model and head.
+    """
+    if runs is None:
+        runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
+    for run in runs.itertuples():
+        facts = view.read(search_facts, run.run_id, text="Rocky Balboa Philadelphia", limit=5)
+        if len(facts):
+            return pd.concat([facts.iloc[0], pd.Series({"run_id": run.run_id})])
+    return None
+
+
+def layers_in_words(layers: list[int]) -> str:
+    """Layers in words: "layer 4", "layers 2, 4 and 6 to 8"."""
+    runs = [
+        [layer for _, layer in group] for _, group in groupby(enumerate(sorted(layers)), lambda pair: pair[1] - pair[0])
+    ]
+    words = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+    return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
+
+
+def at_layers(layers: list[int]) -> str:
+    """ "at layers 2 and 3", "at no layer"."""
+    return f"at {layers_in_words(layers)}" if layers else "at no layer"
+
+
+def sentence(view: View, answer: str, firsts: Mapping[str, list[int]]) -> Markdown:
+    """At which layers each of one or two models, the base first, gives a word first."""
+    words = (filled("**{answer}**", answer=answer), "it")
+    parts = [
+        filled("{model} says {word} {at}", model=view.name(model), word=word, at=at_layers(layers))
+        for (model, layers), word in zip(firsts.items(), words, strict=False)
+    ]
+    return joined("; ", parts) + Markdown(".")
+
+
+def first_layers(rows: pd.DataFrame) -> list[int]:
+    """The layers after the embeddings at which a fact's right word comes first; of one run's ``layer, gold_rank``."""
+    return [int(layer) for layer in rows.loc[(rows["layer"] >= 1) & (rows["gold_rank"] == 1), "layer"]]
+
+
+def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    """The example's predictions by layer in its model, and in one that was fine-tuned from it, if one is stored fact by
+    fact.
+
+    That is the one with the clearest finding, if it was asked this fact, else the first in the order of menus; no
+    control. The example's own model comes first.
+    """
+    tuned = _tuned_runs(view, example["run_id"])
+    predictions = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
+    models = view.runs.set_index("run_id")["model"]
+    rows = {str(models[run_id]): of_run for run_id, of_run in predictions.groupby("run_id")}
+    base = str(models[example["run_id"]])
+    clearest = view.clearest.model if view.clearest else ""
+    order = sorted(
+        (model for model in view.colours if model in rows and model != base), key=lambda model: model != clearest
+    )
+    return {model: rows[model] for model in (base, *order[:1])}
+
+
+def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
+    """Runs, by id, of models fine-tuned from a run's, by the same head on the same facts, without controls."""
+    runs = view.runs.set_index("run_id")
+    own = runs.loc[run_id]
+    tuned = runs[
+        (runs["base"] == own["model"]) & (runs["head"] == own["head"]) & (runs["probe_set"] == own["probe_set"])
+    ]
+    return tuned[~tuned["model"].isin(view.controls)]
+
+
+def what(view: View, model: str) -> str:
+    """Whether a model is fine-tuned."""
+    return "after fine-tuning" if view.runs.loc[view.runs["model"] == model, "base"].iloc[0] else "before fine-tuning"
+
+
+def grid(view: View, model: str, rows: pd.DataFrame) -> Grid:
+    """The grid of a fact's stored predictions by one model's run, of ``one_fact.fact_predictions``."""
+    right = {int(layer): math.exp(value) for layer, value in zip(rows["layer"], rows["gold_logp"], strict=True)}
+    note = what(view, model)
+    return Grid(view.label(model), token_rows(rows), ranks_by_layer(rows), right, note, tuned=note.startswith("after"))

@@ -1,0 +1,184 @@
+"""The tab of chosen words: one or two spans of words, labelled by the edge probes of all layers."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from probing.choices import NO_SPAN, SPAN_EXAMPLES, AskSelection
+from probing.edges.figures_spans_span_bars import span_bars
+from probing.edges.report_panels_span_answers import label_rows, panel_rows, said_rows
+from probing.edges.report_yardsticks import yardsticks
+from probing.edges.tasks import EDGE_TASKS, train_command
+from probing.edges.words import SpanTrace
+from probing.edges.words_words import read_span, split_words
+from probing.kernel.app import blocks, filters, live_models, selection
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.frame import View
+from probing.kernel.app.live_models import Choice
+from probing.kernel.app.texts import escape, filled, listing
+from probing.kernel.errors import EdgeDataError, ProbingError
+from probing.live import page_models as models
+from probing.live import page_spans_picker as picker
+from probing.live.page_models_kept import Readers, SpanQuestion, readers, span_answers
+
+OPTIONS = {"live_models": "Compare with", "base_probes": "Use the base's probes"}
+CAPTION = "A row is a task: which label the layers 0 to l give to the chosen words. Blue: the last layer's label."
+HOW = (
+    "Bars are shares of all labels' probabilities; if words may have several labels, each bar is its own probability."
+    " Orange and grey: two labels that other layers prefer or, if there are none, the next most probable ones. From the"
+    " dotted line on, the label stays. A probe labels any words that it is given; it does not decide whether they are,"
+    " say, a name. The examples are those of Figure 3 of Tenney et al. (2019): there, “toronto” is a place first, then"
+    " an organisation. With the base's probes one sees what can still be read from a fine-tuned model in the same way."
+)
+
+
+def draw(view: View) -> None:
+    """Draws the choice of words, and the labels that all layers give them."""
+    own = selection.of(AskSelection)
+    selection.bound(
+        st.text_input,
+        "A sentence",
+        "words",
+        view.page,
+        max_chars=selection.MAX_TEXT,
+        resets={"span1": "", "span2": ""},
+        placeholder="Type a sentence, then choose its words below.",
+        label_visibility="collapsed",
+    )
+    with filters.bar(view, own=OPTIONS, label="Options") as place:
+        models.choose(view)
+        with st.popover("Examples", icon=":material/lightbulb:"):
+            for number, text in enumerate(SPAN_EXAMPLES):
+                changes = {"words": text, "span1": "", "span2": ""}
+                st.button(
+                    escape(text),
+                    key=f"ask.figure3.{number}",
+                    type="tertiary",
+                    on_click=selection.update,
+                    kwargs=changes,
+                )
+        with place:
+            models.choose_others(view)
+            selection.bound(st.toggle, OPTIONS["base_probes"], "base_probes", view.page)
+    question = _question(own)
+    if not question.words:
+        st.info("Type a sentence, then choose one or two spans of its words.", icon=":material/edit:")
+        return
+    picker.draw(question.words, question.spans)
+    with place:
+        picker.lists(question.words, question.spans)
+    reading = [
+        readers_of for choice in models.ready(view, models.chosen(view)) if (readers_of := _readers(view, choice))
+    ]
+    if not question.spans:
+        st.info(
+            "Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:"
+        )
+        return
+    answers = models.of_each(
+        {readers_of.choice: readers_of for readers_of in reading},
+        lambda _, readers_of: span_answers(readers_of, question),
+    )
+    _answers(view, question, reading, {model: traces for model, traces in answers.items() if traces})
+
+
+def _question(own: AskSelection) -> SpanQuestion:
+    """The words and spans of the link; reports invalid spans, which are ignored."""
+    words, spans = split_words(own.words), []
+    example = SPAN_EXAMPLES.get(own.words, ("", ""))
+    for name, span_text, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
+        written = span_text or usual
+        if not written or written == NO_SPAN or not words:
+            continue
+        try:
+            spans.append(read_span(written, len(words), name))
+        except EdgeDataError as error:
+            blocks.problem(error)
+    return SpanQuestion(words, tuple(spans))
+
+
+def _readers(view: View, choice: Choice) -> Readers | None:
+    """The probes that read a model; if there are none, shows the command that trains them and returns None."""
+    try:
+        probes = readers(choice, of_base=selection.of(AskSelection).base_probes)
+    except ProbingError as error:
+        blocks.problem(error)
+        return None
+    if probes.files or not models.is_named(view, choice):
+        return probes if probes.files else None
+    what = filled("No probes are trained on the layers of {name} yet.", name=view.name(probes.of.name))
+    blocks.missing(what, train_command(probes.of.location))
+    if live_models.base_of(choice) and not selection.of(AskSelection).base_probes:
+        key, changes = f"ask.base_probes.{choice.name}", {"base_probes": True}
+        st.button("Use the probes of its base", key=key, on_click=selection.update, kwargs=changes)
+    return None
+
+
+def _answers(
+    view: View, question: SpanQuestion, reading: Sequence[Readers], answers: Mapping[str, Sequence[SpanTrace]]
+) -> None:
+    """Draws one figure per model, next to each other, and the table of all labels."""
+    if not answers:
+        st.info("No task fits the chosen words.", icon=":material/touch_app:")
+        return
+    measures = view.read(yardsticks) if view.database is not None else {}
+    chosen = " / ".join(question.text(span) for span in question.spans)
+    rows = pd.concat(
+        [said_rows(question.words, model, traces, measures) for model, traces in answers.items()], ignore_index=True
+    )
+    clear = rows[~rows["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
+    for row in clear.head(1).itertuples():
+        words = "“{words}”: **{label}** from layer {layer} on."
+        blocks.sentence(filled(words, words=row.words, label=row.label, layer=row.settled))
+    for number, (place, (model, traces)) in enumerate(
+        zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1
+    ):
+        with place:
+            if len(answers) > 1:
+                st.markdown(filled("**{model}**", model=view.label(model)))
+            blocks.figure(
+                drawing(span_bars, panel_rows(question.words, traces)),
+                table=label_rows(model, traces),
+                stamp=Stamp(f"{model}, {chosen}, {' '.join(question.words)}"),
+                name=f"live-spans-{number}",
+                caption=CAPTION if number == 1 else "",
+                how=HOW,
+                alt=f"Labels that every layer of {view.label(model)} gives to {chosen}",
+            )
+    blocks.table_with_download(
+        rows,
+        shown=rows.assign(model=rows["model"].map(view.label)).rename(
+            columns={"settled": "from layer", "its p": "its share"}
+        ),
+        stamp=Stamp(f"{', '.join(answers)}, {chosen}, {' '.join(question.words)}"),
+        name="live-span-labels",
+        column_config={
+            name: st.column_config.NumberColumn(format="percent")
+            for name in ("F1", "looking words up (F1)", "its share", "share")
+        },
+    )
+    _left_out(question, reading, answers)
+
+
+def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mapping[str, Sequence[SpanTrace]]) -> None:
+    """One line: the tasks that do not fit these words, and the models that are read by the probes of their base."""
+    trained = dict.fromkeys(
+        task for readers_of in reading if readers_of.choice.name in answers for task in readers_of.files
+    )
+    tasks_asked = {trace.task for traces in answers.values() for trace in traces}
+    left = [EDGE_TASKS[task].title if task in EDGE_TASKS else task for task in trained if task not in tasks_asked]
+    lent = [
+        readers_of.choice.name
+        for readers_of in reading
+        if readers_of.of != readers_of.choice and readers_of.choice.name in answers
+    ]
+    if left:
+        st.caption(
+            filled("Not asked, for they need another number of words or spans: {names}.", names=listing(left, 8))
+        )
+    if lent:
+        st.caption(
+            filled("Read by the probes of the base, whose F1 is that on the base: {names}.", names=listing(lent))
+        )

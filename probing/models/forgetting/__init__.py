@@ -1,1 +1,0 @@
-"""Asks a fine-tuned model for facts that it lost, by ways that may bring them back."""

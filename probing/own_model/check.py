@@ -1,0 +1,119 @@
+"""What a model is, by its ``config.json`` and its files: no weight is read, and no heavy library is loaded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probing.kernel.errors import ModelError
+from probing.kernel.models.checkpoint import ModelFiles, has_tokenizer
+from probing.kernel.models.checkpoint_cases import check_files, warn_of_words
+from probing.kernel.models.checkpoint_fit import Shape, unlike
+from probing.kernel.models.names import base_entry, find_entry
+from probing.kernel.options import spelled
+
+#: Names of the same quantity in DistilBERT's configurations.
+_OTHER_NAMES = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "intermediate_size": "hidden_dim"}
+#: A prompt of average length, in word pieces.
+_PIECES = 14
+#: Share of the speed of a plain product of matrices that a pass of a model reaches.
+_REACHED = 0.3
+#: Seconds that a command takes before its first fact: Python, libraries and weights.
+_START = 20.0
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """A model as its configuration describes it."""
+
+    kind: str
+    depth: int
+    hidden: int
+    intermediate: int
+    vocabulary: int
+    #: What to do if it has no masked-LM head, in words that follow its name; else empty.
+    why_no_head: str
+    #: Whether a tokenizer is among its files; otherwise its base's is used.
+    has_vocabulary: bool
+    #: Of its weights on this machine; 0 if there are none.
+    file_bytes: int
+    tokens: tuple[str, ...] | None = None
+    #: What may make its numbers other than they seem, one line each.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """Architecture and sizes in words."""
+        return f"{self.kind}, {self.depth} layers of {self.hidden:,}, vocabulary of {self.vocabulary:,} tokens"
+
+    def seconds(self, facts: int, speed: float) -> float:
+        """Roughly how long a probe of all layers takes; ``speed``: operations per second of a matrix product here."""
+        of_layer = 8 * self.hidden**2 + 4 * self.hidden * self.intermediate
+        head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
+        return _START + facts * (_PIECES * self.depth * of_layer + head) / (speed * _REACHED)
+
+    def shape(self, base: "CheckedModel | None" = None) -> Shape:
+        """What it has in common with its base, which has its tokenizer, too, if it has none of its own."""
+        tokens = base.tokens if base and not self.has_vocabulary else self.tokens
+        return Shape(self.kind, self.depth, self.hidden, self.vocabulary, tokens)
+
+    def unfit(self, base: "CheckedModel | None", name: str) -> str:
+        """Why it cannot be asked with this base, or without one, in words that follow its name; or nothing."""
+        return unlike(self.shape(base), base.shape(), name) if base else self.why_no_head
+
+
+def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
+    """Checks a model's folder; unless ``complete``, its weights are still to be downloaded."""
+    if not folder.is_dir():
+        raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
+    files, path = ModelFiles(folder, complete), folder / "config.json"
+    check_files(folder, files)
+    words = warn_of_words(folder.name, files.tokens or (), str.lower if files.lower_cases else str)
+    return CheckedModel(
+        kind=files.kind,
+        depth=_size(files.config, "num_hidden_layers", path),
+        hidden=_size(files.config, "hidden_size", path),
+        intermediate=_size(files.config, "intermediate_size", path),
+        vocabulary=_size(files.config, "vocab_size", path),
+        why_no_head=files.why_no_head,
+        has_vocabulary=has_tokenizer(files.names),
+        file_bytes=sum((folder / name).stat().st_size for name in files.weights if name in files.names),
+        tokens=files.tokens,
+        notes=tuple(filter(None, (words, files.own_code_note))),
+    )
+
+
+def refuse_unfit(name: str, base: str) -> None:
+    """Raises a ``ModelError`` for a model here that does not fit this base; the hub's are judged when opened."""
+    entry = find_entry(name)
+    lender = find_entry(base) if base else base_entry(entry)
+    if entry.hub_id or (lender and lender.hub_id):
+        return
+    lent = check_model_folder(Path(lender.location)) if lender else None
+    if why := check_model_folder(Path(entry.location)).unfit(lent, lender.name if lender else ""):
+        raise ModelError(f"{entry.name} {why} ({spelled('base')})")
+
+
+def _size(config: Mapping[str, Any], name: str, path: Path) -> int:
+    value = config.get(name, config.get(_OTHER_NAMES.get(name, "")))
+    if type(value) is not int or value < 1:
+        raise ModelError(f"{path} has {name} {value!r}, expected a whole number from 1 on")
+    return value
+
+
+def in_bytes(n: float) -> str:
+    """ "440 MB", "1.3 GB"."""
+    for unit in ("bytes", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}"
+        n /= 1000
+    return f"{n:.1f} GB"
+
+
+def in_minutes(seconds: float) -> str:
+    """ "about 2 minutes", "about 3 hours": rounded up, because it is an estimate."""
+    if seconds < 60:
+        return "about a minute"
+    if seconds < 90 * 60:
+        return f"about {-(-seconds // 60):.0f} minutes"
+    return f"about {-(-seconds // 3600):.0f} hours"

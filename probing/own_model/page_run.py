@@ -1,0 +1,89 @@
+"""The run that is shown: its progress, its end, and the buttons that cancel, resume and delete it."""
+
+import streamlit as st
+
+from probing.kernel.app import blocks, selection
+from probing.kernel.app.texts import filled
+from probing.kernel.app.texts_places import without_server_folders
+from probing.kernel.errors import ProbingError
+from probing.own_model import run as background
+from probing.own_model.check import in_minutes
+from probing.own_model.run import OwnRun
+
+#: Seconds between two looks at a run that is at work.
+_EVERY = 3
+_WORDS = {
+    background.CANCELLED: "The run was cancelled. What it stored stays; Resume does what is missing.",
+    "interrupted": "The run ended without a word, such as by a restart. Resume does what is missing.",
+}
+#: Session key: a run has ended, and its result is to be shown from the top.
+_ENDED = "own_model.ended"
+_UP = "<script>document.querySelector('[data-testid=\"stMain\"]')?.scrollTo(0, 0);</script>"
+
+
+def draw(run: OwnRun, may_act: bool) -> None:
+    """Draws how far the run is, or how it ended; ``may_act``: this user may cancel, resume and delete runs."""
+    if run.running:
+        st.fragment(_at_work, run_every=_EVERY)(run.id, may_act)
+    else:
+        _ended(run, may_act)
+
+
+def scroll_up() -> None:
+    """Shows the top of the page once after the end of a run."""
+    if st.session_state.pop(_ENDED, False):
+        st.html(_UP, unsafe_allow_javascript=True)
+
+
+def _at_work(run_id: str, may_act: bool) -> None:
+    """The progress of a run; when it ends, the whole page is drawn again, with its result."""
+    run = background.find_run(run_id)
+    if not run.running:
+        st.session_state[_ENDED] = True
+        if run.status == background.DONE:
+            selection.update(my_run=run_id, own_tab="facts")
+        st.rerun()
+    steps, left = run.state.wish.steps, run.seconds_left
+    done = min(1.0, (run.state.step + run.progress) / len(steps))
+    words = filled("Step {n} of {all}: {title}", n=run.state.step + 1, all=len(steps), title=run.at.title)
+    st.progress(
+        done, text=words + (filled(" ({time} left)", time=in_minutes(left)) if left is not None else filled(""))
+    )
+    if may_act:
+        _log(run)
+        if st.button("Cancel", key="own_model.cancel", icon=":material/stop_circle:"):
+            background.cancel(run)
+            st.rerun()
+
+
+def _ended(run: OwnRun, may_act: bool) -> None:
+    if run.status == background.FAILED:
+        words = "Step “{title}” failed: {why}"
+        st.warning(
+            filled(words, title=run.at.title, why=without_server_folders(run.state.error)), icon=":material/report:"
+        )
+    elif run.status in _WORDS:
+        st.info(_WORDS[run.status], icon=":material/info:")
+    if not may_act:
+        return
+    with st.container(horizontal=True):
+        if run.status != background.DONE and st.button("Resume", key="own_model.resume", icon=":material/play_arrow:"):
+            try:
+                background.start(run)
+                st.rerun()
+            except ProbingError as error:
+                blocks.problem(error)
+        with st.popover("Delete this run", icon=":material/delete:"):
+            st.markdown(
+                "The copy of your facts and the log are deleted. The result leaves this page, and stays on all others."
+            )
+            if st.button("Delete", key="own_model.delete"):
+                background.forget(run)
+                selection.update(my_run="")
+                st.rerun()
+    _log(run)
+
+
+def _log(run: OwnRun) -> None:
+    with st.expander("Output of the commands", icon=":material/terminal:"):
+        st.code(without_server_folders(run.log()) or "nothing yet", language=None, wrap_lines=True)

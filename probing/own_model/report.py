@@ -1,0 +1,274 @@
+"""What a user's own model knows of the user's own facts, next to its base: numbers, and the same in plain words."""
+
+import json
+import math
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from probing.facts.forgotten_transitions import outcome_words
+from probing.facts.report_layers import by_layer
+from probing.facts.report_pairs import BESIDE, transitions_beside_wrong
+from probing.facts.report_pairs_fact_lists import listed_facts
+from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.runs_runs import choose
+from probing.facts.store_facts import fact_ranks
+from probing.facts.store_facts_fact_queries import MAX_ROWS, search_facts
+from probing.facts.store_pairs import weight_drift
+from probing.forgetting.report_outcome import outcome
+from probing.forgetting.report_outcome_runs import stored_runs
+from probing.kernel.errors import StoreError
+from probing.kernel.models.checkpoint_fit import warn_of_drift
+from probing.kernel.models.names_head_kinds import head_order
+from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.stats.intervals import wilson_mean
+from probing.kernel.stats.intervals_baselines import MIN_FACTS
+from probing.kernel.stats.intervals_wider import wider
+from probing.kernel.store.database import Database
+
+TREX = "trex"
+PARTS = ("lost", "gained", "kept", "never")
+_COLUMNS = (
+    "part",
+    "relation",
+    "subject",
+    "object",
+    "prompt",
+    "base_rank",
+    "rank",
+    "base_answer",
+    "answer",
+    "fate",
+    "fact_id",
+)
+_RANKS = ("base_ranks", "ranks")
+FACT_ROWS = ("part", "prompt", "object", *_RANKS, "base_answer", "answer", "fate", "fact_id")
+
+
+@dataclass(frozen=True)
+class OwnResult:
+    """The result of a model on a set of facts; a fact is known if the rank of its answer is at most k.
+
+    Without a base, which is then empty, ``layers`` has the columns of ``by_layer`` instead of
+    ``paired_with_yardsticks``, and ``changed`` (the facts by outcome with both ranks) is empty. ``run_ids``: of the
+    base, if there is one, and of the model. ``left_out``: reason -> number of facts. ``trex``: P@k at the last layer on
+    T-REx. ``back``: of ``forgetting.report_outcome.outcome``. ``doubt``: why the base is perhaps not the model's.
+    ``beside``: shares of lost facts that are first at an inner layer, and of wrong answers (``BESIDE``).
+    """
+
+    model: str
+    base: str
+    head: str
+    probe_set: str
+    k: int
+    run_ids: tuple[str, ...]
+    n: int
+    left_out: dict[str, int]
+    layers: pd.DataFrame
+    changed: pd.DataFrame
+    trex: pd.DataFrame
+    back: pd.DataFrame
+    doubt: str = ""
+    beside: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def small(self) -> bool:
+        """Whether the facts are too few for any conclusion."""
+        return self.n < MIN_FACTS
+
+    @property
+    def title(self) -> str:
+        return f"What {self.model} knows of {self.probe_set}"
+
+    @property
+    def origin(self) -> str:
+        """How the numbers were made, in one line."""
+        return f"BERTnesia Explorer; heads: {self.head}; known: rank at most {self.k}; runs {', '.join(self.run_ids)}"
+
+    @property
+    def sentences(self) -> list[str]:
+        return [*self.answer, *self.details]
+
+    @property
+    def answer(self) -> list[str]:
+        """The result in one or two sentences."""
+        last = wider(self.layers).iloc[-1].to_dict()
+        sentences = self._compared(last) if self.base else [self._alone(last)]
+        if self.doubt:
+            sentences.insert(0, f"Warning: {self.doubt}")
+        if self.small:
+            sentences.append(
+                f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about"
+                " the model from the shares."
+            )
+        return sentences
+
+    @property
+    def details(self) -> list[str]:
+        """What follows the answer."""
+        sentences = [self._asked(), *(self._lost() if self.base else [])]
+        for row in self.trex.to_dict("records"):
+            sentences.append(
+                f"Of {int(row['n']):,} facts of T-REx, asked in the same way, {row['model']} knows"
+                f" {100 * row['value']:.1f} % at the last layer (95 % interval {100 * row['low']:.1f} to"
+                f" {100 * row['high']:.1f})."
+            )
+        return sentences + self._ways()
+
+    def _asked(self) -> str:
+        left = ", ".join(f"{number:,} {reason}" for reason, number in sorted(self.left_out.items()))
+        both = f"{self.base} and {self.model} were" if self.base else f"{self.model} was"
+        known = "first among all words" if self.k == 1 else f"among the first {self.k} of all words"
+        return (
+            f"{both} asked {self.n:,} facts of {self.probe_set}"
+            + (f"; left out: {left}" if left else "")
+            + f". A fact counts as known at a layer if its answer is {known} there."
+        )
+
+    def _alone(self, last: dict) -> str:
+        known = round(last["value"] * last["n"])
+        interval = "" if self.small else f" (95 % interval {100 * last['low']:.1f} to {100 * last['high']:.1f})"
+        share = "" if self.small else f", {100 * last['value']:.1f} %"
+        return f"At the last layer {self.model} knows {known:,} of {int(last['n']):,} facts{share}{interval}."
+
+    def _compared(self, last: dict) -> list[str]:
+        n = int(last["n"])
+        if self.small:
+            known, own_known = round(last["base_value"] * n), round(last["value"] * n)
+            return [f"At the last layer {self.base} knows {known:,} of {n:,} facts and {self.model} {own_known:,}."]
+        low, high = 100 * last["difference_low"], 100 * last["difference_high"]
+        sure = "fewer" if high < 0 else "more" if low > 0 else ""
+        verdict = (
+            f"{self.model} knows {sure} of these facts than its base"
+            if sure
+            else "The facts do not decide which of the two knows more"
+        )
+        points = f"{100 * last['difference']:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})".replace("-", "−")
+        return [
+            f"{verdict}: {points}.",
+            (
+                f"At the last layer {self.base} knows {100 * last['base_value']:.1f} % of {n:,} facts and {self.model} "
+                f"{100 * last['value']:.1f} %."
+            ),
+        ]
+
+    def _lost(self) -> list[str]:
+        counts = self.changed["part"].value_counts()
+        lost = int(counts.get("lost", 0))
+        sentences = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}."]
+        inside = [
+            self._inside(fate, n)
+            for fate in ("still_inside", "moved")
+            if (n := int((self.changed["fate"] == fate).sum()))
+        ]
+        if inside:
+            sentences.append(f"Of the lost ones {' and '.join(inside)}.")
+        if lost and not self.small:
+            # A share of the facts that the base knew, which may be few even in a large set.
+            known = lost + int(counts.get("kept", 0))
+            low, high = wilson_mean(lost / known, known)
+            sentences.append(
+                f"That is {100 * lost / known:.1f} % of what {self.base} knew (95 % interval {100 * low:.1f} to"
+                f" {100 * high:.1f})."
+            )
+        return sentences
+
+    def _inside(self, fate: str, n: int) -> str:
+        share, wrong = (100 * self.beside.get(f"{fate}_{name}", math.nan) for name in ("share", "wrong"))
+        shares = "" if math.isnan(wrong) else f" ({share:.1f} %; of equally confident wrong answers {wrong:.1f} %)"
+        return f"{n:,}{shares} {'is ' if n == 1 else 'are '}{outcome_words(fate)}"
+
+    def _ways(self) -> list[str]:
+        if self.back.empty or self.small:
+            return []
+        parts = ", ".join(f"{row.part} {row.n:,}" for row in self.back.itertuples() if row.n)
+        return [f"Of {int(self.back['known'].iloc[0]):,} facts that {self.base} knew: {parts}."]
+
+
+def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult:
+    """The result of a model on a set of facts, next to its base if that was asked by the same heads."""
+    runs = choose(db, probe_sets=[probe_set])
+    model_runs = runs[runs["model"] == model]
+    if model_runs.empty:
+        known = (
+            ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()}))
+            or "nothing of it"
+        )
+        raise StoreError(
+            f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own"
+        )
+    row, base = _pair(model_runs, runs)
+    both = [] if base is None else [(base["run_id"], row["run_id"])]
+    if base is None:
+        layers, changed = (
+            shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")),
+            pd.DataFrame(columns=list(_COLUMNS)),
+        )
+    else:
+        layers = shown_baselines(paired_with_yardsticks(db, base["run_id"], row["run_id"], k))
+        changed = listed_facts(db, both, (k,), PARTS)[list(_COLUMNS)]
+    forgetting_runs = stored_runs(db, [model], [probe_set], [k])
+    return OwnResult(
+        model=model,
+        base="" if base is None else base["model"],
+        head=row["head"],
+        probe_set=probe_set,
+        k=k,
+        run_ids=tuple(run["run_id"] for run in (base, row) if run is not None),
+        n=int(layers["n"].max()) if len(layers) else 0,
+        left_out=_left_out(row),
+        layers=layers,
+        changed=changed,
+        trex=_on_trex(db, [run["model"] for run in (base, row) if run is not None], row["head"], k),
+        back=outcome(db, forgetting_runs),
+        doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
+        beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
+    )
+
+
+def fact_rows(db: Database, result: OwnResult) -> pd.DataFrame:
+    """The facts of a result, one row each: lost, gained, kept, never known; without a base known and not known.
+
+    ``base_ranks`` (empty without a base) and ``ranks`` are of the right answer at layers 0 to L; ``base_answer`` and
+    ``answer`` are the last layers' best tokens; ``fate`` is in words.
+    """
+    rows = result.changed
+    if not result.base:
+        rows = search_facts(db, result.run_ids[-1], limit=MAX_ROWS).rename(columns={"last_rank": "rank"})
+        rows = rows.assign(
+            part=["kept" if rank <= result.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate=""
+        )
+    ranks = fact_ranks(db, result.run_ids).pivot(index="fact_id", columns="run_id", values="ranks")
+    columns = _RANKS[-len(result.run_ids) :]
+    of_run = {
+        name: ranks[run_id].reindex(rows["fact_id"]).tolist()
+        for name, run_id in zip(columns, result.run_ids, strict=True)
+    }
+    rows = rows.assign(
+        **{"base_ranks": [[] for _ in range(len(rows))], **of_run}, fate=[outcome_words(fate) for fate in rows["fate"]]
+    )
+    order = rows["part"].map(PARTS.index)
+    return rows.assign(order=order).sort_values("order", kind="stable", ignore_index=True)[list(FACT_ROWS)]
+
+
+def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
+    """The model's run, and its base's by the first kind of heads that both have; else the model's first."""
+    order = sorted(model_runs.to_dict("records"), key=lambda row: head_order(row["head"]))
+    for row in order:
+        base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)
+        if len(base):
+            return pd.Series(row), base.iloc[0]
+    return pd.Series(order[0]), None
+
+
+def _left_out(row: pd.Series) -> dict[str, int]:
+    return {reason: int(number) for reason, number in json.loads(row["left_out"] or "{}").items() if number}
+
+
+def _on_trex(db: Database, models: list[str], head: str, k: int) -> pd.DataFrame:
+    """P@k at the last layer of each of the models that was asked T-REx by these heads."""
+    runs = choose(db, models, [head], [TREX])
+    columns = ["model", "n", "value", "low", "high"]
+    if runs.empty:
+        return pd.DataFrame(columns=columns)
+    return by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)[columns]

@@ -1,0 +1,119 @@
+"""The claims of a paper in short: its own number, ours, the verdict, and the reason in one line."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.facts.fact import PROBE_SETS
+from probing.kernel.published import Check, Claim
+from probing.papers.claims import FAILS, HOLDS, UNSURE, UNTESTED, Judged, deciding
+
+TILE = ("claim", "paper", "here", "verdict", "reason")
+#: The verdict of a claim that neither holds nor fails.
+OPEN = "undecided"
+_DRAWN = "drawn, no number"
+#: Verdict on a comparison -> its word after a count of one, and of several.
+_COUNTED = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail"), UNSURE: ("within chance", "within chance")}
+_LEARNED = " (not shown to have learned its task)"
+
+
+def tiles(judged: Sequence[Judged]) -> pd.DataFrame:
+    """``TILE``, one row per claim in the order of the paper."""
+    rows = [
+        (
+            _title(judgement.claim),
+            judgement.claim.printed or _DRAWN,
+            _here(judgement),
+            judgement.verdict if judgement.verdict in (HOLDS, FAILS) else OPEN,
+            _reason(judgement),
+        )
+        for judgement in judged
+    ]
+    return pd.DataFrame(rows, columns=list(TILE))
+
+
+def counts(table: pd.DataFrame) -> tuple[int, int, int]:
+    """How many claims hold, do not hold, and cannot be judged."""
+    hold, fail = (int(table["verdict"].eq(verdict).sum()) for verdict in (HOLDS, FAILS))
+    return hold, fail, len(table) - hold - fail
+
+
+def with_comparisons(judged: Sequence[Judged]) -> pd.DataFrame:
+    """Every comparison of every claim, next to the claim and its ``TILE``; a claim without a check has one row."""
+    rows = []
+    for judgement, short in zip(judged, tiles(judged).to_dict("records"), strict=True):
+        claim_row = short | {
+            "says": judgement.claim.says,
+            "where": judgement.claim.where,
+            "against": judgement.claim.against,
+        }
+        claim_row |= {"asks": judgement.claim.check.asks if judgement.claim.check else ""}
+        compared = judgement.compared.drop(columns="claim").rename(columns={"verdict": "comparison"}).to_dict("records")
+        rows += [claim_row | row for row in compared or [{}]]
+    return pd.DataFrame(rows)
+
+
+def _title(claim: Claim) -> str:
+    """The name of a claim, with the capitals that names of models and tasks have."""
+    words = (
+        claim.name.replace("albert", "ALBERT")
+        .replace("roberta", "RoBERTa")
+        .replace("cola ", "CoLA ")
+        .replace("rte ", "RTE ")
+    )
+    words = words.replace("sst-2", "SST-2").replace("squad ", "SQuAD ").replace("squad-", "SQuAD-")
+    return words[:1].upper() + words[1:]
+
+
+def _here(judged: Judged) -> str:
+    """Ours: the comparison that is closest to another verdict."""
+    row, check = deciding(judged), judged.claim.check
+    if row is None or check is None or pd.isna(row["difference"]):
+        return ""
+    sides = [_number(check, row[side]) for side in ("first", "second") if pd.notna(row[side])]
+    numbers = " against ".join(sides) if len(sides) == 2 else _number(check, row["difference"], signed=True)
+    named = ", ".join(PROBE_SETS.get(name, name) for name in row["compared"].split(", "))
+    return numbers + (f" ({named})" if named else "")
+
+
+def _number(check: Check, value: float, *, signed: bool = False) -> str:
+    """A share in per cent, a difference of shares in points, all else in its own unit."""
+    column = check.columns[0]
+    if check.report == "changes values" or column in ("expected_layer", "perplexity", "log_change"):
+        words = f"{value:{'+' if signed else ''}{',.0f' if abs(value) >= 100 else '.2g'}}"
+    elif signed or column in ("change", "gain"):
+        words = f"{100 * value:+.1f} points"
+    else:
+        words = f"{100 * value:.1f} %"
+    return words.replace("-", "−")
+
+
+def _reason(judged: Judged) -> str:
+    """One line: what decides, or what is missing."""
+    table, n = judged.compared, len(judged.compared)
+    if not n:
+        return judged.claim.unchecked
+    by_outcome = {words: int(table["verdict"].eq(verdict).sum()) for verdict, words in _COUNTED.items()}
+    parts = [f"{count} {words[count > 1]}" for words, count in by_outcome.items() if count]
+    words = [f"of {n} comparisons {', '.join(parts)}"] if parts else []
+    if table["verdict"].eq(UNTESTED).any():
+        words.append(f"needs {missing(judged)}")
+    line = "; ".join(words)
+    return f"{line[:1].upper()}{line[1:]}."
+
+
+def missing(judged: Judged) -> str:
+    """What the comparisons of a claim name and the results do not have.
+
+    Numbers of a model that did not learn its task, and of sentences that stand for those of the paper, may be stored
+    all the same.
+    """
+    parts = list(dict.fromkeys("; ".join(filter(None, judged.compared["missing"])).split("; ")))
+    unlearned = [part.removesuffix(_LEARNED) for part in parts if part.endswith(_LEARNED)]
+    sets = [PROBE_SETS[part] for part in parts if part in PROBE_SETS]
+    words = [part for part in parts if part not in PROBE_SETS and not part.endswith(_LEARNED)]
+    if unlearned:
+        words.append(f"{'a model' if len(unlearned) == 1 else 'models'} that learned {' and '.join(unlearned)}")
+    if sets:
+        words.append(f"the paper's facts of {' and '.join(sets)}")
+    return ", and ".join(words)

@@ -1,1 +1,0 @@
-"""What fine-tuning changed in a model, over all capabilities."""

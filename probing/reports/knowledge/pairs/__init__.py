@@ -1,1 +1,0 @@
-"""A fine-tuned model compared with its base, fact by fact."""

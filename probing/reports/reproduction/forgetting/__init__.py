@@ -1,1 +1,0 @@
-"""Claims of other papers on lost facts, judged on stored runs."""

@@ -1,1 +1,0 @@
-"""The paper on fine-tuning and sentence-level probing compared with our results."""

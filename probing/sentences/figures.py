@@ -1,0 +1,212 @@
+"""Accuracy of sentence probes by layer, one small panel per task, with the baselines that they have to beat."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.kernel.figures import axis_layer_axis as layer_axis
+from probing.kernel.figures import theme
+from probing.sentences import figures_looks as looks
+
+_COLUMNS = 2
+#: Height of a panel, of one that has no other, of the gap below it, and of the figure's frame, in pixels.
+_PANEL, _ALONE, _GAP, _FRAME = 104, 240, 46, 146
+
+
+def layer_panels(
+    points: pd.DataFrame,
+    *,
+    mode: str = "value",
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+    best: pd.DataFrame | None = None,
+) -> go.Figure:
+    """One line per model and pooling, dashed: first token; bands are 95 % intervals, whiskers the range of seeds.
+
+    A point has the same height in all panels; models of different depth are aligned by share of depth; ``controls``
+    have open markers. Columns: ``model, task, pooling, layer, accuracy, low, high, majority, surface, n_train, n_test``
+    and, with several seeds, ``seed_low, seed_high, seeds``; shares. ``best``: ``task, model, pooling, layer, read``;
+    that point is large, filled if it is read.
+    """
+    points = points.dropna(subset=["accuracy"] if mode == "value" else ["accuracy", mode])
+    if points.empty:
+        return theme.empty("Nothing of this kind is stored for these models and tasks.")
+    points = looks.less(points, mode)
+    depth = points.groupby("model")["layer"].transform("max")
+    shares = depth.nunique() > 1
+    points = points.assign(x=points["layer"] / depth.clip(lower=1) if shares else points["layer"])
+    tasks = list(dict.fromkeys(points["task"]))
+    columns = min(_COLUMNS, len(tasks))
+    rows = -(-len(tasks) // columns)
+    places = {task: (number // columns + 1, number % columns + 1) for number, task in enumerate(tasks)}
+    height = _FRAME + (_ALONE if len(tasks) == 1 else _PANEL * rows + _GAP * (rows - 1))
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        vertical_spacing=_GAP / (height - _FRAME) if rows > 1 else 0,
+        horizontal_spacing=0.09,
+        specs=[
+            [{} if row * columns + column < len(tasks) else None for column in range(columns)] for row in range(rows)
+        ],
+    )
+    middles, span = {}, 0.0
+    for task, (row, col) in places.items():
+        of_task = points[points["task"] == task]
+        where: dict[str, Any] = {"row": row, "col": col}
+        _levels(figure, of_task, float(points["x"].max()), mode, where)
+        for (model, pooling), line in of_task.groupby(["model", "pooling"], sort=False):
+            _line(
+                figure,
+                line.sort_values("layer"),
+                (str(model), str(pooling)),
+                mode,
+                colours,
+                labels or {},
+                controls,
+                where,
+            )
+        second = "" if best is None else _best(figure, of_task, best[best["task"] == task], mode, colours, where)
+        _title(figure, (titles or {}).get(task, task), second, where)
+        low, high = _extent(of_task)
+        middles[row, col] = (low + high) / 2
+        span = max(span, high - low)
+    looks.legend(figure, points, colours, labels or {}, controls)
+    theme.apply(figure, height=height)
+    figure.update_layout(legend_y=1 + 46 / (height - _FRAME), legend_groupclick="togglegroup", margin_t=88)
+    _axes(figure, int(points["layer"].max()), list(places.values()), shares)
+    for (row, col), middle in middles.items():
+        figure.update_yaxes(range=[middle - span * 0.55, middle + span * 0.55], nticks=4, row=row, col=col)
+    figure.update_yaxes(title_text=looks.MODES[mode], row=(rows + 1) // 2, col=1)
+    return figure
+
+
+def _axes(figure: go.Figure, last: int, places: list[tuple[int, int]], shares: bool) -> None:
+    """The axes of layers; only the lowest panel of a column has their numbers."""
+    if not shares:
+        layer_axis.horizontal_panels(figure, last, places)
+    for row, col in places:
+        if shares:
+            layer_axis.share_of_depth(figure, row=row, col=col)
+        if (row + 1, col) in places:
+            figure.update_xaxes(title_text="", showticklabels=False, row=row, col=col)
+    figure.update_xaxes(range=[-0.05, 1.05] if shares else [-0.5, last + 0.4], tickangle=0)
+    if not shares and last > 6 and len(places) > 1:
+        # Numbers of all layers would not fit side by side on a phone.
+        ticks = list(range(0, last + 1, 2 if last <= 12 else 4))
+        figure.update_xaxes(tickvals=ticks, ticktext=[f"0<br>{layer_axis.ZERO}", *map(str, ticks[1:])])
+
+
+def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) -> None:
+    """The name of a panel above its left end, with a second line."""
+    axis = figure.get_subplot(where["row"], where["col"])
+    x, y = axis.xaxis.plotly_name.replace("axis", ""), axis.yaxis.plotly_name.replace("axis", "")
+    figure.add_annotation(
+        name="title",
+        text=f"<b>{theme.plain(name)}</b>{second and f'<br>{second}'}",
+        x=0,
+        xref=f"{x} domain",
+        y=1,
+        yref=f"{y} domain",
+        xanchor="left",
+        yanchor="bottom",
+        align="left",
+        showarrow=False,
+        font_size=12,
+    )
+
+
+def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, where: Mapping[str, int]) -> None:
+    """One grey line per baseline, for all models."""
+    for column, (name, dash) in looks.LEVELS.items():
+        levels = of_task[f"drawn_{column}"].dropna()
+        if levels.empty:
+            continue
+        level = float(levels.iloc[0])
+        figure.add_scatter(
+            x=[-0.5, edge],
+            y=[level, level],
+            mode="lines",
+            line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
+            name=name,
+            showlegend=False,
+            hovertemplate=f"{name}: {looks.number(mode, level)}<extra></extra>",
+            **where,
+        )
+
+
+def _line(
+    figure: go.Figure,
+    line: pd.DataFrame,
+    whose: tuple[str, str],
+    mode: str,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str],
+    controls: Collection[str],
+    where: Mapping[str, Any],
+) -> None:
+    model, pooling = whose
+    colour = colours.get(model, theme.NEUTRAL)
+    theme.interval_band(figure, line["x"], line["drawn_low"], line["drawn_high"], colour, legendgroup=model, **where)
+    name = labels.get(model, model)
+    places = [f"layer {layer}{' (embeddings)' if layer == 0 else ''}" for layer in line["layer"]]
+    rows: list[dict[str, Any]] = line.to_dict("records")
+    figure.add_scatter(
+        x=line["x"],
+        y=line["value"],
+        mode="lines+markers",
+        name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(pooling, pooling)}",
+        showlegend=False,
+        legendgroup=model,
+        cliponaxis=False,
+        line={"color": colour, "width": 2, "dash": looks.DASHES.get(pooling, "solid")},
+        marker=looks.marker(model, colour, controls, size=5),
+        error_y=looks.whiskers(line, colour),
+        hovertext=[looks.hover(row, name, mode, place) for row, place in zip(rows, places, strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+        **where,
+    )
+
+
+def _best(
+    figure: go.Figure,
+    of_task: pd.DataFrame,
+    best: pd.DataFrame,
+    mode: str,
+    colours: Mapping[str, str],
+    where: Mapping[str, int],
+) -> str:
+    """A large point at the layer chosen on the development sentences, and its words; others may test higher."""
+    points = of_task.merge(best[["model", "pooling", "layer", "read"]], on=["model", "pooling", "layer"])
+    if points.empty:
+        return ""
+    point = points.iloc[0]
+    colour = colours.get(point["model"], theme.NEUTRAL)
+    figure.add_scatter(
+        x=[point["x"]],
+        y=[point["value"]],
+        mode="markers",
+        name="layer chosen on dev",
+        legendgroup=point["model"],
+        showlegend=False,
+        cliponaxis=False,
+        marker={
+            "symbol": "circle" if point["read"] else "circle-open",
+            "size": 13,
+            "color": colour,
+            "line": {"width": 2, "color": colour},
+        },
+        hoverinfo="skip",
+        **where,
+    )
+    return f"by dev: layer {point['layer']}, {looks.number(mode, point['value'])}"
+
+
+def _extent(of_task: pd.DataFrame) -> tuple[float, float]:
+    """The lowest and the highest value of a panel."""
+    drawn = of_task[[name for name in of_task if str(name).startswith("drawn_")] + ["value"]]
+    return float(drawn.min().min()), max(float(drawn.max().max()), float(drawn.min().min()) + 2)

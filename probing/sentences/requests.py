@@ -1,0 +1,49 @@
+"""Which probes of whole sentences are trained, and which sentence is analysed."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from probing.kernel.options import Option
+from probing.kernel.requests_model import SHIPPED, ModelName, OfModel, StoredRuns, TunedFrom
+from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, READINGS
+
+
+@dataclass(frozen=True)
+class SentencesRequest(StoredRuns):
+    """The probes to train, the model, and the protocol."""
+
+    base: TunedFrom = field(default=None, kw_only=True)
+    tasks: Annotated[
+        tuple[str, ...], Option("all, names separated by commas, or TSV, CSV or JSONL files with sentence and label.")
+    ] = ("all",)
+    protocol: Annotated[
+        str, Option(f"{', '.join(PROTOCOLS)}: how sentences are split and probes are fitted.", known=PROTOCOLS)
+    ] = OURS
+    pooling: Annotated[
+        tuple[str, ...], Option(f"{', '.join(POOLINGS)}; several separated by commas.", known=POOLINGS)
+    ] = POOLINGS
+    readings: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            f"{', '.join(READINGS)}; several separated by commas. None: all that are possible for the model.",
+            known=READINGS,
+        ),
+    ] = None
+    #: Of the learning curve of the reading ``own``.
+    portions: Annotated[
+        tuple[int, ...],
+        Option("n for one in n of the training sentences; several separated by commas.", least=1, most=255),
+    ] = (1, 4, 16)
+    predictions: Annotated[bool, Option("Whether the prediction for each test sentence is stored.")] = True
+    codes: Annotated[bool, Option("Whether the online code (minimum description length) is computed.")] = True
+    seed: Annotated[int, Option("Seed of the MLP's start.", least=0)] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceAskRequest(OfModel):
+    """One sentence, or two, and the model."""
+
+    text: Annotated[str, Option("A sentence.", argument=True)]
+    pair: Annotated[str, Option("A second sentence, which follows the first.")] = ""
+    model: ModelName = SHIPPED
+    base: TunedFrom = None

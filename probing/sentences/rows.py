@@ -1,0 +1,129 @@
+"""The stored tables of a run: scores, pairs, predictions and, last, its row."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from probing.sentences.examples import LEFT_OUT, OWN
+from probing.sentences.numbers import Cell, right_and_right, stored_pairs
+from probing.sentences.predictions import Answer
+from probing.sentences.requests_run import SentenceRunConfig
+
+#: Reading and portion of the training sentences.
+Which = tuple[str, int]
+
+
+def run_tables(predictions: bool) -> list[str]:
+    """The tables of a run, in the order in which they are written."""
+    return ["sentence_scores", "sentence_pairs", *["sentence_predictions"] * predictions, "sentence_runs"]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """All predictions of a run, and of the base that it is compared with.
+
+    Attributes:
+        model, base: their names; ``base`` is the model's own if it is a base.
+        poolings: of the run; the base's are all of ``base_poolings``.
+        asked: (sentences,) bool, the test sentences that fit the models.
+        gold: (sentences in ``asked``,) uint8.
+        n_dev: number of dev sentences that were used.
+        own: reading and portion -> predictions of the run.
+        of_base: the same of the base; for a base its own.
+        codes: (poolings, layers) bits, if they were computed.
+        left_out: part -> reason -> sentences.
+    """
+
+    model: str
+    base: str
+    poolings: Sequence[str]
+    base_poolings: Sequence[str]
+    asked: np.ndarray
+    gold: np.ndarray
+    n_dev: int
+    own: Mapping[Which, Answer]
+    of_base: Mapping[Which, Answer]
+    codes: np.ndarray | None
+    left_out: Mapping[str, Mapping[str, int]]
+
+
+def rows_of_run(config: SentenceRunConfig, given: Answered, width: int) -> dict[str, list[dict]]:
+    """Table -> rows of one run, without device and time.
+
+    Args:
+        config: the run.
+        given: its predictions.
+        width: size of a vector.
+    """
+    run = {"run_id": config.fingerprint}
+    layers = next(iter(given.own.values())).test.shape[1]
+    row = (
+        config.row
+        | {name: getattr(config, name) for name in ("task", "protocol")}
+        | {"layers": layers, "width": width, "n_test": int(given.asked.sum())}
+        | {"left_out": json.dumps({part: dict(why) for part, why in given.left_out.items() if why}, sort_keys=True)}
+    )
+    return {
+        "sentence_scores": [run | one for one in _score_rows(given)],
+        "sentence_pairs": [run | one for one in _pair_rows(given)],
+        "sentence_predictions": [run | one for one in _prediction_rows(given)],
+        "sentence_runs": [row],
+    }
+
+
+def _cells(given: Answered) -> Iterator[tuple[dict[str, Any], Answer, int, int]]:
+    """Columns of every cell of the run, the predictions of its reading, and its index among them."""
+    for (reading, portion), answer in given.own.items():
+        for place, pooling in enumerate(given.poolings):
+            for layer in range(answer.test.shape[1]):
+                yield {"pooling": pooling, "layer": layer, "reading": reading, "portion": portion}, answer, place, layer
+
+
+def _score_rows(given: Answered) -> Iterator[dict]:
+    for cell, answer, place, layer in _cells(given):
+        coded = given.codes is not None and (cell["reading"], cell["portion"]) == (OWN, 1)
+        yield cell | {
+            "c": None if answer.c is None else float(answer.c[place, layer]),
+            "n_train": answer.n_train,
+            "dev_right": int(answer.dev_right[place, layer]),
+            "n_dev": given.n_dev,
+            "right": int((answer.test[place, layer] == given.gold).sum()),
+            "n_test": len(given.gold),
+            "code_length": float(given.codes[place, layer]) if coded and given.codes is not None else None,
+        }
+
+
+def _prediction_rows(given: Answered) -> Iterator[dict]:
+    for cell, answer, place, layer in _cells(given):
+        predicted = np.full(len(given.asked), LEFT_OUT, np.uint8)
+        predicted[given.asked] = answer.test[place, layer]
+        yield cell | {"predicted": predicted.tolist()}
+
+
+def _pair_rows(given: Answered) -> Iterator[dict]:
+    """Every two probes that ``stored_pairs`` names, on the same sentences."""
+    dev, of_base = _dev_right(given.own, given.poolings), _dev_right(given.of_base, given.base_poolings)
+    for pair in stored_pairs(given.model, dev, given.base, of_base):
+        ours = _right(given.own, given.poolings, pair.this, given.gold)
+        theirs = _right(given.of_base, given.base_poolings, pair.other, given.gold)
+        counts = dict(zip(("both", "only_this", "only_other", "neither"), right_and_right(ours, theirs), strict=True))
+        beside = {f"with_{name}": value for name, value in vars(pair.other).items()}
+        yield vars(pair.this) | {"with_model": pair.with_model} | beside | counts
+
+
+def _dev_right(answers: Mapping[Which, Answer], poolings: Sequence[str]) -> dict[Cell, int]:
+    return {
+        Cell(pooling, layer, *which): int(right)
+        for which, answer in answers.items()
+        for place, pooling in enumerate(poolings)
+        for layer, right in enumerate(answer.dev_right[place])
+    }
+
+
+def _right(answers: Mapping[Which, Answer], poolings: Sequence[str], cell: Cell, gold: np.ndarray) -> np.ndarray:
+    """(sentences,) bool, which of them a probe labels correctly."""
+    right: np.ndarray = answers[cell.reading, cell.portion].test[poolings.index(cell.pooling), cell.layer] == gold
+    return right

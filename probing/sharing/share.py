@@ -1,0 +1,260 @@
+"""A share: a folder with a card, a manifest and the files of heads or runs, and what these must be before they are
+pushed or pulled.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+from pydantic import Field, ValidationError, model_validator
+
+from probing import __version__
+from probing.facts.fact import Fact
+from probing.facts.stored_run import run_files
+from probing.kernel.errors import HubError, StoreError
+from probing.kernel.files_checksums import file_sha256
+from probing.kernel.models.names_head_kinds import STORED
+from probing.kernel.provenance import stored_configuration
+from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance_tokenizer_ids import tokens_checksum
+from probing.kernel.store.check import check_store
+from probing.kernel.store.columns import Table
+from probing.kernel.store.columns_schema import KEYS, TABLES
+from probing.kernel.store.kinds import light
+from probing.kernel.store.kinds_kinds import FACTS, Kind, kinds_of
+from probing.kernel.store.opening_counts import write_counts
+from probing.kernel.store.parquet import check_file, read_table, rows_and_values, text_size
+from probing.kernel.store.parquet_sources import files_of, table_of
+from probing.kernel.text_characters import in_short
+from probing.subjects import HEADS, everything_shared
+
+T = TypeVar("T")
+MANIFEST, CARD = "manifest.json", "README.md"
+#: The folder of the files of runs.
+DATA = "data"
+#: Names of shared models, which are put into commands to copy: no path, no step out of a folder, and no sign of a
+#: shell.
+MODEL_NAME = re.compile(r"(?!.*\.\.)\w[\w .@/+=,:-]{0,199}")
+#: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far
+#: more.
+MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
+_PATHS = {True: rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"}
+_PATHS[False] = rf"{DATA}/[a-z_]+(-[^/\\\0]+)?\.parquet"
+
+
+class SharedFile(Frozen):
+    """One file: its path with ``/`` below the shared folder, the sha256 of its bytes, and their number."""
+
+    path: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    size: int
+
+
+class Manifest(Frozen):
+    """What is shared, of which model, made by which version of the program.
+
+    Attributes:
+        format: version of this file's format.
+        what: one of ``everything_shared``.
+        model: name of the model.
+        weights: identity of the encoder's weights for heads, else empty.
+        code_version: of the program that pushed.
+        files: all files but the manifest, by path.
+    """
+
+    format: Literal[1] = 1
+    what: str
+    model: str
+    weights: str = ""
+    code_version: str = __version__
+    files: tuple[SharedFile, ...]
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> "Manifest":
+        if self.what not in everything_shared():
+            raise ValueError(f"got {in_short(self.what)!r}, expected one of {', '.join(everything_shared())}")
+        refuse_name(self.model)
+        form = _PATHS[self.what == HEADS]
+        for file in self.content:
+            if not re.fullmatch(form, file.path):
+                raise ValueError(f"the path {in_short(file.path)!r} is none of {self.what}; expected {form}")
+        if len({file.path for file in self.files}) != len(self.files):
+            raise ValueError("a path is listed twice")
+        if not self.content:
+            raise ValueError(f"it lists no {self.what}")
+        return self
+
+    @property
+    def content(self) -> tuple[SharedFile, ...]:
+        """The files without the card."""
+        return tuple(file for file in self.files if file.path != CARD)
+
+
+def refuse_name(model: str) -> None:
+    """Raises a ``HubError`` for a name that no shared model has."""
+    if not MODEL_NAME.fullmatch(model):
+        expected = "up to 200 letters, digits and signs such as - and /"
+        raise HubError(f"got the model {in_short(model)!r}, expected {expected}; give it another name")
+
+
+def described(folder: Path, what: str, model: str, weights: str = "") -> Manifest:
+    """The manifest of all files below a folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    files = [
+        SharedFile(path=path.relative_to(folder).as_posix(), sha256=file_sha256(path), size=path.stat().st_size)
+        for path in paths
+    ]
+    return Manifest(what=what, model=model, weights=weights, files=tuple(files))
+
+
+def read_manifest(folder: Path, title: str) -> Manifest:
+    """The manifest of a share; ``title`` names the share.
+
+    Raises:
+        HubError: if it is missing, damaged, of another format, or names a path outside.
+    """
+    try:
+        return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+    except FileNotFoundError as error:
+        raise HubError(f"{title} has no {MANIFEST}; expected what `probing push` wrote") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{step}: " for step in first["loc"])
+        why = where + first["msg"].removeprefix("Value error, ")
+    except (OSError, HubError) as error:
+        why = str(error)
+    raise HubError(f"{MANIFEST} of {title} is not what this version of `probing push` writes: {why}; nothing was taken")
+
+
+def repository_type(what: str) -> str:
+    """The hub's name for a repository of that content."""
+    return "model" if what == HEADS else "dataset"
+
+
+def asked_hub(doing: str, name: str, kind: str, call: Callable[..., T], **options: Any) -> T:
+    """The result of a call of the hub's library for a repository; its errors become one that says what to do."""
+    from probing.kernel.models.hub_reasons import HUB_ERRORS, in_words, patiently
+
+    try:
+        return patiently(partial(call, repo_id=name, repo_type=kind, **options))
+    except HUB_ERRORS as error:
+        why = in_words(error, name, kind.replace("dataset", "data set"), options.get("revision"))
+        raise HubError(f"cannot {doing} {title_of(name, kind)}: {why}") from error
+
+
+def title_of(name: str, kind: str) -> str:
+    """A repository in messages."""
+    return f"{name} ({kind} on the hub)"
+
+
+def first_problem(folder: Path, what: str, model: str, folders: Sequence[Path]) -> str | None:
+    """What is wrong with the files of runs of a share, in words; None if nothing is.
+
+    Footers and sizes of texts are read first, so that what is too large is refused before it takes memory. Counts that
+    the files lack are written.
+
+    Args:
+        folder: of the share.
+        what: the runs are shared as.
+        model: that all are of.
+        folders: of the results with which the runs are counted.
+    """
+    data, kinds = folder / DATA, kinds_of(what)
+    paths = sorted(data.iterdir())
+    known = [table.name for kind in kinds for table in kind.tables]
+    try:
+        for path in paths:
+            if table_of(path) not in known:
+                return f"{path.name} is named after no shared table; expected one of {', '.join(known)}"
+        refuse_large(paths)
+        for path in paths:
+            table = TABLES[str(table_of(path))]
+            if problem := _other_than_named(path.name, table, light(table.name, read_table(path, table.name)), model):
+                return f"{path.name} {problem}"
+        for kind in kinds:
+            rows = rows_of(kind.runs, data)
+            if kind.name == FACTS and (problem := next(_missing(rows, data), None)):
+                return problem
+            for row in rows:
+                # What a base's text states of each fact is known where it was counted, and may be unknown here.
+                if kind.name != FACTS or not (data / TABLES["known"].file_name(row)).is_file():
+                    # What is wrong with rows that cannot be counted, the rules say.
+                    with suppress(StoreError):
+                        write_counts(kind, row, data, folders)
+    except StoreError as error:
+        return str(error)
+    return next(iter(check_store([data])), None)
+
+
+def rows_of(table: str, folder: Path) -> list[dict]:
+    """The rows of all files of a table below a folder."""
+    return [row for path in files_of(table, folder) for row in read_table(path, table).to_pylist()]
+
+
+def kind_of(what: str, row: Mapping[str, Any]) -> Kind:
+    """The kind of a shared run, by its row."""
+    return next(kind for kind in kinds_of(what) if kind.holds(row))
+
+
+def _missing(rows: Sequence[dict], data: Path) -> Iterator[str]:
+    """The files that runs on facts need and that are not there."""
+    for row in rows:
+        if not isinstance(stored_configuration(row["config"]).get("facts_sha256"), str):
+            yield f"run {row['run_id']}: its configuration does not name its facts"
+        for path in run_files(data, row):
+            if path.stem != "relations" and not path.is_file():
+                yield f"run {row['run_id']} is not complete: {path.name} is missing"
+
+
+def _other_than_named(name: str, table: Table, rows: pa.Table, model: str) -> str | None:
+    """How a file's rows differ from its name, or from what a file of that table can hold; None if they do not."""
+    columns = table.per.split()
+    owners = rows.group_by(columns).aggregate([]).to_pylist() if columns else []
+    if strays := sorted({table.file_name(owner) for owner in owners} - {name}):
+        return f"holds rows that belong in {in_short(strays[0])!r}"
+    if "model" in rows.column_names and (models := sorted(set(rows.column("model").to_pylist()) - {model})):
+        return f"is of {in_short(models[0])!r}, the manifest says {model}"
+    for column in {"base", "with_model"} & set(rows.column_names):
+        for text in rows.column(column).unique().to_pylist():
+            if text and not MODEL_NAME.fullmatch(text):
+                return f"has {column} {in_short(text)!r}, expected the name of a model"
+    key = list(KEYS[table.name])
+    if repeated := rows.num_rows - rows.group_by(key).aggregate([]).num_rows:
+        return f"has {repeated:,} rows that repeat the key {key}"
+    if table.name == "vocabulary":
+        tokens = tokens_checksum(rows.column("token").to_pylist())
+        if not name.endswith(f"-{tokens}.parquet"):
+            return f"holds tokens with the checksum {tokens}, its name says another"
+    parts = [field.name for field in fields(Fact) if field.name != "pred"]
+    for row in rows.to_pylist() if table.name == "facts" else ():
+        if Fact(**{part: row[part] for part in parts}).fact_id != row["fact_id"]:
+            return f"says that {row['fact_id']} is {in_short(row['prompt'])!r}, which has another id"
+    return None
+
+
+def refuse_large(paths: Sequence[Path]) -> None:
+    """Refuses files by their footers and the size of their texts, before they take memory.
+
+    Raises:
+        StoreError: if one is none of this program's tables, has more rows, values or a longer text than any that
+            ``push`` writes, or all together have more text.
+    """
+    size = 0
+    for path in paths:
+        table = TABLES[str(table_of(path))]
+        check_file(path, table.name)
+        rows, values = rows_and_values(path)
+        most = min(rows * table.longest, MAX_VALUES)
+        size += text_size(path) if rows <= table.most_rows and values <= most else 0
+        for got, limit, said in (
+            (rows, table.most_rows, "rows"),
+            (values, most, f"values in a column of {rows:,} rows"),
+            (size, MAX_TEXT, "bytes of text, with the files before it"),
+        ):
+            if got > limit:
+                raise StoreError(f"{path.name} holds {got:,} {said}, expected at most {limit:,}")

@@ -1,1 +1,0 @@
-"""Queries on what is stored of forgotten facts."""

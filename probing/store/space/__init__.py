@@ -1,1 +1,0 @@
-"""What takes space on this machine, and its deletion."""

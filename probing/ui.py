@@ -1,0 +1,109 @@
+"""``python -m probing.ui``: the app, with its pages drawn once beforehand, so that the first to open one need not wait.
+
+What the pages import is loaded while the server and the browser start. Then the server visits each page as a browser
+would, because Streamlit keeps the numbers of a page only for what a session drew.
+"""
+
+import logging
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+
+from probing.kernel.registry import REPOSITORY
+
+#: Seconds in which nobody opened a page, before the server goes on with its own visits; a new server and a browser draw
+#: for up to ten.
+PAUSE = 15.0
+#: Seconds that a page may take before the server gives up its visits, and that the server may take to start.
+LONGEST = 300.0
+
+
+def load() -> None:
+    """Imports the modules of all pages, as Streamlit only does when somebody opens one, who then has to wait."""
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        if path.stem.startswith("page_") or path.parent.name == "app":
+            import_module(".".join(path.relative_to(Path(__file__).parents[1]).with_suffix("").parts))
+
+
+def addresses() -> list[str]:
+    """The pages' addresses in the order of the sidebar; Ask last, because it loads a model."""
+    from probing.kernel.app.selection_navigation import ADDRESSES
+
+    names = [name for name, path in ADDRESSES.items() if (REPOSITORY / path).is_file()]
+    return sorted(names, key=lambda name: name == "Ask")
+
+
+def visit(server: str, address: str) -> None:
+    """Opens a page as a browser does and waits until it is drawn.
+
+    An ``OSError`` or ``WebSocketException`` means that the server does not answer, refuses, or ends.
+    """
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from websockets.sync.client import connect
+    from websockets.typing import Subprotocol
+
+    asked, answer = BackMsg(), ForwardMsg()
+    asked.rerun_script.page_name = address
+    asked.rerun_script.query_string = ""
+    with connect(
+        f"{server}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=LONGEST
+    ) as browser:
+        browser.send(asked.SerializeToString())
+        while answer.WhichOneof("type") != "script_finished":
+            answer.ParseFromString(browser.recv(timeout=LONGEST, decode=False))
+
+
+def prepare() -> None:
+    """Loads the pages' modules, and visits every page once the server answers, while nobody else opens one."""
+    load()
+    server = _started()
+    if server is None:
+        return
+    from probing.kernel.app import frame_visits as visits
+
+    seen = visits.VISITS
+    own = seen.opened
+    for address in addresses():
+        while seen.opened > own and seen.seconds < PAUSE:
+            time.sleep(PAUSE / 10)
+        own = seen.opened + 1
+        try:
+            visit(server, address)
+        except Exception as error:
+            # The visits save time and nothing else: without them a page is drawn when it is opened.
+            logging.getLogger(__name__).debug("the server's own visits end: %s", error)
+            return
+
+
+def _started() -> str | None:
+    """The server's address, once it runs; None if it does not start or answers by TLS only, for another host."""
+    from streamlit import config, runtime
+
+    for _ in range(int(LONGEST * 10)):
+        if runtime.exists() and runtime.get_instance().state is not runtime.RuntimeState.INITIAL:
+            break
+        time.sleep(0.1)
+    else:
+        return None
+    if config.get_option("server.sslCertFile"):
+        return None
+    # A server of all addresses is visited by the name that it is most likely to allow.
+    address = config.get_option("server.address")
+    host = address if address and address != "0.0.0.0" else "localhost"
+    path = config.get_option("server.baseUrlPath").strip("/")
+    return f"ws://{host}:{config.get_option('server.port')}" + (f"/{path}" if path else "")
+
+
+def main() -> None:
+    """Runs the app; the options are those of ``streamlit run``."""
+    from streamlit.web import cli
+
+    Thread(target=prepare, daemon=True).start()
+    sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *sys.argv[1:]], prog_name="streamlit"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""What can be chosen on each page: one small declaration per page, the fields of its link."""

@@ -1,1 +1,0 @@
-"""Grammar in the layers: tasks on words and spans, and one sentence through all layers."""

@@ -1,1 +1,0 @@
-"""One sentence of the user, asked of the layers of models."""

@@ -1,1 +1,0 @@
-"""The part "Save" below every figure."""
