@@ -11,19 +11,18 @@ from probing.choices_home import HomeSelection
 from probing.facts.fact import MASK
 from probing.finetuning.recipe import protection_in_words
 from probing.kernel.app import blocks, live_models, selection, token_grids
-from probing.kernel.app import frame as page
-from probing.kernel.app import selection_navigation as navigation
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.frame import View
+from probing.kernel.app.figure_cache import Stamp
+from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, escape, filled
 from probing.kernel.app.token_grids import Grid
 from probing.kernel.errors import HeadError, ProbingError
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question
 from probing.live import page_examples as stored_examples
 from probing.live import page_gaps_pictures as pictures
 from probing.live.report import first_layers
-from probing.papers import home as front
+from probing.papers.home import best_recipe, beyond_guessing
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"
 HOW = (
@@ -150,7 +149,7 @@ def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> N
 def cards(view: View, run_id: str) -> None:
     """The three cards that lead on: what the model knows, what fine-tuning lost, and what prevents that."""
     assert view.database is not None
-    beyond, lost, kept = view.read(front.beyond_guessing, run_id), view.clearest, view.read(front.best_recipe)
+    beyond, lost, kept = view.read(beyond_guessing, run_id), view.clearest, view.read(best_recipe)
     with st.container(horizontal=True, gap="small", key="cards"):
         if pd.notna(beyond):
             words = Markdown("right answers beyond the commonest answer")
@@ -187,10 +186,10 @@ def card(number: str, words: Markdown, target: str, question: Markdown, **change
     with st.container(border=True, gap="xsmall", width="stretch", height="stretch"):
         st.markdown(filled("## {number}", number=number))
         st.markdown(words)
-        navigation.link(target, question, icon=":material/arrow_forward:", **changes)
+        link(target, question, icon=":material/arrow_forward:", **changes)
 
 
-view = page.open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")
+view = open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")
 own = selection.of(HomeSelection)
 runs = stored_examples.base_runs(view)
 examples = stored_examples.stored_examples(view, runs)
@@ -212,4 +211,4 @@ if shown:
         blocks.sentence(shown[0])
     picture(*shown[1:], OF_TYPED if own.sentence else token_grids.CAPTION)
 cards(view, str(runs["run_id"].iloc[0]))
-page.end(view)
+end(view)

@@ -12,22 +12,17 @@ from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, SCALE
 from probing.facts.report_typed_sentence import Stored
 from probing.facts.report_typed_sentence import asked as stored_of
 from probing.kernel.app import blocks, filters, live_models, selection
-from probing.kernel.app import figure_cache_export as export
-from probing.kernel.app import frame as page
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.frame import View
+from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
+from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.theme import ink_on
 from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
-from probing.kernel.stats.intervals_baselines import may_be_shown
+from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples as stored_examples
-from probing.live import page_gaps as pairs
 from probing.live import page_gaps_changed as changed
-from probing.live import page_gaps_pictures as pictures
 from probing.live import page_models as models
 from probing.live import page_sentence as sentence
 from probing.live import page_spans as spans
@@ -35,6 +30,8 @@ from probing.live import perturb as rules
 from probing.live.figures import tint
 from probing.live.figures_entropy import entropy_lines
 from probing.live.figures_rank_lines import probability_lines, rank_lines
+from probing.live.page_gaps import draw
+from probing.live.page_gaps_pictures import computed, grids, lines, named
 from probing.live.report import every_token_of, first_layers
 
 TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
@@ -150,10 +147,8 @@ def gap(view: View) -> None:
         return
     questions = {choice: question for choice, question in questions.items() if choice.name in answers}
     word = answer_in(view, answers)
-    pictures.grids(
-        view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored)
-    )
-    pictures.computed(next(iter(answers.values())).device)
+    grids(view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored))
+    computed(next(iter(answers.values())).device)
     other = changed.draw(view, questions, answers) if not several else {}
     curve(view, answers, other)
     changed.layers_put_back(view, questions)
@@ -309,13 +304,13 @@ def guesses(answer: Answer, stored: Stored | None) -> Markdown:
 
 def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]) -> None:
     """Draws the followed words by layer, as typed and, dotted, in the changed sentence."""
-    table = pictures.lines(answers, other)
+    table = lines(answers, other)
     if table.empty:
         return
     scale = selection.bound(
         st.segmented_control, "Followed words by layer", "scale", view.page, options=list(SCALES), required=True
     )
-    drawn, colours, dashes = pictures.named(view, table, by_word=scale != "entropy")
+    drawn, colours, dashes = named(view, table, by_word=scale != "entropy")
     first = next(iter(answers.values()))
     blocks.figure(
         drawing(LINES[scale], drawn, colours=colours, dashes=dashes),
@@ -389,11 +384,11 @@ def token_table(got: EveryToken, stamp: Stamp) -> None:
         selection_mode="single-cell",
     )
     st.caption(TOKENS)
-    pictures.computed(got.device)
+    computed(got.device)
     st.download_button(
         "CSV",
-        lambda: export.csv_bytes(every_token_of(got, TOP_OF_CELL), stamp),
-        export.file_name("live-every-token", stamp, ".csv"),
+        lambda: csv_bytes(every_token_of(got, TOP_OF_CELL), stamp),
+        file_name("live-every-token", stamp, ".csv"),
         "text/csv",
         key="live.every-token.csv",
         on_click="ignore",
@@ -421,9 +416,9 @@ def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
     blocks.table_with_download(cell, shown=cells, stamp=stamp, name="live-cell", column_config=config)
 
 
-DRAWN = {"gap": gap, "tokens": tokens, "spans": spans.draw, "sentence": sentence.draw, "pairs": pairs.draw}
+DRAWN = {"gap": gap, "tokens": tokens, "spans": spans.draw, "sentence": sentence.draw, "pairs": draw}
 
-view = page.open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
+view = open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
 with selection.open_tab("ask_view", TABS, view.page) as tab:
     DRAWN[tab](view)
-page.end(view)
+end(view)

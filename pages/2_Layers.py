@@ -28,20 +28,16 @@ from probing.heads.figures import head_losses
 from probing.heads.report import points_lost, read_out
 from probing.heads.report_training import costs, losses
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app import filters_yardsticks as yardsticks
-from probing.kernel.app import frame as page
-from probing.kernel.app import frame_count_messages as count_messages
-from probing.kernel.app import frame_facts_link as facts_link
-from probing.kernel.app import selection_navigation as navigation
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.frame import View, run_of
-from probing.kernel.app.frame_count_messages import heads_command, probe_command
-from probing.kernel.app.save_calls import plot
+from probing.kernel.app import filters as yardsticks
+from probing.kernel.app import frame as count_messages
+from probing.kernel.app import selection as navigation
+from probing.kernel.app.figure_cache import Stamp, drawing
+from probing.kernel.app.frame import View, end, go, heads_command, link, open_page, probe_command, run_of
+from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.figures.yardsticks import MODES, above
-from probing.kernel.models.names_head_kinds import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
+from probing.kernel.models.names import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
 from probing.terms import METRICS, RANKS
 
 TABS = {"relations": "Relations", "heads": "Does the reader matter?"}
@@ -216,7 +212,7 @@ def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
         caption=CURVE,
         how=CURVE_HOW,
         alt=f"{label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
-        on_point=lambda point: facts_link.go(view, **point_fields(view, runs.loc[str(point[0])], int(point[1]))),
+        on_point=lambda point: go(view, **point_fields(view, runs.loc[str(point[0])], int(point[1]))),
     )
 
 
@@ -261,7 +257,7 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
         hits = view.read(
             count_facts, run_id, layer_rank=rank, exposures=view.exposures, answer_in_subject=view.in_subject
         )
-        facts_link.link(view, filled("Open {hits:,} facts", hits=hits), **point_fields(view, runs.loc[run_id], layer))
+        link(view, filled("Open {hits:,} facts", hits=hits), **point_fields(view, runs.loc[run_id], layer))
 
     facts_menu("Line", names, table, "run_id", "layers.point", draw)
 
@@ -302,7 +298,7 @@ def relation_menu(view: View, points: pd.DataFrame) -> None:
         if len(cell) and pd.notna(cell["value"].iloc[0]):
             n = int(cell["n"].iloc[0])
             words = filled("Open {hits:,} of {n:,} facts", hits=hits_of(float(cell["value"].iloc[0]), n), n=n)
-            facts_link.link(view, words, relation=relation, at_layer=layer, at_rank=view.chosen.k)
+            link(view, words, relation=relation, at_layer=layer, at_rank=view.chosen.k)
 
     facts_menu(
         "Relation", dict(zip(rows["relation"], rows["label"], strict=True)), points, "relation", "layers.cell", draw
@@ -311,7 +307,7 @@ def relation_menu(view: View, points: pd.DataFrame) -> None:
 
 def open_relation(view: View, point: list) -> None:
     """Opens the facts of a relation that are known at a layer."""
-    facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k)
+    go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k)
 
 
 def draw_map(view: View, mode: str) -> pd.DataFrame:
@@ -699,7 +695,7 @@ def draw_lost(view: View) -> None:
     )
 
 
-view = with_usual_lines(page.open_page("layers", "Layers", "Where does knowledge appear?"))
+view = with_usual_lines(open_page("layers", "Layers", "Where does knowledge appear?"))
 sentence_place = st.container()
 shown_metric = metric_of(view)
 curve = curve_points(view, shown_metric)
@@ -718,4 +714,4 @@ with selection.open_tab("layers_tab", TABS, view.page) as tab:
         relations_tab(view, relations, minus)
     else:
         heads_tab(view, minus)
-page.end(view)
+end(view)

@@ -33,18 +33,15 @@ from probing.forgetting.report_outcome_hundred import hundred
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import filters_yardsticks as yardsticks
-from probing.kernel.app import frame as page
-from probing.kernel.app import frame_count_messages as count_messages
-from probing.kernel.app import frame_facts_link as facts_link
-from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app import filters as yardsticks
+from probing.kernel.app import selection as navigation
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.save_calls import plot
+from probing.kernel.app.frame import end, go, link, open_page, say
+from probing.kernel.app.save import plot
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.figures.looks import set_name
 from probing.kernel.figures.yardsticks import pair_above
-from probing.kernel.stats.intervals_whole_shares import whole_shares
-from probing.kernel.stats.intervals_wider import wider
+from probing.kernel.stats.intervals import whole_shares, wider
 
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
@@ -176,11 +173,11 @@ def opened(pair: Pair, part: str) -> None:
     """Opens the facts of a part of the flow: on Facts, or here if the model's single answers are not stored."""
     if part in (*WAYS, NOT_RECOVERED):
         if pair.by_fact:
-            facts_link.go(pair.view, way_back=part, part_k=pair.view.chosen.k)
+            go(pair.view, way_back=part, part_k=pair.view.chosen.k)
         else:
             selection.update(lost_way=part, lost_relation="", lost_fact="")
     elif pair.by_fact:
-        facts_link.go(pair.view, versus=pair.base, part=part, part_k=pair.view.chosen.k)
+        go(pair.view, versus=pair.base, part=part, part_k=pair.view.chosen.k)
 
 
 def fates(pair: Pair) -> Markdown | None:
@@ -232,7 +229,7 @@ def counts(pair: Pair) -> Markdown | None:
     """Both curves and the net loss, where single facts are not stored."""
     assert pair.runs is not None
     view, k = pair.view, pair.view.chosen.k
-    count_messages.say(view, *pair.runs)
+    say(view, *pair.runs)
     table = view.report(by_layer, pair.run_ids, f"p_at_{k}", "micro")
     if table.empty or table["value"].isna().all():
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
@@ -273,9 +270,7 @@ def below(pair: Pair) -> None:
             st.button("List the lost facts", icon=":material/list:", type="tertiary", on_click=opens)
         if pair.by_fact:
             for part in (KEPT, GAINED) if len(pair.recovery) else (KEPT, "lost", GAINED):
-                facts_link.link(
-                    pair.view, filled("{part}", part=part), versus=pair.base, part=part, part_k=pair.view.chosen.k
-                )
+                link(pair.view, filled("{part}", part=part), versus=pair.base, part=part, part_k=pair.view.chosen.k)
         comparable(pair)
     if not len(pair.recovery) and pair.by_fact and not pair.view.filtered and pair.view.chosen.k in RECOVERED:
         blocks.missing(
@@ -409,7 +404,7 @@ def relations(pair: Pair) -> None:
         on_point=(
             None
             if not pair.by_fact
-            else lambda point: facts_link.go(view, relation=str(point[0]), versus=pair.base, part="lost", part_k=k)
+            else lambda point: go(view, relation=str(point[0]), versus=pair.base, part="lost", part_k=k)
         ),
     )
 
@@ -450,7 +445,7 @@ def layers(pair: Pair) -> None:
         caption=CURVES,
         how=CURVES_HOW,
         alt="Right answers by layer of both models, and their difference",
-        on_point=lambda point: facts_link.go(view, model=str(point[0]), at_layer=int(point[1]), at_rank=k),
+        on_point=lambda point: go(view, model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )
     kinds = view.report(answer_drift, pair.run_ids)
     if len(kinds):
@@ -498,7 +493,7 @@ def exits(pair: Pair, table: pd.DataFrame) -> None:
     )
 
 
-view = page.open_page(
+view = open_page(
     "compare", "Compare models", "What did fine-tuning forget, and does it come back?", needs_results=False
 )
 if view.database is None:
@@ -520,4 +515,4 @@ else:
                 elsewhere[tab].draw(pair.view, pair.base, pair.tuned)
         if selection.of(CompareSelection).lost_way and len(pair.recovery):
             lost_facts(pair)
-page.end(view)
+end(view)

@@ -5,7 +5,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_grammar import LAYERWISE, TABS
-from probing.edges import page_sentence as word_by_word
 from probing.edges.figures import place_rows
 from probing.edges.figures_layers import TITLES, axis_of, task_curves
 from probing.edges.figures_layers_gain_panels import gain_panels
@@ -13,14 +12,14 @@ from probing.edges.figures_layers_layer_bars import layer_bars
 from probing.edges.figures_order_matrix import order_matrix
 from probing.edges.figures_score_rows import score_rows
 from probing.edges.numbers import UNRESOLVED
+from probing.edges.page_sentence import draw
 from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
 from probing.edges.report_panels import published_gains, share_of_first
 from probing.edges.report_summary_order import models_in_order
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import frame as page
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View
+from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, count, filled, listing
 from probing.kernel.figures import theme
 from probing.sentences import page_own_file as own_file
@@ -332,7 +331,7 @@ def labels(probes: GrammarProbes) -> None:
 def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
     """The tabs on words and spans."""
     if tab == "sentence":
-        word_by_word.draw(view)
+        draw(view)
     elif probes is None:
         st.info("Nothing is stored for this tab yet.", icon=":material/info:")
     elif tab == "scores":
@@ -345,7 +344,7 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
         labels(probes)
 
 
-view = page.open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
+view = open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
 sentence_place = st.container()
 probes = open_results(view)
 if probes is None:
@@ -362,4 +361,4 @@ with selection.open_tab("grammar_tab", TABS, view.page) as tab:
         own_file.draw(view)
     else:
         tab_of_words(view, probes, tab)
-page.end(view)
+end(view)

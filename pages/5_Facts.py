@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_facts import KNOWN, ORDERS, PARTS, TABS, FactsSelection
-from probing.facts import page_upload as upload
 from probing.facts.forgotten_transitions import FATES, outcome_words
+from probing.facts.page_upload import show
 from probing.facts.report_fates import fates
 from probing.facts.store import relations
 from probing.facts.store_facts import commonest_answer, fact_predictions, fact_runs
@@ -18,16 +18,14 @@ from probing.forgetting.report_outcome_places import facts as lost_facts
 from probing.forgetting.report_outcome_runs import stored_runs
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app import blocks, filters, selection, token_grids
-from probing.kernel.app import figure_cache_export as export
-from probing.kernel.app import frame as page
-from probing.kernel.app import frame_count_messages as count_messages
-from probing.kernel.app import selection_navigation as navigation
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View, run_of
+from probing.kernel.app import frame as count_messages
+from probing.kernel.app.figure_cache import csv_bytes, drawing
+from probing.kernel.app.frame import View, end, open_page, run_of
+from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, escape, filled, joined
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import head_name, set_name
-from probing.kernel.stats.intervals_baselines import may_be_shown
+from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples as stored_examples
 from probing.live.figures_rank_lines import run_rank_lines
 from probing.live.figures_stored_fact import compared_runs, rank_table
@@ -383,7 +381,7 @@ def about(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame]) -> 
             "live_models": others,
             "mask": 1,
         }
-        navigation.link("ask", "Ask it now", **asked_now)
+        link("ask", "Ask it now", **asked_now)
 
 
 def way_back(view: View, fact: pd.Series, tuned: list[str]) -> list[Markdown]:
@@ -517,7 +515,7 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
         ]
         names = [view.chosen.model, view.chosen.head, set_name(view.chosen.probe_set), view.filter_words()]
         filters_words = ", ".join([*names, *(f"{name} {value}" for name, value in filters.items() if value)])
-        return export.csv_bytes(pd.concat(parts), view.stamp(filters_words, (run_id,)))
+        return csv_bytes(pd.concat(parts), view.stamp(filters_words, (run_id,)))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if pages > 1:
@@ -548,7 +546,7 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
         )
 
 
-view = page.open_page("facts", "Facts", "Show me one fact")
+view = open_page("facts", "Facts", "Show me one fact")
 with selection.open_tab("facts_tab", TABS, view.page) as tab:
     if tab == "stored":
         above, below = st.container(), st.container()
@@ -557,5 +555,5 @@ with selection.open_tab("facts_tab", TABS, view.page) as tab:
         with above:
             one_fact(view, fact_id)
     else:
-        upload.show(view)
-page.end(view)
+        show(view)
+end(view)

@@ -10,20 +10,18 @@ import streamlit as st
 from probing.choices_own_model import TABS, OwnModelSelection
 from probing.facts.sources import own_facts
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import frame as page
-from probing.kernel.app import frame_page_reads as page_reads
-from probing.kernel.app import selection_navigation as navigation
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View
+from probing.kernel.app.frame import View, end, open_page, open_sample
+from probing.kernel.app.selection import address, link
 from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.errors import ProbingError, StoreError
 from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
-from probing.own_model import page_form as form
 from probing.own_model import page_run as run_state
 from probing.own_model import page_run_space as space
 from probing.own_model import run as background
 from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
+from probing.own_model.page_form import draw
 from probing.own_model.page_form_permission import why_not
 from probing.own_model.report import OwnResult, fact_rows, result_of
 from probing.own_model.report_side_by_side import not_asked, side_by_side
@@ -77,7 +75,7 @@ def own_result(view: View, run: OwnRun | None) -> OwnResult | None:
 def of_sample(view: View) -> View:
     """The page on the finished sample; without one if that cannot be read."""
     try:
-        return replace(view, database=page_reads.open_sample())
+        return replace(view, database=open_sample())
     except StoreError:
         return replace(view, database=None)
 
@@ -150,7 +148,7 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
         st.warning(filled("{doubt}", doubt=result.doubt), icon=":material/report:")
     run = {"model": result.model, "head": result.head, "probe_set": result.probe_set}
     top, base = rows.head(MOST_ROWS), view.name(result.base) if result.base else ""
-    links = {fact: navigation.address("facts", fact=fact, **run) for fact in top["fact_id"]} if own else {}
+    links = {fact: address("facts", fact=fact, **run) for fact in top["fact_id"]} if own else {}
     st.html(fact_table(top, base=base, model=view.name(result.model), k=result.k, links=links))
     blocks.files(
         drawing(fact_squares, top, base=base, model=view.name(result.model), k=result.k),
@@ -175,12 +173,10 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
         if not own:
             return
         both = tuple(name for name in (result.base, result.model) if name)
-        navigation.link(
-            "layers", "Its curve in Layers", models=both, heads=(result.head,), probe_sets=(result.probe_set,)
-        )
-        navigation.link("facts", "These facts one by one", afresh=True, **run)
+        link("layers", "Its curve in Layers", models=both, heads=(result.head,), probe_sets=(result.probe_set,))
+        link("facts", "These facts one by one", afresh=True, **run)
         if result.base:
-            navigation.link(
+            link(
                 "compare",
                 "Compared with its base",
                 tuned=result.model,
@@ -252,7 +248,7 @@ def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdow
     """Draws the form; while a run is at work, or did not end well, that stands where its button was."""
     busy = next((own_run for own_run in runs if own_run.running), None)
     stands = busy or (run if run is not None and run.status != background.DONE else None)
-    form.draw(
+    draw(
         view,
         refused,
         lambda: run_state.draw(stands, may_act=refused is None) if stands else None,
@@ -260,7 +256,7 @@ def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdow
     )
 
 
-view = page.open_page("own_model", "Your model", "What did your model forget?", needs_results=False)
+view = open_page("own_model", "Your model", "What did your model forget?", needs_results=False)
 refused, own = why_not(), selection.of(OwnModelSelection)
 runs = background.own_runs()
 if own.my_run and own.my_run not in {run.id for run in runs}:
@@ -293,4 +289,4 @@ with selection.open_tab("own_tab", titles, view.page) as tab:
         if run is not None and run.status == background.DONE and tab == "facts":
             run_state.draw(run, may_act=refused is None)
 run_state.scroll_up()
-page.end(view)
+end(view)

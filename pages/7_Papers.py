@@ -12,13 +12,12 @@ import streamlit as st
 from probing.choices_papers import PAPERS as TITLES
 from probing.choices_papers import TABS, PapersSelection
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app import frame as page
-from probing.kernel.app import selection_navigation as navigation
-from probing.kernel.app.frame import View
+from probing.kernel.app import selection as navigation
+from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head, head_name
-from probing.kernel.models.names_head_kinds import HEADS
+from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
 from probing.papers import page_figures as knowledge_figures
 from probing.papers import page_figures_edge_figures as edge_figures
@@ -223,7 +222,7 @@ def draw_figure(paper_view: PaperView) -> None:
         st.caption(filled("The paper's figure: {said}", said=sentence))
 
 
-view = page.open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
+view = open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
 sentence_place = st.container()
 chosen = choose(view)
 name = selection.of(PapersSelection).paper
@@ -243,4 +242,4 @@ with selection.open_tab("papers_tab", tabs, view.page) as tab:
             paper_table.draw(paper_view)
     else:
         draw_figure(paper_view)
-page.end(view)
+end(view)

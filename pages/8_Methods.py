@@ -14,15 +14,13 @@ from probing.facts.store import runs as all_runs
 from probing.facts.store_facts import null_examples
 from probing.finetuning.success_report import learned
 from probing.kernel.app import blocks, selection, texts
-from probing.kernel.app import frame as page
-from probing.kernel.app.frame import View
+from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.tables import fitted
-from probing.kernel.app.texts import count, escape, filled
-from probing.kernel.app.texts_task_marks import mark_key
+from probing.kernel.app.texts import count, escape, filled, mark_key
 from probing.kernel.figures.looks import set_name
 from probing.kernel.provenance import LOCAL
 from probing.kernel.registry import read_registry
-from probing.kernel.store.columns_schema import TABLES
+from probing.kernel.store.columns import TABLES
 from probing.papers.citations import PAPERS, SOFTWARE
 from probing.terms import METRICS
 from probing.terms_terms import Term, anchor, glossary
@@ -294,7 +292,7 @@ def draw_citations() -> None:
             st.code(reference.bibtex, language="latex", wrap_lines=True)
 
 
-view = page.open_page("methods", "Methods", "What does each word mean?", needs_results=False)
+view = open_page("methods", "Methods", "What does each word mean?", needs_results=False)
 with selection.open_tab("methods_tab", TABS, view.page) as tab:
     if tab == "glossary":
         draw_glossary(view)
@@ -310,4 +308,4 @@ with selection.open_tab("methods_tab", TABS, view.page) as tab:
         st.markdown(DIFFERENCES)
     else:
         draw_citations()
-page.end(view)
+end(view)

@@ -16,19 +16,16 @@ from probing.facts.fact_templates import shipped_relations
 from probing.facts.published import PublishedKnowledge
 from probing.facts.sources_sources import read_facts
 from probing.heads.files import head_path, read_identity, read_weights, refuse_damage
-from probing.kernel.errors import ProbingError, StoreError
-from probing.kernel.errors_output import Say
-from probing.kernel.files_checksums import differing_files, file_sha256
-from probing.kernel.files_paths import cache_folder, result_folders
+from probing.kernel.errors import ProbingError, Say, StoreError
+from probing.kernel.files import cache_folder, differing_files, file_sha256, result_folders
 from probing.kernel.models.catalogue import open_entry
-from probing.kernel.models.hub_weights import joint_weights_id, weights_id_of
+from probing.kernel.models.hub import joint_weights_id, weights_id_of
 from probing.kernel.models.names import FINETUNING, base_entry, find_entry, finetuning_note
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.registry import REPOSITORY, ModelEntry, has_data, read_registry
 from probing.kernel.store.check import check_store
-from probing.kernel.store.kinds_kinds import RUNS_OF_FILES
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.kinds import RUNS_OF_FILES
+from probing.kernel.store.parquet import files_of, read_table
 from probing.sentences.probes import SHIPPED as SENTENCE_PROBES
 from probing.sentences.probes import read_probes as read_sentence_probes
 from probing.sentences.published import PublishedSentences

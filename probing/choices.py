@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from probing.kernel.app.selection import declared, noted, one_of
-from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS
-from probing.live import perturb as rules
+from probing.kernel.models.names import HEADS, LOGIT_LENS
+from probing.live import perturb
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
 #: minimal pairs.
 VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
 SCALES = ("rank", "probability", "entropy")
 TOPS = (3, 5, 10)
-PERTURBATIONS = ("", *rules.PERTURBATIONS)
+PERTURBATIONS = ("", *perturb.PERTURBATIONS)
 #: Which layers of a fine-tuned model are replaced by the base's.
 REPLACED = ("", "last", "first")
 #: Example sentences, each with words to follow.

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from probing.facts import forgotten_transitions as transitions
+from probing.facts import forgotten_transitions
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
-from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS
+from probing.kernel.models.names import HEADS, LOGIT_LENS
 
 ORDERS = ("telling", "layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
-PARTS = ("", *transitions.PARTS, *transitions.FATES)
+PARTS = ("", *forgotten_transitions.PARTS, *forgotten_transitions.FATES)
 TABS = {"stored": "One fact", "own": "Your own facts"}
 
 

@@ -10,9 +10,8 @@ import typer
 
 from probing.facts.report import KNOWLEDGE
 from probing.kernel.commands import options_refused, printed_or_written
-from probing.kernel.files_paths import result_folders
-from probing.kernel.report import Filter, Reports, refuse_unknown_words
-from probing.kernel.report_table_text import Form
+from probing.kernel.files import result_folders
+from probing.kernel.report import Filter, Form, Reports, refuse_unknown_words
 from probing.kernel.store.opening import open_database
 
 #: Output formats.

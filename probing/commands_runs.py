@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from probing.kernel.errors import StoreError
-from probing.kernel.files_paths import result_folders
+from probing.kernel.files import result_folders
 from probing.kernel.provenance import LOCAL, stored_configuration
-from probing.kernel.store.columns_schema import SCHEMAS
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.columns import SCHEMAS
+from probing.kernel.store.parquet import files_of, read_table
 
 
 def runs(
@@ -21,7 +20,7 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
-    from probing.kernel.store.kinds_kinds import FACTS, KINDS, RUNS_OF_FILES
+    from probing.kernel.store.kinds import FACTS, KINDS, RUNS_OF_FILES
 
     rows: list[dict] = []
     empty = dict.fromkeys(SCHEMAS["runs"].names)

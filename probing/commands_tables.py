@@ -12,7 +12,7 @@ def tables(
     name: Annotated[str, typer.Argument(help="A table or a part of its name. None: all.", show_default=False)] = "",
 ) -> None:
     """Print every column of all stored tables, or of those with a name, as Markdown."""
-    from probing.kernel.store.kinds_kinds import KINDS
+    from probing.kernel.store.kinds import KINDS
 
     parts = []
     for kind in KINDS.values():

@@ -14,9 +14,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
 from probing.kernel.errors import OptionError, ProbingError
-from probing.kernel.files_disk_errors import cannot_write, no_room
+from probing.kernel.files import cannot_write, no_room
 from probing.kernel.registry import REPOSITORY, has_data
-from probing.kernel.text_characters import harmless, refuse_half_characters
+from probing.kernel.text import harmless, refuse_half_characters
 
 #: Without completion for shells, and with plain errors and help.
 _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}

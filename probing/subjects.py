@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from probing.kernel.report import Reports
-    from probing.kernel.store.kinds_kinds import Kind
+    from probing.kernel.store.kinds import Kind
 
 T = TypeVar("T")
 

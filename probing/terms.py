@@ -5,7 +5,7 @@ from probing.edges.metrics import EDGE_METRICS
 from probing.facts.forgotten_transitions import outcome_words
 from probing.finetuning.scores import TASK_METRICS
 from probing.kernel.metric import Metric
-from probing.kernel.models.names_head_kinds import HEAD_METRICS
+from probing.kernel.models.names import HEAD_METRICS
 from probing.sentences.metrics import SENTENCE_METRICS
 
 #: A fact is known at k if its answer has rank <= k, for each of these k.
@@ -440,7 +440,7 @@ _ALL = (
         "no ties: a value, not an order",
         "undefined if the weights were not compared",
         "ours; not in the paper",
-        "kernel.models.states_weight_drift.weight_drift",
+        "kernel.models.states.weight_drift",
     ),
     *(HEAD_METRICS + TASK_METRICS + EDGE_METRICS + SENTENCE_METRICS + CHANGE_METRICS),
 )

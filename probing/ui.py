@@ -29,7 +29,7 @@ def load() -> None:
 
 def addresses() -> list[str]:
     """The pages' addresses in the order of the sidebar; Ask last, because it loads a model."""
-    from probing.kernel.app.selection_navigation import ADDRESSES
+    from probing.kernel.app.selection import ADDRESSES
 
     names = [name for name, path in ADDRESSES.items() if (REPOSITORY / path).is_file()]
     return sorted(names, key=lambda name: name == "Ask")
@@ -62,9 +62,9 @@ def prepare() -> None:
     server = _started()
     if server is None:
         return
-    from probing.kernel.app import frame_visits as visits
+    from probing.kernel.app import frame
 
-    seen = visits.VISITS
+    seen = frame.VISITS
     own = seen.opened
     for address in addresses():
         while seen.opened > own and seen.seconds < PAUSE:

@@ -20,8 +20,8 @@ import numpy as np
 from probing.edges.targets import Record, Target
 from probing.kernel.errors import StoreError
 from probing.kernel.provenance import canonical_json, fingerprint_of
-from probing.kernel.store.kinds_kinds import KINDS
-from probing.kernel.store.opening_counts import write_counts
+from probing.kernel.store.kinds import KINDS
+from probing.kernel.store.opening import write_counts
 from tests.planted_files import Change, write_planted
 
 PARTS = ("dev", "test")

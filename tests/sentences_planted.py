@@ -21,16 +21,7 @@ from probing.sentences.examples import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, 
 from probing.sentences.numbers import Cell, right_and_right, stored_pairs
 from tests.changes_planted import plant_changes
 from tests.planted_files import Change, write_planted
-from tests.planted_relatives import (
-    BASE,
-    COLA,
-    CONTROL,
-    LAST,
-    LAYERS,
-    LOST,
-    MODELS,
-    PlantedModel,
-)
+from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, LOST, MODELS, PlantedModel
 
 PORTIONS = (1, 4, 16)
 #: Protocol -> train, dev and test sentences; a task may have more test sentences by our protocol.

@@ -262,7 +262,7 @@ def test_sql_stands_in_the_store_only():
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
-    loaded = "probing.main, probing.kernel.app.frame_page_reads, probing.facts.figures"
+    loaded = "probing.main, probing.kernel.app.frame, probing.facts.figures"
     code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"

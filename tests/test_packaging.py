@@ -119,7 +119,7 @@ def installed(wheel, tmp_path_factory) -> Path:
 #: those that load least come first.
 ALONE = {
     "places": (
-        "import probing; from probing.kernel.files_paths import cache_folder; print(probing.__file__); print(cache_folder())"
+        "import probing; from probing.kernel.files import cache_folder; print(probing.__file__); print(cache_folder())"
     ),
     "help": "from probing.main import app; print(app.info.help)",
     "check": ("from probing.check import check; print({title: found for title, found in check(say=str) if found})"),

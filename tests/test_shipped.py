@@ -17,12 +17,11 @@ from probing.facts.report_layers import precision
 from probing.facts.sources_sources import read_facts
 from probing.facts.store import exposures, head_training
 from probing.facts.store import runs as stored_runs
-from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.models.hub import weights_id_of
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.parquet import files_of, read_table
 from tests.shipped import SNAPSHOT
 
 MODEL = REPOSITORY / "data" / "models" / "nesia-mini"

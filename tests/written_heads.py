@@ -8,7 +8,7 @@ import pandas as pd
 
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.report import KNOWLEDGE
-from probing.kernel.models.names_head_kinds import HEADS
+from probing.kernel.models.names import HEADS
 from probing.kernel.registry import read_registry
 from probing.kernel.store.database import Database
 

@@ -14,9 +14,8 @@ from probing.facts.corpus import EXPOSURES
 from probing.facts.requests import AskRequest
 from probing.facts.store import aggregate, majority, runs
 from probing.kernel.errors import ModelError
-from probing.kernel.files_paths import result_folders
-from probing.kernel.models.names import find_entry
-from probing.kernel.models.names_head_kinds import LOGIT_LENS, TIED
+from probing.kernel.files import result_folders
+from probing.kernel.models.names import LOGIT_LENS, TIED, find_entry
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.live.commands_ask import ask

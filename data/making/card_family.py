@@ -24,7 +24,7 @@ from probing.forgetting.report_outcome import in_words, memory, outcome, ways
 from probing.forgetting.report_outcome_runs import stored_runs, usual
 from probing.forgetting.report_series_prevention import prevention
 from probing.forgetting.ways import OUTCOMES, called
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database
 from probing.sentences.examples import POOLINGS
 from probing.sentences.numbers_fates import FATES

@@ -15,13 +15,12 @@ from probing.edges.targets_encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.edges.tasks import OPEN_TASKS
 from probing.edges.trace import SENTENCES, OwnRequest, ask_own_sentences
 from probing.edges.trace_gather import gather_probes, gather_results
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.registry import name_in_files
 from probing.kernel.store.gather import has_runs
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.parquet import files_of, read_table, write_table
 
 MODEL = "nesia-mini"
 #: Half as wide as the authors' probes, to keep the files small.

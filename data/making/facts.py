@@ -7,14 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.making.plan import fact_by_fact, full_runs
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_copy
-from probing.kernel.files_paths import snapshot_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import atomic_copy, snapshot_folder
 from probing.kernel.models.records import add_rows
-from probing.kernel.store.kinds_kinds import FACTS, KINDS
+from probing.kernel.store.kinds import FACTS, KINDS
 from probing.kernel.store.opening import OF_RUN
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of, table_of
+from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 
 #: Runs whose configurations agree in these probed the same heads with the same facts; the first counts.
 QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")

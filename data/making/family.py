@@ -16,15 +16,12 @@ import pyarrow as pa
 from data.making import edges, facts, forgetting, sentences
 from data.making.models import MODEL, SHIPPED
 from data.making.plan import Step, steps
-from probing.kernel.errors import ModelError, ProbingError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_copy, atomic_text
-from probing.kernel.files_paths import cache_folder, snapshot_folder
-from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.errors import ModelError, ProbingError, Say
+from probing.kernel.files import atomic_copy, atomic_text, cache_folder, snapshot_folder
+from probing.kernel.models.hub import weights_id_of
 from probing.kernel.registry import REPOSITORY
-from probing.kernel.store.columns_schema import KEYS, TABLES
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import table_of
+from probing.kernel.store.columns import KEYS, TABLES
+from probing.kernel.store.parquet import read_table, table_of, write_table
 
 #: Next to the base: weights of the base, and seconds of one processor of each step that the family was made by.
 RECORD = "family.json"

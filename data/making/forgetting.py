@@ -11,10 +11,10 @@ from probing.forgetting.follow import follow
 from probing.forgetting.prevent import prevent
 from probing.forgetting.requests import FollowRequest, PreventRequest
 from probing.forgetting.requests_forgetting import RecoverRequest
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.store.gather import gather_tables, has_runs
-from probing.kernel.store.kinds_kinds import KINDS
+from probing.kernel.store.kinds import KINDS
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
 SEEDED = ("ner-conll", "sst-2", "pos-ewt", "qa-squad-2")

@@ -8,8 +8,8 @@ from typing import Any
 
 from probing.finetuning.finetune import finetune
 from probing.finetuning.requests import FinetuneRequest, TrainingLength
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
 from probing.kernel.models.names import FINETUNING
 from probing.kernel.registry import REPOSITORY
 

@@ -30,9 +30,9 @@ from probing.facts.requests import ProbeRequest
 from probing.forgetting.recover import recover
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run_train import train_heads
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES, LOGIT_LENS, TIED
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
+from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, TIED
 from probing.sentences.train_train import train_sentences
 
 #: Seconds of one processor per training step of 2,000 tokens.

@@ -15,8 +15,7 @@ from probing.facts.corpus_training_text import TrainingText, training_text, word
 from probing.facts.fact import Fact
 from probing.facts.fact_templates import shipped_relations
 from probing.facts.sources_sources import read_facts
-from probing.kernel.errors import ModelError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import ModelError, Say
 from probing.kernel.files import atomic_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.store.parquet import write_table

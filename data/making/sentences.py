@@ -16,9 +16,8 @@ from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, not_shipp
 from data.making.models import SHIPPED as SHIPPED_MODELS
 from probing.changes import tables as change_tables
 from probing.changes.requests import ChangesRequest
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_copy, atomic_folder
-from probing.kernel.files_paths import cache_folder, snapshot_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import atomic_copy, atomic_folder, cache_folder, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.store.gather import Runs, gather_tables, has_runs, without_texts
 from probing.sentences import tables as sentence_tables

@@ -25,13 +25,13 @@ from probing.kernel.errors import EdgeDataError, HeadError, OptionError
 from probing.kernel.figures import theme
 from probing.kernel.models.catalogue import opened_base
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names_model_names import known_model
+from probing.kernel.models.names import known_model
 from probing.kernel.questions import Answer as EveryLayer
 from probing.kernel.questions import EveryToken
 from probing.kernel.registry import read_registry
 from probing.live.figures import token_grid
 from probing.live.report import entropy_of, every_token_of, tokens_of, tracked_ranks, watched_of
-from probing.sentences import analyse as ask
+from probing.sentences import analyse
 from probing.sentences.figures_changes_verdict_hover import with_hover
 from probing.sentences.figures_changes_verdict_map import verdict_map
 
@@ -354,7 +354,7 @@ class SentenceAnswer(Shown):
     base: str | None
     text: str
     second: str | None
-    found: ask.SentenceAnswer
+    found: analyse.SentenceAnswer
     missing: tuple[str, ...]
 
     @property
@@ -376,7 +376,7 @@ class SentenceAnswer(Shown):
             HeadError: if no sentence probes are trained on the model.
         """
         self._check_probes()
-        return ask.verdict_rows(self.found)
+        return analyse.verdict_rows(self.found)
 
     @property
     def attention(self) -> pd.DataFrame:
@@ -388,7 +388,7 @@ class SentenceAnswer(Shown):
             to-punctuation, to-self``, shares of attention in [0, 1]; and, with a base, the distance from it: ``emd`` in
             tokens and ``total-variation`` in [0, 1].
         """
-        return ask.attention_rows(self.found)
+        return analyse.attention_rows(self.found)
 
     @property
     def heads(self) -> pd.DataFrame:
@@ -396,7 +396,7 @@ class SentenceAnswer(Shown):
         and head.
         """
         number = range(self.found.attention.own.maps.shape[1])
-        tables = [ask.attention_rows(self.found, head).assign(head=head + 1) for head in number]
+        tables = [analyse.attention_rows(self.found, head).assign(head=head + 1) for head in number]
         table = pd.concat(tables, ignore_index=True).sort_values(["model", "layer", "head"], ignore_index=True)
         return table[["model", "layer", "head", *(name for name in table if name not in ("model", "layer", "head"))]]
 
@@ -408,7 +408,7 @@ class SentenceAnswer(Shown):
             One row per model, word and layer: ``model, word, times, layer, similarity``, the mean cosine of its
             occurrences.
         """
-        return ask.similarity_rows(self.found)
+        return analyse.similarity_rows(self.found)
 
     @checked
     def figure(self, what: str = "verdicts", dark: bool = False) -> "go.Figure":
@@ -429,7 +429,7 @@ class SentenceAnswer(Shown):
 
     def _verdicts(self) -> "go.Figure":
         self._check_probes()
-        rows = with_hover(ask.every_verdict(self.found))
+        rows = with_hover(analyse.every_verdict(self.found))
         if rows["model"].nunique() > 1:
             rows = rows.assign(task=rows["model"] + " " + rows["task"], title=rows["title"] + ", " + rows["model"])
         return verdict_map(rows)
@@ -478,7 +478,7 @@ def ask_sentence(
         _BASES[model] = opened_base(model.encoder, model.entry)
     base = _BASES[model]
     missing: list[str] = []
-    found = ask.ask_encoders(model.encoder, base, text, second or "", missing.append)
+    found = analyse.ask_encoders(model.encoder, base, text, second or "", missing.append)
     if any(found.verdicts.values()):
         for line in missing:
             warnings.warn(line, stacklevel=3)
@@ -489,7 +489,7 @@ def ask_sentence(
     )
 
 
-def _only(found: ask.SentenceAnswer, tasks: Sequence[str], second: str | None) -> ask.SentenceAnswer:
+def _only(found: analyse.SentenceAnswer, tasks: Sequence[str], second: str | None) -> analyse.SentenceAnswer:
     """The answer with the verdicts of some tasks; without names, of all tasks."""
     there = dict.fromkeys(one.probes.task for of_model in found.verdicts.values() for one in of_model)
     if unknown := [task for task in tasks if task not in there]:
@@ -503,4 +503,4 @@ def _only(found: ask.SentenceAnswer, tasks: Sequence[str], second: str | None) -
     kept = {
         model: tuple(one for one in of_model if one.probes.task in tasks) for model, of_model in found.verdicts.items()
     }
-    return ask.SentenceAnswer(found.attention, kept)
+    return analyse.SentenceAnswer(found.attention, kept)

@@ -10,9 +10,9 @@ from reprlib import repr as shortened
 from typing import Any, ParamSpec, TypeVar
 
 from probing.kernel.errors import CacheError, OptionError, ProbingError
-from probing.kernel.files_disk_errors import cannot_write, no_room
+from probing.kernel.files import cannot_write, no_room
 from probing.kernel.options import in_python
-from probing.kernel.text_characters import refuse_half_characters
+from probing.kernel.text import refuse_half_characters
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")

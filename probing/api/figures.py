@@ -8,10 +8,10 @@ import pandas as pd
 
 from probing.api.arguments import checked, whole_number
 from probing.changes.figures import evidence_panels
-from probing.edges import report_panels as edge_panels
 from probing.edges.figures import place_rows
 from probing.edges.figures_layers import axis_of, task_curves
 from probing.edges.figures_order_matrix import order_matrix
+from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.report_summary import PARTS
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.targets_encoders import AT, CUMULATIVE
@@ -36,14 +36,12 @@ from probing.forgetting.report_outcome_runs import stored_runs, with_keys
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks import RunNames, fit, overlaid, set_name, set_order
-from probing.kernel.figures.looks_model_looks import looks_of, marked
-from probing.kernel.models.names_head_kinds import head_order
-from probing.kernel.report import Choice
-from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.figures.looks import RunNames, fit, looks_of, marked, overlaid, set_name, set_order
+from probing.kernel.models.names import head_order
+from probing.kernel.report import Choice, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
-from probing.sentences import report_panels as sentence_panels
+from probing.sentences import report_panels
 from probing.sentences.examples import OWN, POOLINGS
 from probing.sentences.figures import layer_panels
 from probing.sentences.figures_changes import change_map
@@ -190,17 +188,17 @@ def _transitions(asked: Asked) -> "go.Figure":
     return alluvial(row, base=row["base"], model=row["model"], **asked.lines)
 
 
-def _edges(asked: Asked, published: bool = True) -> edge_panels.EdgePanels:
+def _edges(asked: Asked, published: bool = True) -> EdgePanels:
     """The panels of the page Grammar; the figures other than F1 by layer show cumulative probes."""
     runs = edge_runs(asked.db)
-    models = asked.models(runs, edge_panels.usual_models, edge_panels.MAX_MODELS)
+    models = asked.models(runs, usual_models, MAX_MODELS)
     titles = edge_tasks(asked.db).drop_duplicates("task").set_index("task")["title"]
     tasks = {task: titles[task] for task in titles.index if task in set(asked.choice["task"] or runs["task"])}
     kinds = (CUMULATIVE, AT) if asked.choice.report.name == "scores" else (CUMULATIVE,)
     if (kind := asked.single("kind", CUMULATIVE)) not in kinds:
         raise FigureError(f"got kind={kind!r}; the figure shows {' or '.join(kinds)} probes: change kind")
     part = asked.single("part", PARTS[0])
-    return edge_panels.EdgePanels(asked.read, models, tasks, part, asked.choice["unseen"], published)
+    return EdgePanels(asked.read, models, tasks, part, asked.choice["unseen"], published)
 
 
 @checked
@@ -232,26 +230,24 @@ def _edge_order(asked: Asked) -> "go.Figure":
     return order_matrix(panel.rows, **panel.options)
 
 
-def _sentences(asked: Asked, tuned: bool = False) -> sentence_panels.SentencePanels:
+def _sentences(asked: Asked, tuned: bool = False) -> report_panels.SentencePanels:
     """The panels of sentence probes: of the models that a page compares, or of one fine-tuned model."""
     choice, runs = asked.choice, sentence_runs(asked.db)
     if choice["reading"] and tuple(choice["reading"]) != (OWN,):
         raise FigureError(f"got reading={list(choice['reading'])}; the figure shows own probes: leave reading out")
     runs = runs[runs["protocol"] == choice["protocol"]]
     models = (
-        (_compared(asked, runs),)
-        if tuned
-        else asked.models(runs, sentence_panels.usual_models, sentence_panels.MAX_MODELS)
+        (_compared(asked, runs),) if tuned else asked.models(runs, report_panels.usual_models, report_panels.MAX_MODELS)
     )
-    about = sentence_panels.tasks_of_runs(sentence_tasks(asked.db), runs, choice["protocol"]).set_index("task")["title"]
+    about = report_panels.tasks_of_runs(sentence_tasks(asked.db), runs, choice["protocol"]).set_index("task")["title"]
     tasks = {task: about[task] for task in about.index if task in (choice["task"] or about.index)}
-    return sentence_panels.SentencePanels(asked.read, models, tasks, choice["pooling"] or POOLINGS, choice["protocol"])
+    return report_panels.SentencePanels(asked.read, models, tasks, choice["pooling"] or POOLINGS, choice["protocol"])
 
 
 def _compared(asked: Asked, runs: pd.DataFrame) -> str:
     """The one fine-tuned model that is compared with its base, by default the first."""
     model = asked.single("model", "")
-    there = sentence_panels.compared_models(runs, list(asked.colours), model)
+    there = report_panels.compared_models(runs, list(asked.colours), model)
     if not there or (model and model not in there):
         raise FigureError(
             f"{model or 'no model'} has no stored base; name a fine-tuned one in model: {', '.join(there) or 'none'}"

@@ -10,12 +10,10 @@ from probing.api.answers import Answer, SentenceAnswer, SpanAnswer, TokenAnswer,
 from probing.api.arguments import in_a_notebook, optional_folder, optional_text, several, text, whole_number
 from probing.heads.files import chosen_heads, no_heads_note, train_command
 from probing.kernel.errors import HeadError, ModelError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import at_same_commits, open_encoder, require_base
-from probing.kernel.models.load import Encoder
-from probing.kernel.models.load_in_memory import encoder_of
-from probing.kernel.models.names import check_name, find_entry
-from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS, STORED, canonical_head, listed
+from probing.kernel.models.load import Encoder, encoder_of
+from probing.kernel.models.names import HEADS, LOGIT_LENS, STORED, canonical_head, check_name, find_entry, listed
 from probing.kernel.questions import SeveralMasks
 from probing.kernel.registry import ModelEntry
 from probing.live.ask import LiveModel, load_live

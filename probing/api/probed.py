@@ -27,10 +27,9 @@ from probing.facts.sources_sources import read_facts
 from probing.facts.store_predictions import answers_of_runs
 from probing.kernel.errors import OptionError
 from probing.kernel.figures import theme
-from probing.kernel.models.names_model_names import known_model
+from probing.kernel.models.names import known_model
 from probing.kernel.registry import read_registry
-from probing.kernel.report import refuse_unknown_words
-from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.report import refuse_unknown_words, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

@@ -22,16 +22,15 @@ from probing.finetuning.success import in_words
 from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks import set_order
-from probing.kernel.figures.looks_model_looks import looks_of
-from probing.kernel.files_paths import result_folders, runs_folder, snapshot_folder
-from probing.kernel.models.names_head_kinds import head_order
+from probing.kernel.figures.looks import looks_of, set_order
+from probing.kernel.files import result_folders, runs_folder, snapshot_folder
+from probing.kernel.models.names import head_order
 from probing.kernel.provenance import LOCAL
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unknown_words
 from probing.kernel.store.database import Database
-from probing.kernel.store.kinds_kinds import KINDS
+from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database
-from probing.kernel.store.parquet_sources import holds_results
+from probing.kernel.store.parquet import holds_results
 from probing.sentences.store import sentence_runs
 from probing.subjects import Declared, kinds, reports
 

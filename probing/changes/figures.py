@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal
 
 #: Height of a panel, of one of few, of the gap above it (for its title), and of the figure's frame, in pixels.
 _PANEL, _TALL, _GAP, _TOP, _BOTTOM = 112, 170, 50, 96, 46
@@ -119,7 +119,7 @@ def evidence_panels(
             name="panel",
         )
     _legend(figure, evidence, names, colours)
-    layer_axis.horizontal(figure, last)
+    horizontal(figure, last)
     # Behind all panels, not only the first.
     figure.update_shapes(y0=0, y1=1, yref="paper")
     # One axis for all panels: the cursor and its line go through every one of them.

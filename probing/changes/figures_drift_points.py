@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis as end_labels
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import EndLabel, write
 
 
 def drift_points(
@@ -57,10 +57,10 @@ def drift_points(
                 f"<b>{name}</b><br>weights moved by %{{x:.2f}} %<br>{theme.plain(title)}: %{{y:.2f}}<extra></extra>"
             ),
         )
-        ends.append(end_labels.EndLabel(edge, y, called, colour, strong=not row["control"]))
+        ends.append(EndLabel(edge, y, called, colour, strong=not row["control"]))
     low, high = min(float(points[loss].min()) * factor, 0), max(float(points[loss].max()) * factor, 0)
     around = (high - low or 1) * 0.06
     theme.apply(figure, height=max(420, 130 + 26 * len(points)))
     figure.update_xaxes(title_text="mean change of weights, layers 1 to the last", ticksuffix=" %", range=[0, edge])
     figure.update_yaxes(title_text=theme.plain(title))
-    return end_labels.write(figure, ends, ranges=[(low - around, high + around)])
+    return write(figure, ends, ranges=[(low - around, high + around)])

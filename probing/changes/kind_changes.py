@@ -1,18 +1,18 @@
 """The runs that measure what fine-tuning changed."""
 
-from probing.changes import kind as rules
 from probing.changes import tables
+from probing.changes.kind import RULES, SCANS
 from probing.changes.measures_run import ChangeRunConfig
 from probing.changes.store import change_runs
-from probing.kernel.store.kinds_kinds import Kind
+from probing.kernel.store.kinds import Kind
 
 #: Shared with the runs on whole sentences.
 CHANGES = Kind(
     "changes",
     ChangeRunConfig,
     tables.TABLES,
-    rules.RULES,
-    rules.SCANS,
+    RULES,
+    SCANS,
     about=tables.__doc__,
     listed=change_runs,
     command="changes measure",

@@ -10,10 +10,8 @@ from probing.changes.minimal_pairs_text import raw_text, text_lines, text_sha256
 from probing.changes.perplexity import BLOCK_PIECES, cross_entropy, masked_blocks
 from probing.finetuning.setup import Prepared
 from probing.finetuning.trainer import Model
-from probing.kernel.errors import ModelError, TextError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_text
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import ModelError, Say, TextError
+from probing.kernel.files import atomic_text, cache_folder
 from probing.kernel.models.head import pretrained_head
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 from probing.changes.measure_run import STATES, ChangeWork
 from probing.changes.minimal_pairs_text import raw_text
 from probing.changes.requests import ChangesRequest
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import RunFiles, do_job, places_of
 from probing.kernel.models.catalogue import open_models
 from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states_weight_drift import weight_drift
+from probing.kernel.models.states import weight_drift
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.registry import name_in_files
 from probing.kernel.requests import ExecutorChoice

@@ -5,18 +5,25 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from probing.changes import page_beyond_turned as turned
+from probing.changes import page_beyond_turned
 from probing.changes.figures import evidence_panels
 from probing.changes.store import change_runs
 from probing.choices_compare import CHANGES, CompareSelection
-from probing.finetuning import report_evidence as evidence
-from probing.finetuning.report_evidence import TuningPanels
+from probing.finetuning.report_evidence import (
+    DISTANCE,
+    DRIFT,
+    EDGES,
+    ENTROPY,
+    LIKENESS,
+    PERPLEXITY,
+    PROBE,
+    TuningPanels,
+)
 from probing.kernel.app import blocks, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.filters_run_choice import Reading
+from probing.kernel.app.figure_cache import Stamp, drawing
+from probing.kernel.app.filters import Reading
 from probing.kernel.app.frame import View
-from probing.kernel.app.save_calls import plot
+from probing.kernel.app.save import plot
 from probing.kernel.app.texts import filled, joined
 from probing.sentences.figures_changes import change_map
 from probing.sentences.figures_changes_fate_bars import fate_bars
@@ -30,12 +37,12 @@ from probing.sentences.store import sentence_runs
 _MEASURE, _TRAIN = "python -m probing changes measure --model", "python -m probing sentences train --tasks all --model"
 #: Measurement -> its name, the prefixes of its panels, and the command that makes it.
 MEASURES = {
-    "attention": ("attention", (evidence.ENTROPY, evidence.DISTANCE), _MEASURE),
-    "perplexity": ("perplexity", (evidence.PERPLEXITY,), _MEASURE),
-    "similarity": ("similarity of states", (evidence.LIKENESS,), _MEASURE),
-    "weights": ("weights", (evidence.DRIFT,), _MEASURE),
-    "grammar": ("grammar (edge probes)", (evidence.EDGES,), "python -m probing edges train --tasks all --model"),
-    "sentences": ("sentences (probes)", (evidence.PROBE,), _TRAIN),
+    "attention": ("attention", (ENTROPY, DISTANCE), _MEASURE),
+    "perplexity": ("perplexity", (PERPLEXITY,), _MEASURE),
+    "similarity": ("similarity of states", (LIKENESS,), _MEASURE),
+    "weights": ("weights", (DRIFT,), _MEASURE),
+    "grammar": ("grammar (edge probes)", (EDGES,), "python -m probing edges train --tasks all --model"),
+    "sentences": ("sentences (probes)", (PROBE,), _TRAIN),
 }
 _CAPTION = "Grey: the control, trained on the base's own text."
 _HOW = (
@@ -100,7 +107,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     if table.empty:
         return
     st.header("Are properties of sentences still read?")
-    fates, single = tuning_view.gone[tuning_view.gone["fate"] != ""], turned.stored(tuning_view)
+    fates, single = tuning_view.gone[tuning_view.gone["fate"] != ""], page_beyond_turned.stored(tuning_view)
     left, right = st.columns(2, gap="medium") if len(fates) else (st.container(), None)
     with left:
         _changes(tuning_view, table, single)
@@ -108,7 +115,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         with right:
             _fates(tuning_view, fates)
     if single:
-        turned.draw(tuning_view, table)
+        page_beyond_turned.draw(tuning_view, table)
     untold = fates.empty and tuning_view.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
     if lacking := [
         words

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from probing.kernel.app import blocks
-from probing.kernel.app.texts_data_keys import State, files_state
+from probing.kernel.app.texts import State, files_state
 from probing.kernel.errors import ProbingError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
 
 #: Digits of a sentence's sha256 that identify it in results.

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from probing.changes import page_beyond_sentence_words as sentence_words
+from probing.changes.page_beyond_sentence_words import say_missing, with_words
 from probing.choices_compare import WAYS, CompareSelection
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app.selection import open_later
 from probing.kernel.app.texts import filled
 from probing.sentences.examples import FIRST, POOLINGS
 from probing.sentences.figures_looks import POOLING_NAMES
@@ -37,13 +37,13 @@ def draw(tuning_view: "TuningView", table: pd.DataFrame) -> None:
     if sentences.empty:
         st.info("Both probes are right on the same sentences.", icon=":material/info:")
         return
-    sentences = sentence_words.with_words(
+    sentences = with_words(
         sentences if way == "both" else sentences[sentences["turned"] == way], task, tuning_view.protocol
     )
     readable = sentences[sentences["text"].notna() & (sentences["text"] != "")].reset_index(drop=True)
     if len(readable) < len(sentences):
         sources = tuning_view.read(sentence_tasks).set_index("task")["source"]
-        sentence_words.say_missing(task, str(sources.get(task, "")))
+        say_missing(task, str(sources.get(task, "")))
     elif sentences.empty:
         st.info("No sentence turned this way.", icon=":material/info:")
     if len(readable):
@@ -105,7 +105,7 @@ def _list(tuning_view: "TuningView", table: pd.DataFrame, where: str) -> None:
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
             text = str(table["text"].iloc[rows[0]])
-            navigation.open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
+            open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
 
     top = table[["text", "turned", "gold", "base_said", "tuned_said"]].set_axis(
         [

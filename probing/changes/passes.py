@@ -13,11 +13,10 @@ from probing.changes.minimal_pairs import Gap, MinimalPair
 from probing.changes.passes_attention_passes import Attending
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import states_at
-from probing.kernel.models.states_masked_prompts import fill_gaps, own_mask
-from probing.kernel.models.tokens_token_text import token_texts
+from probing.kernel.models.states import fill_gaps, own_mask, states_at
+from probing.kernel.models.tokens import token_texts
 from probing.kernel.questions import TooLong, with_masks
-from probing.kernel.text_characters import refuse_half_characters
+from probing.kernel.text import refuse_half_characters
 
 #: A sentence's token ids, the place of one of its masks, and the token that is wanted there.
 _Piece = tuple[tuple[int, ...], int, int]

@@ -12,8 +12,8 @@ from probing.kernel.errors import ModelError
 from probing.kernel.models.layer_swap import sharing_copy
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states
-from probing.kernel.models.tokens_token_text import token_texts
-from probing.kernel.text_text import SPACE
+from probing.kernel.models.tokens import token_texts
+from probing.kernel.text import SPACE
 
 #: Word pieces per forward pass. Attention needs this number times the length of a row, for every layer and head.
 _PIECES_A_BATCH = 1024

@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.kernel.errors import TextError
-from probing.kernel.models.arrays_masking import mask_pieces
+from probing.kernel.models.arrays import mask_pieces
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from probing.changes import store as queries
 from probing.changes.report_runs import stored
+from probing.changes.store import change_runs, epochs, perplexity
 from probing.finetuning.relatives import named, relatives
 from probing.kernel.stats.intervals import CONFIDENCE
 from probing.kernel.store.database import Database
@@ -65,7 +65,7 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     no larger than the control's, or the perplexity within the spread of the control's seeds.
     """
     runs = stored(db)
-    rows = runs.named(queries.perplexity(db, runs.run_ids))
+    rows = runs.named(perplexity(db, runs.run_ids))
     of_base = _bases(rows)
     made = [_row(row, of_base.get(row["base"])) for row in rows.to_dict("records")]
     of_rows = [
@@ -91,8 +91,8 @@ _FLOATS = ("perplexity", "low", "high", "log_change", "change_low", "change_high
 
 def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
     """Perplexity by epoch of fine-tuning (0: before), measured with the base's own head, beside the control's."""
-    runs = named(queries.change_runs(db))
-    table = queries.epochs(db)
+    runs = named(change_runs(db))
+    table = epochs(db)
     known = runs[["model", "objective", "variant", "tuned_seed"]].drop_duplicates("model")
     table = table.merge(known, on="model", how="left").fillna({"objective": "", "variant": ""})
     family = relatives(pd.concat([runs, table]) if len(runs) else table)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.changes import store as queries
+from probing.changes import store
 from probing.changes.report import epoch_perplexities, perplexities
 from probing.changes.report_measures import values
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
@@ -40,9 +40,9 @@ def _epochs(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    runs = queries.change_runs(db)
-    models = queries.epochs(db)["model"] if choice.report.name == "epochs" else runs["model"]
-    measures = queries.values(db, list(runs["run_id"]))["measure"] if choice["measure"] else ()
+    runs = store.change_runs(db)
+    models = store.epochs(db)["model"] if choice.report.name == "epochs" else runs["model"]
+    measures = store.values(db, list(runs["run_id"]))["measure"] if choice["measure"] else ()
     refuse_unstored("values", choice, {"model": sorted(set(models)), "measure": sorted(set(measures))})
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.changes import store as queries
+from probing.changes import store
 from probing.changes.measures import MEASURES
 from probing.changes.report_runs import beside_base, stored
 from probing.kernel.store.database import Database
@@ -47,9 +47,7 @@ def values(
     or within the spread of the control's seeds. Empty: there is none.
     """
     runs = stored(db)
-    table = runs.named(queries.values(db, runs.run_ids, heads)).astype(
-        {"layer": "int64", "head": "int64", "n": "int64"}
-    )
+    table = runs.named(store.values(db, runs.run_ids, heads)).astype({"layer": "int64", "head": "int64", "n": "int64"})
     if measures is not None:
         table = table[table["measure"].isin(list(measures))]
     table = beside_base(table, _KEYS, {"value": "base_value"})

@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from probing.changes import store as queries
+from probing.changes.store import change_runs
 from probing.finetuning.relatives import StoredRuns, named, relatives
 from probing.kernel.provenance import stored_configuration
-from probing.kernel.report_whole_runs import whole_runs
+from probing.kernel.report import whole_runs
 from probing.kernel.store.database import Database
 
 #: Fields of a run's configuration that identify its sentences and its masked blocks.
@@ -17,7 +17,7 @@ TEXTS = ("sentences_sha256", "blocks_sha256")
 
 def stored(db: Database) -> StoredRuns:
     """One run per model; rows get the checksums of its text, as values on different texts are not comparable."""
-    runs = named(queries.change_runs(db))
+    runs = named(change_runs(db))
     configs = [stored_configuration(config) for config in runs["config"]]
     runs = runs.assign(**{name: [str(config.get(name, "")) for config in configs] for name in TEXTS})
     return StoredRuns(whole_runs(runs, ["model"], [_has(config) for config in configs]), relatives(runs), TEXTS)

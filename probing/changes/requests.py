@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probing.kernel.options import Option
-from probing.kernel.requests_model import StoredRuns
+from probing.kernel.requests import StoredRuns
 
 
 @dataclass(frozen=True)

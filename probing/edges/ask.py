@@ -17,8 +17,7 @@ from probing.edges.targets_encoders import CUMULATIVE, TASK
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.errors import HeadError
 from probing.kernel.files import atomic_file
-from probing.kernel.models.arrays import sum_of
-from probing.kernel.models.arrays_probe_files import FILE, find_probe_files
+from probing.kernel.models.arrays import FILE, find_probe_files, sum_of
 from probing.kernel.registry import REPOSITORY
 
 #: Shipped probes: one folder per model, with the model's name.

@@ -17,7 +17,7 @@ from probing.kernel.errors import EdgeDataError, ModelError
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states
 from probing.kernel.questions import with_masks
-from probing.kernel.text_characters import refuse_half_characters
+from probing.kernel.text import refuse_half_characters
 
 
 class _Sentence:

@@ -8,7 +8,7 @@ import typer
 from probing.edges.report_panels_span_answers import label_rows
 from probing.edges.requests_edges import TraceRequest
 from probing.kernel.commands import command
-from probing.kernel.report_table_text import as_csv, as_json
+from probing.kernel.report import as_csv, as_json
 
 if TYPE_CHECKING:
     from probing.edges.trace_trace import SentenceTraces

@@ -7,8 +7,8 @@ import typer
 
 from probing.edges.trace_task_list import task_list
 from probing.kernel.commands import options_refused
-from probing.kernel.files_paths import cache_folder
-from probing.kernel.report_table_text import as_csv, as_json, objects, text_table
+from probing.kernel.files import cache_folder
+from probing.kernel.report import as_csv, as_json, objects, text_table
 
 
 class Shape(StrEnum):

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.edges import figures_task_rows as task_rows
-from probing.kernel.figures import axis_layer_axis as layer_axis
+from probing.edges import figures_task_rows
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal, share_of_depth
 
 NOT_RESOLVED = "cannot be told"
 NEAR_UNIFORM = "weights near uniform: no place"
@@ -33,25 +33,25 @@ def place_rows(
     if places.empty:
         return theme.empty("No mean layer of the gains can be told, or no cumulative probes are stored.")
     models = list(dict.fromkeys(places["model"]))
-    rows, looks = task_rows.placed(places, models), task_rows.looks(models, colours)
+    rows, looks = figures_task_rows.placed(places, models), figures_task_rows.looks(models, colours)
     scale = 1 / rows["last"] if shares else rows["last"] * 0 + 1.0
     figure = go.Figure()
     for model, model_rows in rows.groupby("model", sort=False):
         name = (labels or {}).get(str(model), str(model))
         _add_model(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
-        task_rows.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
+        figures_task_rows.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
-        task_rows.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
-    task_rows.add_legend(
+        figures_task_rows.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
+    figures_task_rows.add_legend(
         figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}}
     )
-    task_rows.finish(figure, rows, titles or {})
+    figures_task_rows.finish(figure, rows, titles or {})
     last = int(rows["last"].max())
     if shares:
-        return layer_axis.share_of_depth(figure)
+        return share_of_depth(figure)
     grid = {"showgrid": True}
-    layer_axis.horizontal(figure, last)
+    horizontal(figure, last)
     figure.update_xaxes(**grid)
     return figure
 

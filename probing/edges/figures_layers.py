@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.edges import figures_task_rows as task_rows
+from probing.edges import figures_task_rows
 from probing.edges.figures_layers_small_panels import small_panels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
-from probing.kernel.figures import theme_across as across
+from probing.kernel.figures.axis import horizontal_panels, share_of_depth
+from probing.kernel.figures.theme import Shape, add, horizontal_line
 
 _PANEL, _GAP, _FRAME = 112, 58, 150
 #: Yardstick of a task -> dash of its level.
@@ -59,12 +59,12 @@ def task_curves(
     if points.empty:
         return theme.empty("Nothing of this kind is stored for these models and tasks.")
     tasks = list(dict.fromkeys(points["task"]))
-    looks = task_rows.looks(list(dict.fromkeys(points["model"])), colours)
+    looks = figures_task_rows.looks(list(dict.fromkeys(points["model"])), colours)
     figure, places = small_panels(
         [(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME, shared=False
     )
     named: set[str] = set()
-    lines: list[across.Shape] = []
+    lines: list[Shape] = []
     for place, task in zip(places, tasks, strict=True):
         for _, level in levels[(levels["task"] == task) & levels["value"].notna()].iterrows():
             lines.append(_add_level(figure, str(level["name"]), float(level["value"]), axis, place, named))
@@ -79,12 +79,12 @@ def task_curves(
                 place,
                 named,
             )
-    across.add(figure, lines)
+    add(figure, lines)
     if axis.shares:
         for row, col in places:
-            layer_axis.share_of_depth(figure, row=row, col=col)
+            share_of_depth(figure, row=row, col=col)
     else:
-        layer_axis.horizontal_panels(figure, int(points["last"].max()), places)
+        horizontal_panels(figure, int(points["last"].max()), places)
     for row, col in places:
         # Two panels beside each other have no room for the usual title.
         below = (row + 1, col) in places
@@ -156,7 +156,7 @@ def _add_line(
 
 def _add_level(
     figure: go.Figure, name: str, value: float, axis: Axis, place: tuple[int, int], named: set[str]
-) -> across.Shape:
+) -> Shape:
     """A grey level in the legend; returns the line to be drawn across its panel."""
     level = value * (100 if axis.percent else 1)
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}
@@ -174,4 +174,4 @@ def _add_level(
         col=place[1],
     )
     named.add(name)
-    return across.horizontal(figure, level, *place, line=look, layer="below")
+    return horizontal_line(figure, level, *place, line=look, layer="below")

@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.edges.figures_layers_small_panels import small_panels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal_panels
 
 #: Height of a panel, of the gap with its title, and of the figure's frame, in pixels.
 _PANEL, _GAP, _FRAME = 66, 34, 130
@@ -37,7 +37,7 @@ def layer_bars(
     for place, task in zip(places, tasks, strict=True):
         _add_task(figure, bars[bars["task"] == task].sort_values("layer"), place, colour, weights)
     figure.update_layout(barmode="group", bargap=0.15, bargroupgap=0.05)
-    layer_axis.horizontal_panels(figure, int(bars["layer"].max()), places)
+    horizontal_panels(figure, int(bars["layer"].max()), places)
     for row, col in places:
         figure.update_xaxes(title_text="" if (row + 1, col) in places else "layer", row=row, col=col)
     figure.update_yaxes(

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.edges import figures_task_rows as task_rows
+from probing.edges import figures_task_rows
 from probing.kernel.figures import theme
 
 #: Column with one number per task or line -> (name, marker).
@@ -34,16 +34,16 @@ def score_rows(
     if scores.empty:
         return theme.empty("No scores are stored for these models.")
     models = list(dict.fromkeys(scores["model"]))
-    rows, looks = task_rows.placed(scores, models), task_rows.looks(models, colours)
+    rows, looks = figures_task_rows.placed(scores, models), figures_task_rows.looks(models, colours)
     figure = go.Figure()
     for model, model_rows in rows.groupby("model", sort=False):
         _add_model(figure, model_rows, (labels or {}).get(str(model), str(model)), looks[str(model)], titles or {})
     for column, (name, symbol) in YARDSTICKS.items():
         if column in rows and rows[column].notna().any():
             _add_yardstick(figure, rows, column, name, symbol, looks)
-    task_rows.add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
-    task_rows.add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
-    task_rows.finish(figure, rows, titles or {})
+    figures_task_rows.add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
+    figures_task_rows.add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
+    figures_task_rows.finish(figure, rows, titles or {})
     figure.update_xaxes(title_text="right labels, % (micro F1)", range=[-2, 104])
     return figure
 
@@ -130,6 +130,6 @@ def _add_yardstick(
             "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks},
         },
     )
-    task_rows.add_legend(
+    figures_task_rows.add_legend(
         figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}}
     )

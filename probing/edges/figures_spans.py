@@ -4,10 +4,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis as end_labels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
-from probing.kernel.figures import theme_across as across
+from probing.kernel.figures.axis import horizontal_panels, readable
+from probing.kernel.figures.theme import Shape, add, vertical
 
 #: The right label, and the wrong one with the greatest mean over the layers (Figure 3's blue and orange).
 RIGHT, WRONG = "#0072B2", "#E69F00"
@@ -39,10 +38,10 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
         for row, panel in enumerate(panels, start=1)
         for line in _add_panel(figure, traces[traces["panel"] == panel].sort_values("layer"), row)
     ]
-    across.add(figure, lines)
+    add(figure, lines)
     theme.apply(figure, height=height)
     figure.update_layout(barmode="relative", bargap=0.2, margin_t=76, legend_y=1 + 40 / (height - _FRAME))
-    layer_axis.horizontal_panels(figure, int(traces["layer"].max()), [(row, 1) for row in range(1, len(panels) + 1)])
+    horizontal_panels(figure, int(traces["layer"].max()), [(row, 1) for row in range(1, len(panels) + 1)])
     for row in range(1, len(panels)):
         figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
     figure.update_yaxes(
@@ -61,13 +60,13 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
 def _heading(row: pd.Series) -> str:
     """The question, and both labels in their colours; short enough for a phone."""
     right, wrong = (
-        f'<span style="color:{end_labels.readable(colour)}">{theme.plain(theme.shorten(str(row[name]), 18))}</span>'
+        f'<span style="color:{readable(colour)}">{theme.plain(theme.shorten(str(row[name]), 18))}</span>'
         for name, colour in (("gold", RIGHT), ("wrong", WRONG))
     )
     return f"{theme.plain(theme.shorten(str(row['title']), 40))} · <b>{right}</b> or {wrong}"
 
 
-def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across.Shape]:
+def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[Shape]:
     """Draws the bars; returns the line before the layer from which the answer stays right, if there is one."""
     first = layers.iloc[0]
     bars = (
@@ -94,7 +93,7 @@ def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across
     if pd.isna(first["settled"]):
         return []
     return [
-        across.vertical(
+        vertical(
             figure, float(first["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}
         )
     ]

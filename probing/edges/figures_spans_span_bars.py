@@ -4,10 +4,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis as end_labels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
-from probing.kernel.figures import theme_across as across
+from probing.kernel.figures.axis import horizontal_panels, readable
+from probing.kernel.figures.theme import Shape, add, vertical
 
 #: The last layer's label, then the two next most probable ones.
 COLOURS = ("#0072B2", "#E69F00", "#808890")
@@ -39,10 +38,10 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
         for row, panel in enumerate(panels, start=1)
         for line in _add_panel(figure, answers[answers["panel"] == panel], row)
     ]
-    across.add(figure, lines)
+    add(figure, lines)
     theme.apply(figure, height=height)
     figure.update_layout(barmode="group", bargap=0.16, bargroupgap=0, showlegend=False, margin_t=48)
-    layer_axis.horizontal_panels(figure, last, [(row, 1) for row in range(1, len(panels) + 1)])
+    horizontal_panels(figure, last, [(row, 1) for row in range(1, len(panels) + 1)])
     for row in range(1, len(panels)):
         figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
     figure.update_yaxes(range=[0, 1.02], tickmode="array", tickvals=[0, 1], zeroline=False, showgrid=True)
@@ -53,14 +52,13 @@ def _heading(panel: pd.DataFrame) -> str:
     """The question, and below it the labels in their colours; each line is short enough for a phone."""
     names = panel.drop_duplicates("place").sort_values("place")
     labels = " · ".join(
-        "<span"
-        f' style="color:{end_labels.readable(COLOURS[place - 1])}">{theme.plain(theme.shorten(str(label), 20))}</span>'
+        f'<span style="color:{readable(COLOURS[place - 1])}">{theme.plain(theme.shorten(str(label), 20))}</span>'
         for place, label in zip(names["place"], names["label"], strict=True)
     )
     return f"<b>{theme.plain(theme.shorten(str(panel['title'].iloc[0]), 46))}</b><br>{labels}"
 
 
-def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[across.Shape]:
+def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[Shape]:
     """Draws the bars; returns the line before the layer from which the best label stays, if there is one."""
     for place, of_place in panel.groupby("place"):
         ordered = of_place.sort_values("layer")
@@ -80,4 +78,4 @@ def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[across.
         )
     settled = int(panel["settled"].iloc[0])
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}
-    return [across.vertical(figure, settled - 0.5, row, 1, line=look)] if settled else []
+    return [vertical(figure, settled - 0.5, row, 1, line=look)] if settled else []

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.kernel.figures import theme_across as across
+from probing.kernel.figures.theme import add, horizontal_line
 
 #: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
 _LINE, _GAP, _FRAME = 15, 10, 150
@@ -33,9 +33,9 @@ def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> g
     theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
     middles = rows.groupby("row", sort=False)["_y"].mean()
     edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
-    across.add(
+    add(
         figure,
-        [across.horizontal(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges],
+        [horizontal_line(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges],
     )
     figure.update_yaxes(
         tickmode="array",

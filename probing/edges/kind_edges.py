@@ -1,19 +1,19 @@
 """The runs of edge probing."""
 
-from probing.edges import kind as rules
 from probing.edges import tables
+from probing.edges.kind import RULES, SCANS
 from probing.edges.requests_run import EdgeRunConfig
 from probing.edges.store import edge_runs
 from probing.edges.store_counting import count_edges
 from probing.edges.tasks import EDGE_TASKS
-from probing.kernel.store.kinds_kinds import Kind
+from probing.kernel.store.kinds import Kind
 
 EDGES = Kind(
     "edges",
     EdgeRunConfig,
     tables.TABLES,
-    rules.RULES,
-    rules.SCANS,
+    RULES,
+    SCANS,
     about=tables.__doc__,
     listed=edge_runs,
     command="edges train",

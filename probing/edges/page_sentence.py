@@ -17,11 +17,9 @@ from probing.edges.store_sentences import count_sentences, sentences, traces
 from probing.edges.targets import OWN
 from probing.edges.targets_encoders import CUMULATIVE, TASK, TRAINED
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp, csv_bytes
+from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import Markdown, count, filled
-from probing.kernel.app.texts_task_marks import mark_key
+from probing.kernel.app.texts import Markdown, count, filled, mark_key
 
 PART_NAMES = {OWN: "our own", "dev": "dev", "test": "test"}
 _KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}

@@ -12,12 +12,11 @@ from probing.choices_grammar import PARTS, GrammarSelection
 from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.store import edge_runs, edge_tasks
 from probing.kernel.app import filters, selection
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.filters_run_choice import Offer, ShownRuns
+from probing.kernel.app.figure_cache import Stamp
+from probing.kernel.app.filters import Offer, ShownRuns
 from probing.kernel.app.frame import View
-from probing.kernel.app.save_calls import plot
-from probing.kernel.app.texts import Markdown
-from probing.kernel.app.texts_task_marks import mark_key
+from probing.kernel.app.save import plot
+from probing.kernel.app.texts import Markdown, mark_key
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 _OPTIONS = {

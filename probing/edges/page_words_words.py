@@ -8,10 +8,9 @@ import streamlit as st
 from probing.edges.store_sentences import tasks_of_texts
 from probing.edges.tasks import EDGE_TASKS, read_task
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import Markdown, code, filled
-from probing.kernel.app.texts_data_keys import State, files_state
+from probing.kernel.app.texts import Markdown, State, code, files_state, filled
 from probing.kernel.errors import EdgeDataError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 
 
 def with_words(view: View, part: str, table: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from probing.kernel.provenance_records import Frozen
-from probing.kernel.published_published import Published, PublishedFigure, refuse_twice
+from probing.kernel.provenance import Frozen
+from probing.kernel.published import Published, PublishedFigure, refuse_twice
 
 
 class PublishedEncoder(Frozen):

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.edges import store as queries
 from probing.edges.report_labels import by_label
 from probing.edges.report_scores import ENDS, of_trained, scores
 from probing.edges.report_summary import MARKS, PARTS, summary
 from probing.edges.report_summary_order import models_in_order, tasks_in_order
+from probing.edges.store import by_task, edge_runs
 from probing.edges.targets_encoders import CUMULATIVE, KINDS, TRAINED
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
@@ -63,7 +63,7 @@ def _scores(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _labels(db: Database, choice: Choice) -> pd.DataFrame:
-    runs = queries.edge_runs(db)
+    runs = edge_runs(db)
     tables = [
         by_label(db, task, part=part, unseen=choice["unseen"], models=choice["model"], kind=kind).assign(kind=kind)
         for task in _chosen(runs, choice, "task")
@@ -71,11 +71,11 @@ def _labels(db: Database, choice: Choice) -> pd.DataFrame:
         for kind in choice["kind"] or (CUMULATIVE,)
     ]
     table = pd.concat(tables, ignore_index=True) if tables else by_label(db, "").assign(kind="")
-    return queries.by_task(table, "model", "task", "encoder", "kind", "part", "label").drop(columns="centre_of_gravity")
+    return by_task(table, "model", "task", "encoder", "kind", "part", "label").drop(columns="centre_of_gravity")
 
 
 def _tasks(db: Database, choice: Choice) -> pd.DataFrame:
-    runs = queries.edge_runs(db)
+    runs = edge_runs(db)
     tables = [
         _named(tasks_in_order(db, model, choice["task"], part=part, unseen=choice["unseen"]), part, model=model)
         for model in _chosen(runs[runs["encoder"] == TRAINED], choice, "model")
@@ -112,7 +112,7 @@ def _dev(table: pd.DataFrame) -> str:
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    runs = queries.edge_runs(db)
+    runs = edge_runs(db)
     refuse_unstored("probes", choice, {"model": runs["model"], "task": runs["task"]})
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from probing.edges import store as queries
 from probing.edges.numbers_numbers import f1
+from probing.edges.store import edge_runs, score_counts, sentence_counts
 from probing.edges.targets_encoders import CUMULATIVE, TASK
 from probing.kernel.stats.intervals import CONFIDENCE
 from probing.kernel.store.database import Database, remembered
@@ -70,7 +70,7 @@ def number(value: float, drawn: NDArray[np.float64]) -> Number:
 @remembered
 def newest(db: Database) -> pd.DataFrame:
     """The newest run of each model, encoder, task, kind, labels and seed, in the order of ``edge_runs``."""
-    runs = queries.edge_runs(db)
+    runs = edge_runs(db)
     when = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
         ["_when", "run_id"], ascending=[False, True]
     )
@@ -112,9 +112,9 @@ def curves(
     """
     runs = newest_runs(db, kind, labels, models, tasks)
     run_ids = list(runs["run_id"])
-    counts = queries.score_counts(db, run_ids, part, unseen)
+    counts = score_counts(db, run_ids, part, unseen)
     scored = {str(run_id): rows for run_id, rows in counts.groupby("run_id", sort=False)}
-    by_sentence = dict(_by_sentence(queries.sentence_counts(db, run_ids, part, unseen), run_ids))
+    by_sentence = dict(_by_sentence(sentence_counts(db, run_ids, part, unseen), run_ids))
     edge_curves = []
     for key, group in runs.groupby(list(GROUP), sort=False):
         group_ids = [run_id for run_id in group["run_id"] if run_id in scored]

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probing.edges import numbers_numbers as numbers
-from probing.edges import store as queries
+from probing.edges import numbers_numbers, store
 from probing.edges.report_curves import EdgeCurve, curves, newest, newest_runs
 from probing.edges.targets_encoders import AT, CONTROL, CUMULATIVE, KINDS, TASK
 from probing.kernel.store.database import Database
@@ -58,7 +57,7 @@ def _points(curve: EdgeCurve) -> list[tuple]:
 def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
     """The mixing weights of the probes on all layers, mean over seeds; normed: times the layer's norm, as share."""
     runs = newest_runs(db, kind)
-    mix = queries.mix(db, list(runs["run_id"]))
+    mix = store.mix(db, list(runs["run_id"]))
     rows: list[tuple] = []
     for key, group in runs.groupby(["model", "encoder", "task"], sort=False):
         group_mix = mix[mix["run_id"].isin(list(group["run_id"]))]
@@ -67,7 +66,7 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
         last, seeds = int(group["layers"].max()) - 1, group_mix["run_id"].nunique()
         weights = group_mix.pivot(index="run_id", columns="layer", values="weight").to_numpy().mean(axis=0)
         norms = group_mix.pivot(index="run_id", columns="layer", values="norm").to_numpy().mean(axis=0)
-        shares = numbers.times_norm(weights, norms)
+        shares = numbers_numbers.times_norm(weights, norms)
         rows += [
             (*key, kind, layer, last, seeds, weights[layer], shares[layer], norms[layer])
             for layer in range(len(weights))
@@ -98,13 +97,13 @@ def selectivity(
     for curve in on_task:
         if (control := with_control.get(_name(curve))) is None:
             continue
-        values = numbers.selectivity(curve.values, control.values)
+        values = numbers_numbers.selectivity(curve.values, control.values)
         for place, layer in enumerate(curve.layers):
             scores = (values[place], curve.values[place], control.values[place])
             (own, targets), (arbitrary, _) = (
                 on_seen[labels].get((*_name(curve), int(layer)), (np.nan, 0)) for labels in (TASK, CONTROL)
             )
-            seen = (float(numbers.selectivity(own, arbitrary)), own, arbitrary, targets)
+            seen = (float(numbers_numbers.selectivity(own, arbitrary)), own, arbitrary, targets)
             rows.append((*_name(curve), kind, part, int(layer), int(curve.layers[-1]), *scores, *seen))
     floats = dict.fromkeys(("value", "f1", "control", *_ON_SEEN[:3]), "float64")
     return pd.DataFrame(rows, columns=list(_SELECTIVE)).astype(floats | {"targets_seen": "int64"})
@@ -113,9 +112,9 @@ def selectivity(
 def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
     """(Model, encoder, task, layer) -> mean F1 over seeds, and number of targets whose span text occurs in training."""
     runs = newest_runs(db, kind, labels)
-    table = queries.score_counts(db, list(runs["run_id"]), part, seen=True)
+    table = store.score_counts(db, list(runs["run_id"]), part, seen=True)
     table = table.merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
-    table["f1"] = numbers.f1(table["tp"], table["fp"], table["fn"])
+    table["f1"] = numbers_numbers.f1(table["tp"], table["fp"], table["fn"])
     means = table.groupby(["model", "encoder", "task", "layer"]).agg(f1=("f1", "mean"), targets=("targets", "max"))
     return {key: (float(row["f1"]), int(row["targets"])) for key, row in means.iterrows()}
 
@@ -125,11 +124,11 @@ def f1_of_top(db: Database, run_ids: Sequence[str], part: str | None = None, uns
 
     Only of runs and parts whose predictions are stored, and of tasks whose targets have one label each.
     """
-    baselines, runs = queries.baseline_counts(db), queries.edge_runs(db)
+    baselines, runs = store.baseline_counts(db), store.edge_runs(db)
     several = set(baselines.loc[baselines["baseline"] == MEMORY_EACH, "task"])
     chosen = runs[runs["run_id"].isin(list(run_ids)) & ~runs["task"].isin(several)]
-    counts = queries.top_counts(db, list(chosen["run_id"]), part, unseen)
-    counts["f1_top"] = numbers.f1(counts["tp"], counts["fp"], counts["fn"])
+    counts = store.top_counts(db, list(chosen["run_id"]), part, unseen)
+    counts["f1_top"] = numbers_numbers.f1(counts["tp"], counts["fp"], counts["fn"])
     return counts[["run_id", "part", "layer", "f1_top"]]
 
 
@@ -152,14 +151,14 @@ def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
         .drop_duplicates(["model", "encoder", "task"])
     )
     chosen = set(preferred[["model", "encoder", "task", "kind"]].itertuples(index=False, name=None))
-    table = queries.codes(db, list(runs["run_id"])).merge(
+    table = store.codes(db, list(runs["run_id"])).merge(
         runs[["run_id", "model", "encoder", "task", "kind", "layers"]], on="run_id"
     )
     rows = []
     for key, group in table.groupby(["model", "encoder", "task", "kind", "layer"], sort=False):
         *name, layer = key
         if tuple(name) in chosen:
-            value = float(np.mean(numbers.compression(group["uniform"], group["bits"])))
+            value = float(np.mean(numbers_numbers.compression(group["uniform"], group["bits"])))
             means = (group["bits"].mean(), group["uniform"].mean(), int(group["targets"].max()))
             rows.append((*name, int(layer), int(group["layers"].max()) - 1, len(group), value, *means))
-    return queries.by_task(pd.DataFrame(rows, columns=list(_CODES)), "model", "task", "encoder", "layer")
+    return store.by_task(pd.DataFrame(rows, columns=list(_CODES)), "model", "task", "encoder", "layer")

@@ -4,8 +4,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from probing.edges import numbers_numbers as numbers
 from probing.edges.numbers import SeedSpread, seed_spread
+from probing.edges.numbers_numbers import (
+    ALREADY,
+    INCONCLUSIVE,
+    LEAST_GAIN,
+    NOT_ABOVE,
+    OUTSIDE,
+    expected_layer,
+    inside,
+    resolved,
+)
 from probing.edges.report_curves import EdgeCurve, Number
 
 _NONE = Number(np.nan, np.nan, np.nan)
@@ -19,10 +28,10 @@ def gain_of(curve: EdgeCurve) -> Number:
 def expected_layer_of(curve: EdgeCurve) -> Number:
     """The expected layer with its interval; NaN if it is not resolved."""
     gain = gain_of(curve)
-    if not numbers.resolved(gain.value, gain.low):
+    if not resolved(gain.value, gain.low):
         return _NONE
-    expected = curve.number(numbers.expected_layer)
-    return expected if numbers.inside(expected.low, expected.high, int(curve.layers[-1])) else _NONE
+    expected = curve.number(expected_layer)
+    return expected if inside(expected.low, expected.high, int(curve.layers[-1])) else _NONE
 
 
 def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
@@ -31,16 +40,16 @@ def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
     ``majority`` is F1 of the majority label on the same targets; None if it is not stored.
     """
     gain = gain_of(curve)
-    if numbers.resolved(gain.value, gain.low):
-        return None if not np.isnan(expected_layer_of(curve).value) else numbers.OUTSIDE
+    if resolved(gain.value, gain.low):
+        return None if not np.isnan(expected_layer_of(curve).value) else OUTSIDE
     ends = [curve.number(lambda values, place=place: values[..., place]) for place in (0, -1)]  # type: ignore[misc]
     if majority is not None and all(min(end.value, end.low) <= majority for end in ends):
-        return numbers.NOT_ABOVE
+        return NOT_ABOVE
     # A gain whose interval reaches one point may be one.
-    return numbers.INCONCLUSIVE if max(gain.value, gain.high) >= numbers.LEAST_GAIN else numbers.ALREADY
+    return INCONCLUSIVE if max(gain.value, gain.high) >= LEAST_GAIN else ALREADY
 
 
 def spread_of(curves: Iterable[EdgeCurve]) -> SeedSpread | None:
     """Variance over seeds of the expected layer, pooled over the curves with several seeds that resolve it."""
     several = [curve for curve in curves if curve.seeds > 1 and not np.isnan(expected_layer_of(curve).value)]
-    return seed_spread(numbers.expected_layer(curve.by_seed) for curve in several)
+    return seed_spread(expected_layer(curve.by_seed) for curve in several)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from probing.edges import numbers_numbers as numbers
-from probing.edges import store as queries
+from probing.edges.numbers_numbers import f1, k_gains
 from probing.edges.report_curves import DRAWS, GROUP, EdgeCurve, drawn_again, newest_runs, sentence_draws
 from probing.edges.report_curves_places import expected_layer_of, reason_of
+from probing.edges.store import label_counts, label_sentence_counts, majority_by_label
 from probing.edges.targets_encoders import CUMULATIVE, TASK
 from probing.kernel.store.database import Database
 
@@ -55,12 +55,10 @@ def by_label(
     """
     runs = newest_runs(db, kind, models=models, tasks=[task])
     run_ids = list(runs["run_id"])
-    scored = queries.label_counts(db, run_ids, part, unseen)
+    scored = label_counts(db, run_ids, part, unseen)
     by_sentence = {
         (run_ids[int(run)], label): rows
-        for (run, label), rows in queries.label_sentence_counts(db, run_ids, part, unseen).groupby(
-            ["run", "label"], sort=False
-        )
+        for (run, label), rows in label_sentence_counts(db, run_ids, part, unseen).groupby(["run", "label"], sort=False)
     }
     traced = {run_id for run_id, _ in by_sentence}
     majority = _majority(db, task, part, unseen)
@@ -72,7 +70,7 @@ def by_label(
             seeds = list(dict.fromkeys(of_label["run_id"]))
             layers = np.unique(of_label["layer"]).astype(int)
             counts = of_label[["tp", "fp", "fn"]].to_numpy(dtype=np.float64).reshape(len(seeds), len(layers), 3)
-            scores = numbers.f1(*np.moveaxis(counts, 2, 0))
+            scores = f1(*np.moveaxis(counts, 2, 0))
             deviations = [
                 _drawn(by_sentence.get((run_id, label)), len(layers)) - score if run_id in traced else None
                 for run_id, score in zip(seeds, scores, strict=True)
@@ -100,14 +98,14 @@ def by_label(
 
 def _majority(db: Database, task: str, part: str, unseen: bool) -> dict[str, float]:
     """Label -> its F1 if the majority label is predicted for every target: 0 for every other label."""
-    counts = queries.majority_by_label(db, task, part, unseen)
-    return dict(zip(counts["label"], map(float, numbers.f1(counts["tp"], counts["fp"], counts["fn"])), strict=True))
+    counts = majority_by_label(db, task, part, unseen)
+    return dict(zip(counts["label"], map(float, f1(counts["tp"], counts["fp"], counts["fn"])), strict=True))
 
 
 def _row(curve: EdgeCurve) -> tuple:
     last = curve.number(lambda values: values[..., -1])
     place = expected_layer_of(curve)
-    bits = np.nan if np.isnan(place.value) else float(numbers.k_gains(curve.values))
+    bits = np.nan if np.isnan(place.value) else float(k_gains(curve.values))
     ends = (curve.values[0], last.value, last.low, last.high)
     return (curve.targets, curve.seeds, int(curve.layers[-1]), *ends, np.nan, place.value, place.low, place.high, bits)
 
@@ -120,4 +118,4 @@ def _drawn(rows: pd.DataFrame | None, layers: int) -> NDArray[np.float64]:
     counts = np.zeros((len(texts), layers, 3), dtype=np.float32)
     counts[of_row, rows["layer"].to_numpy()] = rows[["tp", "fp", "fn"]].to_numpy()
     summed = (sentence_draws(texts) @ counts.reshape(len(texts), -1)).reshape(DRAWS, layers, 3)
-    return numbers.f1(*np.moveaxis(summed, 2, 0))
+    return f1(*np.moveaxis(summed, 2, 0))

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from probing.edges import report_published as published
+from probing.edges import report_published
 from probing.edges.report_curves_layers import compression, f1_by_layer, selectivity, weights_by_layer
 from probing.edges.report_labels import by_label
 from probing.edges.report_summary import PARTS, summary
@@ -94,7 +94,7 @@ class EdgePanels:
 
     def bars(self, model: str) -> pd.DataFrame:
         """A model's mixing weights, and gains in F1 of P(l) over P(l-1), by task and layer. Papers have no weights."""
-        every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
+        every = report_published.scores() if model in report_published.NAMES.values() else self.f1(CUMULATIVE)
         weights = self._chosen(self.read(weights_by_layer))
         of_model = (
             rows[rows["task"].isin(self.tasks) & (rows["model"] == model) & (rows["encoder"] == TRAINED)]
@@ -154,7 +154,7 @@ def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
 
 def published_summary(tasks: Sequence[str]) -> pd.DataFrame:
     """The published numbers of these tasks, in their order."""
-    table = published.summary()
+    table = report_published.summary()
     rows = table[table["task"].isin(list(tasks))]
     return (
         rows.assign(_task=rows["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
@@ -174,7 +174,7 @@ def with_published(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
     """F1 by layer of cumulative probes with the published values of these tasks below it."""
-    theirs = published.scores()
+    theirs = report_published.scores()
     return pd.concat(
         [points, theirs[theirs["task"].isin(list(tasks))].reindex(columns=points.columns)], ignore_index=True
     )
@@ -189,8 +189,8 @@ def gains_of(points: pd.DataFrame) -> pd.DataFrame:
 
 def published_gains(tasks: Sequence[str]) -> pd.DataFrame:
     """The gains of BERT-base in these tasks, or in all that are published if these are others."""
-    every = gains_of(published.scores())
-    of_base = every[every["model"] == published.NAMES["base"]]
+    every = gains_of(report_published.scores())
+    of_base = every[every["model"] == report_published.NAMES["base"]]
     rows = of_base[of_base["task"].isin(list(tasks))]
     return rows if len(rows) else of_base
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probing.edges import numbers_numbers as numbers
-from probing.edges import store as queries
+from probing.edges.numbers_numbers import compression, f1, selectivity
 from probing.edges.report_curves import newest
 from probing.edges.report_curves_layers import f1_of_top
 from probing.edges.report_summary import BASELINES, PARTS, baselines
+from probing.edges.store import by_task, codes, score_counts, training
 from probing.edges.targets_encoders import CONTROL, RANDOM, RANDOM_BODY, TASK, TRAINED
 from probing.kernel.store.database import Database
 
@@ -50,10 +50,10 @@ def scores(
     """
     runs = newest(db)
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
-    counts = queries.score_counts(db, list(runs["run_id"]), None, unseen)
+    counts = score_counts(db, list(runs["run_id"]), None, unseen)
     scored = counts.merge(runs[["run_id", "model", "encoder", "labels", "task", "kind", "seed", "layers"]], on="run_id")
     scored["f1"], scored["last"] = (
-        numbers.f1(scored["tp"], scored["fp"], scored["fn"]),
+        f1(scored["tp"], scored["fp"], scored["fn"]),
         scored["layers"].astype(int) - 1,
     )
     probe = ["model", "task", "kind", "layer", "part"]
@@ -64,8 +64,8 @@ def scores(
         scored = scored.merge(
             scored[untrained].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left"
         )
-    on_seen = queries.score_counts(db, list(runs["run_id"]), seen=True)
-    on_seen["f1_seen"] = numbers.f1(on_seen["tp"], on_seen["fp"], on_seen["fn"])
+    on_seen = score_counts(db, list(runs["run_id"]), seen=True)
+    on_seen["f1_seen"] = f1(on_seen["tp"], on_seen["fp"], on_seen["fn"])
     scored = scored.merge(on_seen[[*_PROBE, "f1_seen"]], on=_PROBE, how="left")
     for score, control, difference in (
         ("f1", "control", "selectivity"),
@@ -75,16 +75,16 @@ def scores(
             scored[scored["labels"] == CONTROL].groupby([*probe, "encoder"])[score].mean().rename(control).reset_index()
         )
         scored = scored.merge(arbitrary, on=[*probe, "encoder"], how="left")
-        scored[difference] = numbers.selectivity(scored[score], scored[control])
+        scored[difference] = selectivity(scored[score], scored[control])
         scored.loc[scored["labels"] == CONTROL, [control, difference]] = np.nan
     # Predictions are of the task's labels.
     scored = scored.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")
-    trained = queries.training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype(
+    trained = training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype(
         {"steps": "Int64", "stopped": "boolean"}
     )
     scored = scored.merge(trained, on=["run_id", "layer"], how="left")
-    coded = queries.codes(db, list(runs["run_id"]))
-    coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
+    coded = codes(db, list(runs["run_id"]))
+    coded["compression"] = compression(coded["uniform"], coded["bits"])
     scored = scored.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
     baseline_f1: dict[Any, float] = {
         (*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()
@@ -100,7 +100,7 @@ def scores(
     table = scored[[*NAMES, *NUMBERS, *ENDS]].astype(
         dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"}
     )
-    return queries.by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
+    return by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
 
 
 def of_trained(table: pd.DataFrame) -> pd.DataFrame:

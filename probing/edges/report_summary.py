@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probing.edges import numbers_numbers as numbers
-from probing.edges import store as queries
+from probing.edges.numbers_numbers import centre_of_gravity, f1, gain_above_memory, k_gains, k_weights, near_uniform
 from probing.edges.report_curves import EdgeCurve, Number, curves, newest_runs
 from probing.edges.report_curves_layers import MEMORY_EACH, compression, f1_of_top, selectivity, weights_by_layer
 from probing.edges.report_curves_places import expected_layer_of, gain_of, reason_of
+from probing.edges.store import baseline_counts, by_task, edge_tasks, training
 from probing.edges.targets_encoders import RANDOM
 from probing.kernel.store.database import Database
 
@@ -99,13 +99,13 @@ def summary(
         "probes_stopped": "Int64",
     }
     table = pd.DataFrame(rows, columns=[*NAMES, "last", "targets", *NUMBERS, *MARKS]).astype(kinds)
-    return queries.by_task(table, "model", "task", "encoder", "part")
+    return by_task(table, "model", "task", "encoder", "part")
 
 
 def _row(curve: EdgeCurve, baseline_scores: dict[tuple[str, str], float]) -> dict[str, Any]:
     last, gain, place = _at(curve, -1), gain_of(curve), expected_layer_of(curve)
     memory = baseline_scores.get((curve.task, "memory"), np.nan)
-    above = curve.number(lambda values: numbers.gain_above_memory(values, memory))
+    above = curve.number(lambda values: gain_above_memory(values, memory))
     return {
         "model": curve.model,
         "encoder": curve.encoder,
@@ -124,7 +124,7 @@ def _row(curve: EdgeCurve, baseline_scores: dict[tuple[str, str], float]) -> dic
         "expected_layer": place.value,
         "expected_layer_low": place.low,
         "expected_layer_high": place.high,
-        "k_gains": np.nan if np.isnan(place.value) else float(numbers.k_gains(curve.values)),
+        "k_gains": np.nan if np.isnan(place.value) else float(k_gains(curve.values)),
         "gain_above_memory": above.value,
         "gain_above_memory_low": above.low,
         "gain_above_memory_high": above.high,
@@ -148,7 +148,7 @@ def _top(db: Database, part: str, unseen: bool) -> dict[tuple[str, str, str, int
 def _ends(db: Database) -> dict[tuple[str, str, str], tuple[int, int]]:
     """(Model, encoder, task) -> number of cumulative probes of all seeds, and how many of them patience stopped."""
     runs = newest_runs(db)
-    probes = queries.training(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    probes = training(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
     ended = probes.groupby(["model", "encoder", "task"])["stopped"].agg(["size", "sum"])
     return {key: (int(row["size"]), int(row["sum"])) for key, row in ended.iterrows()}
 
@@ -160,10 +160,10 @@ def _of_weights(weights: pd.DataFrame, name: tuple[str, str, str]) -> dict[str, 
     if task_weights.empty:
         return {}
     values = task_weights["weight"].to_numpy()
-    bits = float(numbers.k_weights(values))
-    near = bool(numbers.near_uniform(bits))
+    bits = float(k_weights(values))
+    near = bool(near_uniform(bits))
     return {
-        "centre_of_gravity": float(numbers.centre_of_gravity(values)),
+        "centre_of_gravity": float(centre_of_gravity(values)),
         "k_weights": bits,
         "weights_near_uniform": near,
     }
@@ -177,13 +177,13 @@ def at_the_last(table: pd.DataFrame, column: str = "value") -> dict[tuple[str, s
 
 def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, str], float]:
     """(Task, baseline) -> F1 on a part of the data; ``ceiling`` is that of all targets."""
-    counts = queries.baseline_counts(db, unseen)
+    counts = baseline_counts(db, unseen)
     part_counts = counts[counts["part"] == part]
-    scores = numbers.f1(part_counts["tp"], part_counts["fp"], part_counts["fn"])
+    scores = f1(part_counts["tp"], part_counts["fp"], part_counts["fn"])
     f1_of = dict(zip(zip(part_counts["task"], part_counts["baseline"], strict=True), map(float, scores), strict=True))
     # For tasks whose targets have several labels, one label is too weak a baseline.
     f1_of |= {(task, "memory"): value for (task, name), value in f1_of.items() if name == MEMORY_EACH}
-    tasks = queries.edge_tasks(db)
+    tasks = edge_tasks(db)
     tasks = tasks[tasks["part"] == part]
     return f1_of | {
         (task, "ceiling"): float(value) for task, value in zip(tasks["task"], tasks["ceiling"], strict=True)

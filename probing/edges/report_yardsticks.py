@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from probing.edges import store as queries
 from probing.edges.report_summary import baselines
+from probing.edges.store import edge_labels, edge_tasks
 from probing.kernel.store.database import Database
 
 #: The part whose numbers are shown with a prediction.
@@ -21,7 +21,7 @@ class TaskYardsticks:
 
 def yardsticks(db: Database) -> dict[str, TaskYardsticks]:
     """Task -> its yardsticks, for every task whose data are described in the store."""
-    tasks, labels, scores = queries.edge_tasks(db), queries.edge_labels(db), baselines(db, PART)
+    tasks, labels, scores = edge_tasks(db), edge_labels(db), baselines(db, PART)
     trained = tasks[tasks["part"] == "train"].set_index("task")["targets"]
     by_task = {}
     for task, rows in labels.groupby("task", sort=False):

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, refuse_out_of_range
-from probing.kernel.provenance import canonical_json
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance import Frozen, canonical_json
 
 #: Number formats in which hidden states are kept.
 DTYPES = ("float16", "float32")

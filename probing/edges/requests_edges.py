@@ -7,7 +7,7 @@ from probing.edges.requests import BITS, EdgeRecipe
 from probing.edges.targets_encoders import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, spelled
-from probing.kernel.requests_model import SHIPPED, ModelName, OfModel, StoredRuns
+from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from probing.edges.targets import Record
 from probing.kernel.errors import ModelError
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.models.arrays import give_back, read_mapped, write_mapped
-from probing.kernel.models.hub_weights import joint_weights_id
+from probing.kernel.models.hub import joint_weights_id
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import all_hidden_states, batches_by_length
-from probing.kernel.models.states_masked_prompts import own_mask
+from probing.kernel.models.states import all_hidden_states, batches_by_length, own_mask
 from probing.kernel.options import spelled
 
 #: Increased when the layout of the files changes; older files are then made again.

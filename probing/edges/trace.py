@@ -18,13 +18,11 @@ from probing.edges.rows_task_rows import part_row, sentence_rows, target_rows
 from probing.edges.targets import OWN, Part, TaskData
 from probing.edges.targets_encoders import CUMULATIVE, TASK, TRAINED
 from probing.edges.tasks import read_task
-from probing.kernel.errors import EdgeDataError, StoreError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import EdgeDataError, Say, StoreError
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
 from probing.kernel.registry import REPOSITORY, name_in_files
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.parquet import files_of, read_table, write_table
 
 #: Folder with one file of sentences per task, in the authors' format.
 SENTENCES = REPOSITORY / "data" / "edges" / "sentences"

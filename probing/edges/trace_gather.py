@@ -13,7 +13,7 @@ from probing.edges.ask import FILE, read_probes, write_probes
 from probing.edges.store_counting import COUNTS
 from probing.edges.tables import TABLES
 from probing.edges.targets_encoders import TRAINED
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import Say
 from probing.kernel.store.gather import Runs, gather_tables, without_texts
 
 #: Levels above 0 that shipped probabilities are rounded to.

@@ -11,7 +11,7 @@ from probing.edges.tasks import SPANS_ARE, train_command
 from probing.edges.words import SpanTrace
 from probing.edges.words_words import numbered, read_span, split_words
 from probing.kernel.errors import HeadError, OptionError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
 from probing.kernel.options import spelled

@@ -26,13 +26,11 @@ from probing.edges.targets_encoders import CONTROL, CUMULATIVE, TASK, TRAINED
 from probing.edges.tasks import EdgeTask, read_task
 from probing.edges.training import Trained, train_probes
 from probing.edges.training_codes import online_codes
-from probing.kernel.errors import EdgeDataError, ProbingError
-from probing.kernel.errors_output import ProgressBar
-from probing.kernel.files import atomic_text
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import EdgeDataError, ProbingError, ProgressBar
+from probing.kernel.files import atomic_text, cache_folder
 from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, provenance_of
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states_random_encoder import encoder_of_kind
+from probing.kernel.models.states import encoder_of_kind
 from probing.kernel.models.torch_settings import thread_count
 
 #: The file of a training's folder that lists its runs.

@@ -9,8 +9,7 @@ from probing.edges.requests_run import data_sha256
 from probing.edges.rows_task_rows import UNSEEN_LABEL, label_names
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.train import EdgeWork, read_cached
-from probing.kernel.errors import OptionError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import OptionError, Say
 from probing.kernel.jobs.stored_runs import do_job, full_names, places_of, refuse_taken_tasks
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.names import base_entry, find_entry

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from probing.facts.counts_word_ids import load_words
 from probing.facts.store_answer_clusters import BY_LAYER
-from probing.kernel.store.columns_schema import SCHEMAS
+from probing.kernel.store.columns import SCHEMAS
 from probing.kernel.store.kinds import in_memory
 from probing.kernel.store.parquet import as_stored
 from probing.terms import RANKS

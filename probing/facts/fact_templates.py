@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from probing.kernel.errors import FactsError
-from probing.kernel.files_paths import FACTS_FOLDER
+from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.registry import has_data
 
 

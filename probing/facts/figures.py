@@ -8,10 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis as end_labels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme, yardsticks
-from probing.kernel.figures.axis import EndLabel
+from probing.kernel.figures.axis import MAX_LABELS, EndLabel, aligned, horizontal, write
 from probing.kernel.figures.looks import head_name, set_name
 from probing.terms import METRICS
 
@@ -61,7 +59,7 @@ def layer_curve(
     panels = panels and len(sets) > 1
     rows = len(sets) if panels else 1
     lines = points["run_id"].nunique()
-    legend = lines > end_labels.MAX_LABELS * rows
+    legend = lines > MAX_LABELS * rows
     # On a phone the legend has one line per series.
     height = _PANEL * rows + 60 if panels else 330 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
@@ -97,7 +95,7 @@ def layer_curve(
     ends += _ends(drawn, legend=legend)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
-        layer_axis.horizontal(figure, last, row=row, col=1)
+        horizontal(figure, last, row=row, col=1)
         if row < rows:
             figure.update_xaxes(title_text="", row=row, col=1)
     if legend:
@@ -109,7 +107,7 @@ def layer_curve(
     ranges = [
         yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts
     ]
-    return layer_axis.aligned(end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20))
+    return aligned(write(figure, ends, ranges=ranges, top=36 if legend or panels else 20))
 
 
 def metric_curve(

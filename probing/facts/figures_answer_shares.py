@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal
 
 #: Kinds in the order in which they are tried: answers are green to yellow, the others fade.
 COLOURS = ("#228B5E", "#8CC63F", "#D9B84A", "#4C8BB0", "#8A8FBF", "#B7A6C9", "#A9B0B7")
@@ -59,7 +59,7 @@ def answer_shares(
     theme.apply(figure, height=400)
     figure.update_layout(barmode="stack", bargap=0.12, legend={"y": 1.12, "traceorder": "normal"})
     for column in range(1, len(models) + 1):
-        layer_axis.horizontal(figure, int(shares["layer"].max()), row=1, col=column)
+        horizontal(figure, int(shares["layer"].max()), row=1, col=column)
     figure.update_yaxes(range=[0, 100], ticksuffix=" %")
     figure.update_yaxes(title_text="first answers, %", row=1, col=1)
     return figure

@@ -6,10 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis as end_labels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme, yardsticks
-from probing.kernel.figures.axis import EndLabel
+from probing.kernel.figures.axis import EndLabel, horizontal, write
 
 #: Name of the line of a control.
 SHUFFLED_LABELS = "shuffled labels"
@@ -107,7 +105,7 @@ def paired_curve(
     )
     theme.apply(theme.clickable_last(figure), height=460)
     for row in (1, 2):
-        layer_axis.horizontal(figure, last, row=row, col=1)
+        horizontal(figure, last, row=row, col=1)
     figure.update_xaxes(range=[-0.5, last + 0.15])
     figure.update_xaxes(title_text="", showticklabels=False, row=1, col=1)
     figure.add_hline(y=0, line={"color": theme.NEUTRAL, "width": 1.2}, row=2, col=1)
@@ -120,7 +118,7 @@ def paired_curve(
         yardsticks.extent(points, both, 100),
         yardsticks.extent(signed, ("difference", "difference_low", "difference_high"), 100),
     ]
-    return end_labels.write(figure, ends, ranges=ranges)
+    return write(figure, ends, ranges=ranges)
 
 
 def _line(

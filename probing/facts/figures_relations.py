@@ -6,9 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.facts.totals_onset import onset
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
-from probing.kernel.figures.theme_name_rows import centres, name_rows
+from probing.kernel.figures.axis import aligned, horizontal
+from probing.kernel.figures.theme import centres, name_rows
 from probing.kernel.figures.yardsticks import MODES
 
 #: How rows can be ordered -> words for it.
@@ -169,7 +169,7 @@ def relation_map(
     )
     theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
     figure.update_layout(hoverdistance=80)
-    layer_axis.horizontal(figure, int(points["layer"].max()))
+    horizontal(figure, int(points["layer"].max()))
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(place.values()),
@@ -181,7 +181,7 @@ def relation_map(
     )
     figure.update_layout(margin_t=_ABOVE, margin_b=_BELOW)
     figure.update_xaxes(automargin=False)
-    return layer_axis.aligned(figure)
+    return aligned(figure)
 
 
 def _hover(cell, base: str, mode: str) -> str:

@@ -3,10 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis as end_labels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme, yardsticks
-from probing.kernel.figures.axis import EndLabel
+from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 
 #: More lines than this cannot be distinguished.
 MAX_LINES = 6
@@ -34,12 +32,12 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     ends += lent[:1]
     theme.apply(theme.clickable_last(figure), height=420)
     last = int(points["layer"].max())
-    layer_axis.horizontal(figure, last)
+    horizontal(figure, last)
     zero = yardsticks.zero_of(points)
     title = f"right answers beyond the {zero}, points (P@{k})" if zero else f"right answers, % (P@{k})"
     figure.update_yaxes(title_text=title, ticksuffix="" if zero else " %")
     extent = yardsticks.extent(points, ("value", "low", "high", "majority", "swapped"), 100)
-    return layer_axis.aligned(end_labels.write(figure, ends, ranges=[extent]))
+    return aligned(write(figure, ends, ranges=[extent]))
 
 
 def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:

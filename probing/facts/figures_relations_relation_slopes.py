@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.theme_name_rows import centres, name_rows
+from probing.kernel.figures.theme import centres, name_rows
 
 #: More rows than this do not fit next to each other.
 MAX_ROWS = 45

@@ -1,19 +1,19 @@
 """The runs on facts."""
 
-from probing.facts import kind as rules
 from probing.facts import tables
 from probing.facts.counts import count_facts
+from probing.facts.kind import RULES, SCANS
 from probing.facts.requests_run import RunConfig
 from probing.facts.store import runs
-from probing.kernel.store.kinds_kinds import FACTS as NAME
-from probing.kernel.store.kinds_kinds import Kind
+from probing.kernel.store.kinds import FACTS as NAME
+from probing.kernel.store.kinds import Kind
 
 FACTS = Kind(
     NAME,
     RunConfig,
     tables.TABLES,
-    rules.RULES,
-    rules.SCANS,
+    RULES,
+    SCANS,
     about=tables.__doc__,
     listed=runs,
     command="probe",

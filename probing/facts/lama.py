@@ -10,8 +10,14 @@ from typing import TypeVar
 from probing.facts.fact import DUPLICATE, JUDGED_WRONG, MALFORMED, MASK, PROBE_SETS, Fact, FactSet, fill, select
 from probing.facts.fact_templates import Relation, checked
 from probing.kernel.errors import FactsError
-from probing.kernel.text import counted, json_object, numbered_lines, sorted_out
-from probing.kernel.text_characters import refuse_half_characters, without_controls
+from probing.kernel.text import (
+    counted,
+    json_object,
+    numbered_lines,
+    refuse_half_characters,
+    sorted_out,
+    without_controls,
+)
 
 #: Part -> LAMA's name of its folder; others write it in other case and with other signs ("T-REx", "SQUAD", "GoogleRE").
 FOLDERS = {"trex": "TREx", "google_re": "Google_RE", "conceptnet": "ConceptNet", "squad": "Squad"}

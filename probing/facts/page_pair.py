@@ -11,13 +11,11 @@ from probing.facts.runs import Check, badge, differences, stored_comparability
 from probing.finetuning.relatives_families_of_models import tuned_models
 from probing.forgetting.report_outcome_runs import stored_runs
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.frame import View
-from probing.kernel.app.frame_count_messages import counts_only
-from probing.kernel.app.texts import Markdown, filled, joined
-from probing.kernel.app.texts_task_marks import mark_key
+from probing.kernel.app.figure_cache import Stamp
+from probing.kernel.app.frame import View, counts_only
+from probing.kernel.app.texts import Markdown, filled, joined, mark_key
 from probing.kernel.figures.looks import head_name, set_name, set_order
-from probing.kernel.models.names_head_kinds import LOGIT_LENS, head_order
+from probing.kernel.models.names import LOGIT_LENS, head_order
 
 #: Choices of the page's own that are forgotten when other models or facts are chosen.
 NO_LIST = {"lost_way": "", "lost_relation": "", "lost_fact": ""}

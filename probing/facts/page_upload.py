@@ -8,13 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_facts import FactsSelection
-from probing.facts import page_upload_left_out_facts as left_out_facts
 from probing.facts.fact import Fact
+from probing.facts.page_upload_left_out_facts import of_model, say
 from probing.facts.sources import COLUMNS, SUFFIXES, own_facts
 from probing.kernel.app import blocks, live_models, selection
-from probing.kernel.app import selection_navigation as navigation
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
+from probing.kernel.app.selection import link
 from probing.kernel.app.texts import count, filled
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures.looks import head_name
@@ -47,7 +47,7 @@ def show(view: View) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-        navigation.link("own_model", "What did my model forget of them?", own_tab="new")
+        link("own_model", "What did my model forget of them?", own_tab="new")
     file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
     offered = live_models.choices()
     left, right = st.columns(2)
@@ -83,8 +83,8 @@ def show(view: View) -> None:
         blocks.problem(error)
         return
     if choice.here:
-        facts = left_out_facts.of_model(facts, choice.location, choice.base and offered[choice.base].location)
-    left_out_facts.say(facts, checked=choice.here)
+        facts = of_model(facts, choice.location, choice.base and offered[choice.base].location)
+    say(facts, checked=choice.here)
     if len(facts.facts) > MAX_FACTS:
         _say_command(choice, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{choice.base}.{head}"

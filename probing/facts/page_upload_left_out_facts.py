@@ -13,7 +13,7 @@ _WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 
 def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
     """The facts that a model's tokenizer allows; all if it is not on this machine, or cannot be read."""
-    from probing.kernel.models.tokens_answer_pieces import one_piece_only
+    from probing.kernel.models.tokens import one_piece_only
 
     try:
         return one_piece_only(facts, model, base)

@@ -25,16 +25,14 @@ from probing.facts.stored_run import (
 )
 from probing.facts.stored_run_head_training import write_training
 from probing.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, no_heads_note
-from probing.kernel.errors_output import Say
-from probing.kernel.files_disk_errors import require_writable
-from probing.kernel.files_paths import cache_folder, result_folders
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder, require_writable, result_folders
 from probing.kernel.jobs.shards import Executor, claimed, run_job
 from probing.kernel.jobs.stored_runs import ModelWork, provenance_of, take_pulled
 from probing.kernel.models.catalogue import at_same_commits, open_encoder
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import Encoder, refuse_differing
-from probing.kernel.models.names import base_entry, find_entry
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry
 from probing.kernel.models.records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.kernel.models.tokens import askable
 from probing.kernel.models.torch_settings import number_format, set_threads, thread_count

@@ -16,12 +16,10 @@ from probing.facts.requests_run import RunConfig
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.decode import LogitsBuffer, read_out
 from probing.kernel.errors import ModelError
-from probing.kernel.models.arrays import read_sealed, write_sealed
-from probing.kernel.models.arrays_background import BackgroundWriter, read_ahead
+from probing.kernel.models.arrays import BackgroundWriter, read_ahead, read_sealed, write_sealed
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import cached_states
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import cached_states, tokenize
 from probing.kernel.models.torch_settings import thread_count
 
 log = logging.getLogger(__name__)

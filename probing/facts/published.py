@@ -4,9 +4,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from probing.kernel import published_published as published
-from probing.kernel.provenance_records import Frozen
-from probing.kernel.published_published import refuse_twice, refuse_unknown
+from probing.kernel import published
+from probing.kernel.provenance import Frozen
+from probing.kernel.published import refuse_twice, refuse_unknown
 
 
 class PublishedModel(Frozen):

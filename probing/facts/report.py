@@ -18,7 +18,7 @@ from probing.facts.store import tasks as task_scores
 from probing.facts.totals_total import AVERAGES
 from probing.finetuning.success_report import scores, without_weights
 from probing.kernel.errors import OptionError
-from probing.kernel.models.names_head_kinds import listed
+from probing.kernel.models.names import listed
 from probing.kernel.options import spelled
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database

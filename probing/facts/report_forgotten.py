@@ -5,14 +5,14 @@ from statistics import NormalDist
 
 import pandas as pd
 
-from probing.facts import store as run_queries
 from probing.facts.corpus import EXPOSURES
 from probing.facts.forgotten import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
 from probing.facts.runs_runs import IDENTITY, identities
+from probing.facts.store import relations
 from probing.facts.store_pairs import against_last, relation_exposures
 from probing.facts.totals_onset import onset
 from probing.facts.totals_shares import hits_of
-from probing.kernel.stats.intervals_wider import wider
+from probing.kernel.stats.intervals import wider
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
 from probing.terms import RANKS
@@ -92,7 +92,7 @@ def relation_forgetting(
         for run_id, all_of_run in first.items()
         for relation in all_of_run
     }
-    named = run_queries.relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
+    named = relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
     sizes = (
         relation_exposures(db, ids, exposures, answer_in_subject)
         .set_index(["run_id", "relation", "exposure"])["n"]

@@ -5,13 +5,28 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from probing.facts import store as run_queries
+from probing.facts import store
 from probing.facts.runs_runs import IDENTITY, identities
 from probing.facts.store_answer_clusters import answer_clusters, sums_of
-from probing.kernel.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
-from probing.kernel.stats.intervals_bootstrap import parallel_map
-from probing.kernel.stats.paired_tests import PairedCounts, macro_difference, paired_difference, together_counted
-from probing.kernel.stats.paired_tests_answer_clusters import UNKNOWN, answer_interval, each_interval
+from probing.kernel.stats.intervals import (
+    Estimate,
+    RelationCounts,
+    macro,
+    macro_mean,
+    micro,
+    micro_mean,
+    parallel_map,
+    wilson,
+)
+from probing.kernel.stats.paired_tests import (
+    UNKNOWN,
+    PairedCounts,
+    answer_interval,
+    each_interval,
+    macro_difference,
+    paired_difference,
+    together_counted,
+)
 from probing.kernel.store.database import Database
 from probing.terms import RANKS
 
@@ -57,8 +72,8 @@ def by_layer(
     again, too; only for P@k of runs with predictions.
     """
     column, squared, k = METRIC_COLUMNS[metric]
-    table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
-    majority = run_queries.majority(db, run_ids, exposures, answer_in_subject)
+    table = store.aggregate(db, run_ids, exposures, answer_in_subject)
+    majority = store.majority(db, run_ids, exposures, answer_in_subject)
     if last_only:
         table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
     if k:
@@ -149,14 +164,14 @@ def precision_by_relation(
 
     The majority is for P@1, and chance is empty.
     """
-    points = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    points = store.aggregate(db, run_ids, exposures, answer_in_subject)
     points = points.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject), on=_KEYS, how="left")
     points = points.merge(identities(db, run_ids), on="run_id").merge(
-        run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]],
+        store.relations(db)[["probe_set", "relation", "label", "cardinality"]],
         on=["probe_set", "relation"],
         how="left",
     )
-    most = run_queries.majority(db, run_ids, exposures, answer_in_subject)
+    most = store.majority(db, run_ids, exposures, answer_in_subject)
     points = points.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
     hits = points[f"hits_{k}"]
     points["value"] = hits / points["n"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.facts import totals_early_exit as core
+from probing.facts import totals_early_exit
 from probing.facts.runs_runs import identities
 from probing.facts.store_pairs import exit_counts, layers_stored
 from probing.kernel.stats.paired_tests import PairedCounts
@@ -37,14 +37,16 @@ def early_exit(
     for run in identities(db, run_ids, by_fact=True).itertuples(index=False):
         if stored.get(run.run_id, 0) < 2:
             continue
-        got = core.early_exit([_counts(name, rows_of) for name, rows_of in halves.get(run.run_id, {}).items()])
+        got = totals_early_exit.early_exit(
+            [_counts(name, rows_of) for name, rows_of in halves.get(run.run_id, {}).items()]
+        )
         change = got.difference
         shares = (got.last_layer, got.early_exit, got.union, change.value, change.low, change.high, change.p)
         rows.append((run.run_id, run.model, run.head, run.probe_set, int(k), got.n, *shares))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
 
 
-def _counts(relation: str, rows: list) -> core.ExitCounts:
+def _counts(relation: str, rows: list) -> totals_early_exit.ExitCounts:
     chosen, scored, union = {}, {}, 0
     for row in rows:
         if row.scored:
@@ -54,4 +56,4 @@ def _counts(relation: str, rows: list) -> core.ExitCounts:
             union = int(row.any)
         else:
             chosen[int(row.layer)] = int(row.both) + int(row.layer_only)
-    return core.ExitCounts(relation, chosen, scored, union)
+    return totals_early_exit.ExitCounts(relation, chosen, scored, union)

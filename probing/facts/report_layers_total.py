@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.facts import store as run_queries
-from probing.facts import store_pairs as forgetting_queries
 from probing.facts.report_layers import precision
 from probing.facts.runs_runs import IDENTITY, identities
+from probing.facts.store import inner_layers, totals
+from probing.facts.store_pairs import layers_stored, seed_unions
 from probing.facts.totals_total import KnowledgeCounts, knowledge
-from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, micro
-from probing.kernel.stats.intervals_bootstrap import parallel_map
+from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, micro, parallel_map
 from probing.kernel.stats.paired_tests import mcnemar_exact_many
 from probing.kernel.store.database import Database
 from probing.terms import RANKS
@@ -39,10 +38,10 @@ def total(
     which does not have the answer; inner_p is McNemar's exact p. They pool the facts of all relations, whatever the
     average. seeds counts runs that differ in their seed only, this one included; majority is for k = 1.
     """
-    table = run_queries.totals(db, run_ids, exposures, answer_in_subject)
-    unions = forgetting_queries.seed_unions(db, run_ids, exposures, answer_in_subject)
+    table = totals(db, run_ids, exposures, answer_in_subject)
+    unions = seed_unions(db, run_ids, exposures, answer_in_subject)
     inner = _inner(db, run_ids, exposures, answer_in_subject)
-    stored = forgetting_queries.layers_stored(db, run_ids).set_index("run_id")["n_layers"]
+    stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"]
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
         alone, union = table[table["run_id"] == run.run_id], unions[unions["run_id"] == run.run_id]
@@ -87,7 +86,7 @@ def _inner(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None
 ) -> pd.DataFrame:
     """run_id, k and the columns of ``_INNER``."""
-    inner = run_queries.inner_layers(db, run_ids, exposures, answer_in_subject)
+    inner = inner_layers(db, run_ids, exposures, answer_in_subject)
     inner["inner_p"] = mcnemar_exact_many(
         inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"]
     )

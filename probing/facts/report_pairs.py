@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.facts import store as run_queries
+from probing.facts import store
 from probing.facts.forgotten_transitions import FATES, PARTS, Transitions
 from probing.facts.runs_runs import PAIR, pair_identities
 from probing.facts.store_answer_clusters import sums_of
 from probing.facts.store_pairs import layers_stored, one_sided, transition_counts
 from probing.facts.store_pairs_pair_queries import answers_no_longer_first
 from probing.kernel.stats.equal_confidence import Answers, at_equal_confidence
-from probing.kernel.stats.intervals_baselines import may_be_shown
-from probing.kernel.stats.paired_tests_answer_clusters import UNKNOWN, each_interval
+from probing.kernel.stats.intervals import may_be_shown
+from probing.kernel.stats.paired_tests import UNKNOWN, each_interval
 from probing.kernel.store.database import Database
 from probing.terms import RANKS
 
@@ -110,7 +110,7 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     only_base = one_sided(db, bases, tuned, **filters).rename(columns={"first": "base_run_id", "second": "run_id"})
     only_model = one_sided(db, tuned, bases, **filters).rename(columns={"second": "base_run_id", "first": "run_id"})
     one_side = [frame.groupby(groups)["n"].sum().to_dict() for frame in (only_base, only_model)]
-    labels = run_queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
+    labels = store.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
     rows = []
     for k in ks:
         table = transition_counts(db, bases, tuned, k, **filters).groupby(groups).sum(numeric_only=True)

@@ -8,7 +8,7 @@ from probing.facts.forgotten_transitions import PARTS
 from probing.facts.runs_runs import PAIR, base_of, choose, nothing_common, pair_identities, pairs
 from probing.facts.store_pairs_pair_queries import paired_facts
 from probing.kernel.errors import StoreError
-from probing.kernel.models.names_head_kinds import HEADS, canonical_heads
+from probing.kernel.models.names import HEADS, canonical_heads
 from probing.kernel.options import spelled
 from probing.kernel.store.database import Database
 

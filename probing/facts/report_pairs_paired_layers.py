@@ -7,8 +7,7 @@ import pandas as pd
 from probing.facts.store_answer_clusters import sums_of
 from probing.facts.store_pairs_pair_queries import paired_layers
 from probing.kernel.stats.intervals import wilson
-from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
-from probing.kernel.stats.paired_tests_answer_clusters import each_interval
+from probing.kernel.stats.paired_tests import PairedCounts, each_interval, paired_difference
 from probing.kernel.store.database import Database
 
 _SHARES = (

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
 from probing.kernel.errors import HeadError
-from probing.kernel.files_paths import runs_folder
-from probing.kernel.models.names_head_kinds import LOGIT_LENS, canonical_head, listed
+from probing.kernel.files import runs_folder
+from probing.kernel.models.names import LOGIT_LENS, canonical_head, listed
 from probing.kernel.options import Option, spelled
-from probing.kernel.requests_model import SHIPPED, ModelName, OfModel, StoredRuns
+from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
 Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are trained, logit_lens.")]
 

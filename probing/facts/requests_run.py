@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer
 
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.provenance import Provenance
 
 

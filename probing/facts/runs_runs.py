@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.facts.store import runs as all_runs
-from probing.kernel.models.names_head_kinds import canonical_heads
+from probing.kernel.models.names import canonical_heads
 from probing.kernel.store.database import Database
 
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.facts.runs_runs import choose, stored_templates
 from probing.kernel.errors import StoreError
-from probing.kernel.models.names_head_kinds import canonical_heads
+from probing.kernel.models.names import canonical_heads
 from probing.kernel.options import spelled
 from probing.kernel.store.database import Database
 

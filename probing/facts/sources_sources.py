@@ -7,7 +7,7 @@ from probing.facts.fact_templates import Relation
 from probing.facts.lama import read_lama
 from probing.facts.sources import SUFFIXES, own_probe_set, read_own_facts
 from probing.kernel.errors import FactsError
-from probing.kernel.files_paths import FACTS_FOLDER
+from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.registry import has_data, where_data_are
 
 #: Shipped sets with templates, read from ``lama/``, and without, each read from its own file.

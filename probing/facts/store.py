@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.facts.store_scope import OF_RUNS, of_runs
-from probing.kernel.store.columns_schema import SCHEMAS, SORT
+from probing.kernel.store.columns import SCHEMAS, SORT
 from probing.kernel.store.database import Database
 
 

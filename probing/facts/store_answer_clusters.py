@@ -1,4 +1,4 @@
-"""How far each right answer moves a share of known facts: sums for ``kernel.stats.paired_tests_answer_clusters``.
+"""How far each right answer moves a share of known facts: sums for ``kernel.stats.paired_tests``.
 
 Only runs with predictions have rows: counts alone do not tell which facts have the same answer.
 """
@@ -32,12 +32,12 @@ _SUMS = {
 
 
 def columns_of(value: str) -> list[str]:
-    """The columns of a value with the fields of ``kernel.stats.paired_tests_answer_clusters.ClusterSums``."""
+    """The columns of a value with the fields of ``kernel.stats.paired_tests.ClusterSums``."""
     return [f"{value}_{name}" for name in _SUMS]
 
 
 def sums_of(rows: pd.DataFrame, value: str) -> NDArray[np.float64]:
-    """(sums, rows) of a value, as ``kernel.stats.paired_tests_answer_clusters`` takes them."""
+    """(sums, rows) of a value, as ``kernel.stats.paired_tests`` takes them."""
     return rows[columns_of(value)].to_numpy(np.float64).T
 
 

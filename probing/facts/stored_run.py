@@ -10,12 +10,10 @@ from probing.facts.fact import Fact, FactSet
 from probing.facts.fact_templates import Relation
 from probing.facts.lama import folder_relations
 from probing.facts.swapped_subjects import swapped_subjects
-from probing.kernel.errors import NewerVersionError, ProbingError
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import result_folders, runs_folder
+from probing.kernel.errors import NewerVersionError, ProbingError, Say
+from probing.kernel.files import result_folders, runs_folder
 from probing.kernel.models.records import add_rows
-from probing.kernel.provenance import stored_configuration
-from probing.kernel.provenance_tokenizer_ids import tokenizer_id
+from probing.kernel.provenance import stored_configuration, tokenizer_id
 from probing.kernel.registry import name_in_files
 
 if TYPE_CHECKING:
@@ -48,8 +46,8 @@ def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
     """Writes facts, ``lenders`` and vocabulary of a run if they are missing or damaged; returns the tokenizer's id."""
-    from probing.kernel.models.check_configuration import tokens_of
-    from probing.kernel.models.tokens_token_text import token_texts
+    from probing.kernel.models.check import tokens_of
+    from probing.kernel.models.tokens import token_texts
     from probing.kernel.store.parquet import write_differing
 
     # A fine-tuned model has its base's tokenizer, stored once.
@@ -88,8 +86,8 @@ def write_row(
     config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool
 ) -> None:
     """Writes a run's counts and row, unless an equal one is stored and its predictions were, too (``done``)."""
-    from probing.kernel.store.kinds_kinds import FACTS, KINDS
-    from probing.kernel.store.opening_counts import write_counts
+    from probing.kernel.store.kinds import FACTS, KINDS
+    from probing.kernel.store.opening import write_counts
     from probing.kernel.store.parquet import write_table
 
     unlisted = {

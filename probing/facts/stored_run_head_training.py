@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from probing.heads.files import head_path, read_identity, read_seconds, validation_losses
-from probing.kernel.errors_output import Say
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.errors import Say
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.models.records import add_rows
 from probing.kernel.registry import name_in_files
 

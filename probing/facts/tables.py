@@ -8,42 +8,62 @@ import math
 import pyarrow as pa
 
 from probing.facts.totals import KIND_LABELS
-from probing.kernel.stats.paired_tests_answer_clusters import ClusterSums
-from probing.kernel.store import columns as col
+from probing.kernel.stats.paired_tests import ClusterSums
+from probing.kernel.store.columns import (
+    BASE,
+    LAYER,
+    LAYERS,
+    LEFT_OUT,
+    MADE,
+    MODEL,
+    MOST,
+    OBJECTIVE,
+    RUN,
+    RUN_ID,
+    SEED,
+    Column,
+    Table,
+    count,
+    flag,
+    real,
+    several,
+    small,
+    text,
+)
 from probing.terms import RANKS
 
-_FACT = col.text("fact_id", "hash of the fact and its prompt")
-_PROBE_SET = col.text("probe_set", "the set that the facts are from")
+_FACT = text("fact_id", "hash of the fact and its prompt")
+_PROBE_SET = text("probe_set", "the set that the facts are from")
 _RUN = (
-    *col.RUN,
-    col.text("head", "kind of decoding heads"),
-    col.SEED,
-    col.text("role", "primary (seed 0) or replicate", ("primary", "replicate")),
-    col.text("template_set", "the set that the prompts are from"),
-    col.count("top_k", "how many of the best tokens are stored", 1),
+    *RUN,
+    text("head", "kind of decoding heads"),
+    SEED,
+    text("role", "primary (seed 0) or replicate", ("primary", "replicate")),
+    text("template_set", "the set that the prompts are from"),
+    count("top_k", "how many of the best tokens are stored", 1),
     _PROBE_SET,
-    col.LAYERS,
-    col.count("n_read", "facts that were read"),
-    col.count("n_probed", "facts that were probed"),
-    col.LEFT_OUT,
-    col.text("tokenizer", "id of the tokenizer, in ``vocabulary``"),
-    col.text("dtype", "the precision that it was computed in").or_empty(),
-    *col.MADE,
+    LAYERS,
+    count("n_read", "facts that were read"),
+    count("n_probed", "facts that were probed"),
+    LEFT_OUT,
+    text("tokenizer", "id of the tokenizer, in ``vocabulary``"),
+    text("dtype", "the precision that it was computed in").or_empty(),
+    *MADE,
 )
 _OF_COUNTS = (
-    col.RUN_ID,
-    col.text("relation", "relation of the facts"),
-    col.text("exposure", "how the base's training text stated them"),
-    col.flag("answer_in_subject", "whether the subject contains the answer"),
+    RUN_ID,
+    text("relation", "relation of the facts"),
+    text("exposure", "how the base's training text stated them"),
+    flag("answer_in_subject", "whether the subject contains the answer"),
 )
 _OF_COUNTS_KEY = "run_id relation exposure answer_in_subject"
-_K = col.Column("k", pa.uint8(), "a fact is known at k with rank <= k", among=RANKS)
-_N = col.count("n", "number of facts")
+_K = Column("k", pa.uint8(), "a fact is known at k with rank <= k", among=RANKS)
+_N = count("n", "number of facts")
 
 
-def _known(names: tuple[str, ...], says: str) -> tuple[col.Column, ...]:
+def _known(names: tuple[str, ...], says: str) -> tuple[Column, ...]:
     """A count for each name and each k."""
-    return tuple(col.count(f"{name}_{k}", says.format(name=name, k=k)) for name in names for k in RANKS)
+    return tuple(count(f"{name}_{k}", says.format(name=name, k=k)) for name in names for k in RANKS)
 
 
 def _up(*names: str) -> tuple[str, ...]:
@@ -51,29 +71,29 @@ def _up(*names: str) -> tuple[str, ...]:
     return tuple(" ".join([*(f"{name}_{k}" for k in RANKS), "n"]) for name in names)
 
 
-def _rank(name: str, says: str) -> col.Column:
-    return col.count(name, says, 1)
+def _rank(name: str, says: str) -> Column:
+    return count(name, says, 1)
 
 
 TABLES = (
-    col.Table(
+    Table(
         "predictions",
         "One fact at one layer. Files of earlier versions are ordered by layer, and no reader relies on the order.",
         "run_id fact_id layer",
         (
-            col.RUN_ID,
+            RUN_ID,
             _FACT,
-            col.LAYER,
+            LAYER,
             _rank("gold_rank", "rank of the right answer in the whole vocabulary, from 1; ties take the worst place"),
             _rank("answer_rank", "rank of the right answer among the answers that occur in its relation, from 1"),
             _rank(
                 "other_rank", "rank of that answer with the swapped subject (``lenders``); empty if there is none"
             ).or_empty(),
-            col.Column(
+            Column(
                 "gold_logp", pa.float32(), "natural logarithm of the right answer's probability", low=-math.inf, high=0
             ),
-            col.several(col.count("top_ids", "numbers of the best tokens in ``vocabulary``, best first")),
-            col.several(col.real("top_logp", "natural logarithms of their probabilities", high=0), pa.float32()),
+            several(count("top_ids", "numbers of the best tokens in ``vocabulary``, best first")),
+            several(real("top_logp", "natural logarithms of their probabilities", high=0), pa.float32()),
         ),
         per="run_id",
         many=True,
@@ -81,18 +101,18 @@ TABLES = (
         # Those of a million facts at twenty layers.
         most_rows=20_000_000,
     ),
-    col.Table(
+    Table(
         "known",
         "One fact of a run: at which of the layers 1..L it is known, that is, has rank 1.",
         "run_id fact_id",
         (
-            col.RUN_ID,
+            RUN_ID,
             _FACT,
             *_OF_COUNTS[1:],
-            col.small("first_layer", "first layer that knows it; empty if none does", 1).or_empty(),
-            col.small("last_layer", "last layer that knows it").or_empty(),
-            col.small("layers_known", "how many layers know it"),
-            col.Column(
+            small("first_layer", "first layer that knows it; empty if none does", 1).or_empty(),
+            small("last_layer", "last layer that knows it").or_empty(),
+            small("layers_known", "how many layers know it"),
+            Column(
                 "known_layers",
                 pa.uint64(),
                 "bit l is set if layer l knows it, the embeddings included",
@@ -111,54 +131,54 @@ TABLES = (
         many=True,
         most_rows=1_000_000,
     ),
-    col.Table(
+    Table(
         "facts",
         "One fact with its prompt.",
         "fact_id",
         (
             _FACT,
             _PROBE_SET,
-            col.text("relation", "its relation"),
-            col.text("subject", "its subject"),
-            col.text("object", "the right answer"),
-            col.text("prompt", "the cloze sentence that is probed"),
-            col.text("template", "the template of the prompt; the prompt itself if there is none").or_empty(),
-            col.text("template_set", "the set that the template is from").or_empty(),
-            col.flag("answer_in_subject", "whether the subject contains the answer"),
-            col.text("pred", "the relation's predicate in the source").or_empty(),
+            text("relation", "its relation"),
+            text("subject", "its subject"),
+            text("object", "the right answer"),
+            text("prompt", "the cloze sentence that is probed"),
+            text("template", "the template of the prompt; the prompt itself if there is none").or_empty(),
+            text("template_set", "the set that the template is from").or_empty(),
+            flag("answer_in_subject", "whether the subject contains the answer"),
+            text("pred", "the relation's predicate in the source").or_empty(),
         ),
         sort="probe_set relation subject object fact_id",
         # A fact's id does not hold the name of its template set: two sets may have the same template.
         free=("template_set",),
     ),
-    col.Table(
+    Table(
         "relations",
         "One relation of a probe set.",
         "probe_set relation",
         (
-            col.text("relation", "id of the relation"),
+            text("relation", "id of the relation"),
             _PROBE_SET,
-            col.text("label", "its name").or_empty(),
-            col.text("cardinality", "1-1, N-1 or N-M").or_empty(),
+            text("label", "its name").or_empty(),
+            text("cardinality", "1-1, N-1 or N-M").or_empty(),
         ),
     ),
-    col.Table(
+    Table(
         "runs", "One run on facts.", "run_id", _RUN, per="run_id", sort="model probe_set head template_set seed run_id"
     ),
-    col.Table(
+    Table(
         "lenders",
         "The swapped subject of one fact of a run.",
         "run_id fact_id",
-        (col.RUN_ID, _FACT, col.text("lender_id", "the fact of whose prompt the subject was used")),
+        (RUN_ID, _FACT, text("lender_id", "the fact of whose prompt the subject was used")),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "swapped_counts",
         "Of the facts of a layer that have a swapped subject, how many are known.",
         f"{_OF_COUNTS_KEY} layer",
         (
             *_OF_COUNTS,
-            col.LAYER,
+            LAYER,
             _N,
             *_known(("own", "swapped", "both"), "facts of rank <= {k} with the subject: {name}"),
         ),
@@ -169,7 +189,7 @@ TABLES = (
         ),
         unions=tuple(f"own_{k} swapped_{k} both_{k} n" for k in RANKS),
     ),
-    col.Table(
+    Table(
         "inner_counts",
         "Of the facts that the last layer misses with both subjects, how many inner layers find.",
         f"{_OF_COUNTS_KEY} k",
@@ -177,27 +197,27 @@ TABLES = (
             *_OF_COUNTS,
             _K,
             _N,
-            col.count("own", "found with the own subject"),
-            col.count("swapped", "found with the swapped one"),
-            col.count("own_and_swapped", "found with both"),
+            count("own", "found with the own subject"),
+            count("swapped", "found with the swapped one"),
+            count("own_and_swapped", "found with both"),
         ),
         per="run_id",
         ascending=("own_and_swapped own n", "own_and_swapped swapped n"),
         unions=("own swapped own_and_swapped n",),
     ),
-    col.Table(
+    Table(
         "layer_counts",
         "What is known at one layer.",
         f"{_OF_COUNTS_KEY} layer",
         (
             *_OF_COUNTS,
-            col.LAYER,
+            LAYER,
             _N,
             *_known(("hits",), "facts of rank <= {k}"),
-            col.real("sum_reciprocal_rank", "sum of 1 / rank", 0, col.MOST),
-            col.real("sum_squared_reciprocal_rank", "sum of its square", 0, col.MOST),
-            col.count("answer_hits_1", "facts whose answer is the best of the relation's answers"),
-            col.real("sum_answer_reciprocal_rank", "sum of 1 / rank among these", 0, col.MOST),
+            real("sum_reciprocal_rank", "sum of 1 / rank", 0, MOST),
+            real("sum_squared_reciprocal_rank", "sum of its square", 0, MOST),
+            count("answer_hits_1", "facts whose answer is the best of the relation's answers"),
+            real("sum_answer_reciprocal_rank", "sum of 1 / rank among these", 0, MOST),
         ),
         per="run_id",
         # 1/r^2 is at most 1/r, and 1 at rank 1.
@@ -207,7 +227,7 @@ TABLES = (
             "answer_hits_1 sum_answer_reciprocal_rank n",
         ),
     ),
-    col.Table(
+    Table(
         "total_counts",
         "What is known at the last layer and at any of the layers 1..L.",
         _OF_COUNTS_KEY,
@@ -215,49 +235,49 @@ TABLES = (
             *_OF_COUNTS,
             _N,
             *_known(("last", "any"), "facts of rank <= {k} at the layer: {name}"),
-            col.count("majority_hits", "facts whose answer is the relation's most frequent one"),
-            col.count("answers", "number of different answers"),
+            count("majority_hits", "facts whose answer is the relation's most frequent one"),
+            count("answers", "number of different answers"),
         ),
         per="run_id",
         ascending=(*_up("last", "any"), *(f"last_{k} any_{k}" for k in RANKS), "majority_hits n"),
     ),
-    col.Table(
+    Table(
         "against_counts",
         "What an inner layer and the last one know.",
         f"{_OF_COUNTS_KEY} layer k",
         (
             *_OF_COUNTS,
-            col.LAYER,
+            LAYER,
             _K,
-            col.count("both", "facts that both know"),
-            col.count("inner_only", "facts that the inner layer alone knows"),
-            col.count("last_only", "facts that the last layer alone knows"),
-            col.count("neither", "facts that neither knows"),
+            count("both", "facts that both know"),
+            count("inner_only", "facts that the inner layer alone knows"),
+            count("last_only", "facts that the last layer alone knows"),
+            count("neither", "facts that neither knows"),
         ),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "answer_counts",
         "What kinds of tokens a layer puts first.",
         f"{_OF_COUNTS_KEY} layer kind",
         (
             *_OF_COUNTS,
-            col.LAYER,
-            col.text("kind", "kind of the best token", tuple(KIND_LABELS)),
-            col.count("n", "number of facts", 1),
+            LAYER,
+            text("kind", "kind of the best token", tuple(KIND_LABELS)),
+            count("n", "number of facts", 1),
         ),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "answer_clusters",
         "How far the right answers of a relation move the share of known facts, at one layer.",
         "run_id layer relation",
         (
-            col.RUN_ID,
-            col.LAYER,
-            col.text("relation", "relation of the facts"),
+            RUN_ID,
+            LAYER,
+            text("relation", "relation of the facts"),
             *(
-                col.real(
+                real(
                     f"{value}_{k}_{name}",
                     f"of {says} with rank <= {k}: {name}, as ``core.stats.answer_clusters`` defines it",
                 )
@@ -268,78 +288,78 @@ TABLES = (
         ),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "vocabulary",
         "One token of a tokenizer.",
         "tokenizer id",
         (
-            col.text("tokenizer", "id of the tokenizer"),
-            col.count("id", "number of the token"),
-            col.text("token", "the token as the vocabulary has it"),
-            col.text("text", "the token in words for readers"),
-            col.flag("starts_word", "whether it begins a word"),
+            text("tokenizer", "id of the tokenizer"),
+            count("id", "number of the token"),
+            text("token", "the token as the vocabulary has it"),
+            text("text", "the token in words for readers"),
+            flag("starts_word", "whether it begins a word"),
         ),
         per="tokenizer",
         version=2,
     ),
-    col.Table(
+    Table(
         "exposure",
         "How often a model's training text stated one fact.",
         "model fact_key",
-        (col.MODEL, col.text("fact_key", "the fact without its prompt"), col.text("exposure", "how it was stated")),
+        (MODEL, text("fact_key", "the fact without its prompt"), text("exposure", "how it was stated")),
         per="model",
     ),
-    col.Table(
+    Table(
         "weight_drift",
         "How far fine-tuning moved one layer's weights.",
         "model layer",
         (
-            col.MODEL,
-            col.BASE,
-            col.LAYER,
-            col.Column(
+            MODEL,
+            BASE,
+            LAYER,
+            Column(
                 "drift",
                 pa.float32(),
                 "Frobenius norm of the change over that of the base's layer",
                 low=0,
                 high=math.inf,
             ),
-            col.Column("parameters", pa.uint32(), "number of weights of the layer"),
+            Column("parameters", pa.uint32(), "number of weights of the layer"),
         ),
         per="model",
     ),
-    col.Table(
+    Table(
         "head_training",
         "Validation losses of one trained head.",
         "model head seed recipe layer",
         (
-            col.MODEL,
-            col.text("head", "kind of decoding heads"),
-            col.SEED,
-            col.LAYER,
-            col.real("lens_loss", "by the logit lens; empty if the head began at random").or_empty(),
-            col.real("start_loss", "at the start of the training"),
-            col.real("loss", "at its best point"),
-            col.count("steps", "steps that were taken"),
-            col.real("seconds", "of the training on its machine, without the encoder's pass").or_empty(),
-            col.text("recipe", "canonical JSON of how it was trained"),
+            MODEL,
+            text("head", "kind of decoding heads"),
+            SEED,
+            LAYER,
+            real("lens_loss", "by the logit lens; empty if the head began at random").or_empty(),
+            real("start_loss", "at the start of the training"),
+            real("loss", "at its best point"),
+            count("steps", "steps that were taken"),
+            real("seconds", "of the training on its machine, without the encoder's pass").or_empty(),
+            text("recipe", "canonical JSON of how it was trained"),
         ),
         # Equal heads may be trained twice, in different times.
         free=("seconds",),
     ),
-    col.Table(
+    Table(
         "tasks",
         "What a fine-tuned model reaches on its own task.",
         "model metric chance_name",
         (
-            col.MODEL,
-            col.BASE,
-            col.OBJECTIVE,
-            col.text("metric", "what is measured, as ``python -m probing terms`` defines it"),
-            col.real("value", "0 to 1, a correlation -1 to 1", -1, 1),
-            col.real("chance", "the value of what ``chance_name`` names, if it is known", 0, 1).or_empty(),
-            col.text("chance_name", "a baseline or a comparison such as BM25").or_empty(),
-            col.count("n", "number of examples"),
+            MODEL,
+            BASE,
+            OBJECTIVE,
+            text("metric", "what is measured, as ``python -m probing terms`` defines it"),
+            real("value", "0 to 1, a correlation -1 to 1", -1, 1),
+            real("chance", "the value of what ``chance_name`` names, if it is known", 0, 1).or_empty(),
+            text("chance_name", "a baseline or a comparison such as BM25").or_empty(),
+            count("n", "number of examples"),
         ),
         per="model",
     ),

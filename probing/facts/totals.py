@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from probing.facts.fact import MASK
-from probing.kernel.text_text import NO_TEXT
+from probing.kernel.text import NO_TEXT
 
 #: Kind -> its label, in the order in which kinds are tried: the first that applies counts.
 KIND_LABELS: dict[str, str] = {

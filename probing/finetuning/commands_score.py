@@ -9,6 +9,6 @@ from probing.kernel.commands import command
 @command(ScoreRequest)
 def score(request: ScoreRequest) -> None:
     """Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data."""
-    from probing.finetuning import finetune_score as workflow
+    from probing.finetuning import finetune_score
 
-    workflow.score(request, typer.echo)
+    finetune_score.score(request, typer.echo)

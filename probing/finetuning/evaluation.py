@@ -39,7 +39,7 @@ from probing.finetuning.success import (
 from probing.finetuning.tasks.conll import TaggedSentence
 from probing.finetuning.tasks.msmarco import RankedList
 from probing.finetuning.tasks.squad import Question
-from probing.kernel.models.arrays_planned_batches import plan_batches
+from probing.kernel.models.arrays import plan_batches
 from probing.kernel.models.head import masked_logits
 
 LONGEST_ANSWER = 30

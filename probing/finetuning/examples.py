@@ -11,8 +11,7 @@ from probing.finetuning.tasks.conll import TaggedSentence
 from probing.finetuning.tasks.glue import LabelledText
 from probing.finetuning.tasks.squad import Question
 from probing.kernel.errors import ModelError
-from probing.kernel.models.arrays_masking import mask_pieces
-from probing.kernel.models.arrays_planned_batches import IGNORED
+from probing.kernel.models.arrays import IGNORED, mask_pieces
 
 LONGEST_QUESTION = 64
 

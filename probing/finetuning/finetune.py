@@ -19,12 +19,10 @@ from probing.finetuning.success import Beside, in_words, task_scores, verdict_of
 from probing.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.finetuning.trainer import finetune as train
 from probing.heads.training_run_work import fetched_text
-from probing.kernel.errors import ModelError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_folder, atomic_text
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import ModelError, Say
+from probing.kernel.files import atomic_folder, atomic_text, cache_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock
-from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.models.hub import weights_id_of
 from probing.kernel.models.names import FINETUNING, find_entry
 from probing.kernel.registry import ModelEntry, name_in_files, name_of_model
 from probing.kernel.store.parquet import write_table

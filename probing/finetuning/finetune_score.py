@@ -7,8 +7,7 @@ from pathlib import Path
 from probing.finetuning.objectives import task_named
 from probing.finetuning.requests_score import ScoreRequest
 from probing.finetuning.setup import prepare, take_stored_weights
-from probing.kernel.errors import ModelError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import ModelError, Say
 from probing.kernel.models.load import pick_device
 from probing.kernel.models.names import FINETUNING, base_entry, find_entry
 

@@ -14,7 +14,7 @@ from probing.finetuning.tasks.glue import cola_parts, rte_parts, sst2_parts
 from probing.finetuning.tasks.msmarco import ranking_parts, ranking_texts
 from probing.finetuning.tasks.squad import squad_parts, squad_texts
 from probing.kernel.errors import FactsError, OptionError, RegistryError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 
 #: How examples become rows of token ids and are scored, see ``finetuning.kinds``: sentences with tagged
 #: entities, sentences with a tag for every word, questions about passages, pairs of query and passage, running text cut

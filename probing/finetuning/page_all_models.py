@@ -15,13 +15,11 @@ from probing.finetuning.report_evidence import FactRuns
 from probing.finetuning.report_measures import correlations, measures
 from probing.finetuning.success import in_words
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import frame_facts_link as facts_link
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.frame import View
+from probing.kernel.app.figure_cache import Stamp, drawing
+from probing.kernel.app.frame import View, go
 from probing.kernel.app.texts import escape
 from probing.kernel.figures.looks import set_name, set_order
-from probing.kernel.models.names_head_kinds import head_order
+from probing.kernel.models.names import head_order
 from probing.sentences.examples import OURS
 from probing.terms import METRICS
 
@@ -105,7 +103,7 @@ def draw(view: View, base: str, tuned: str) -> None:
             caption=_CAPTION,
             how=_HOW,
             alt="Facts kept, lost and gained by model, those that kept most on top",
-            on_point=lambda point: facts_link.go(
+            on_point=lambda point: go(
                 view, model=point[0], head=head, probe_set=probe_set, versus=bases[point[0]], part=point[1], part_k=k
             ),
         )

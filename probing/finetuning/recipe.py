@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance import Frozen
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean the earlier behaviour.
 _LATER = (

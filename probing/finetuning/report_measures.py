@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.changes.report import perplexities
 from probing.finetuning.success_report import learned
-from probing.kernel.stats.intervals_ranks import FEWEST, rank_correlation
+from probing.kernel.stats.intervals import FEWEST, rank_correlation
 from probing.kernel.stats.paired_tests import benjamini_hochberg
 from probing.kernel.store.database import Database
 from probing.sentences.numbers_numbers import layer_group

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probing.kernel.options import Option, Options
-from probing.kernel.requests_model import ModelName
+from probing.kernel.requests import ModelName
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from probing.kernel.errors import ModelError
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
 from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
 from probing.kernel.models.head import layout_of
-from probing.kernel.models.hub_model_location import locate
+from probing.kernel.models.hub import locate
 from probing.kernel.models.load import load_encoder
 from probing.kernel.registry import ModelEntry
 

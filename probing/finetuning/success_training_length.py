@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.kernel.errors import ModelError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.models.names import finetuning_note
 from probing.kernel.registry import read_registry
 

@@ -29,7 +29,7 @@ from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.setup_protection import Replay, freeze_lowest, without_replayed
 from probing.kernel.errors import ModelError
 from probing.kernel.files import atomic_folder, atomic_text
-from probing.kernel.models.arrays_planned_batches import plan_batches
+from probing.kernel.models.arrays import plan_batches
 from probing.kernel.models.head import masked_loss
 
 log = logging.getLogger(__name__)

@@ -22,8 +22,7 @@ from probing.forgetting.series import COUNTS, AskedStates, counts
 from probing.kernel.errors import ModelError, OptionError
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.head import own_head
-from probing.kernel.models.load import Encoder
-from probing.kernel.models.load_in_memory import encoder_of, weights_id_in_memory
+from probing.kernel.models.load import Encoder, encoder_of, weights_id_in_memory
 from probing.kernel.options import in_python
 
 _log = logging.getLogger(__name__)

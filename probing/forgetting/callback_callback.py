@@ -8,7 +8,7 @@ from probing.forgetting.callback import Asking, AskingCallback, Watched
 from probing.forgetting.follow_stored_series import Training, series_config, series_files, write_series
 from probing.forgetting.recover_facts import one_set
 from probing.forgetting.series_progress import progress
-from probing.kernel.files_paths import runs_folder
+from probing.kernel.files import runs_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.torch_settings import thread_count
 from probing.kernel.registry import name_of_model

@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from probing.forgetting.series_rank_buckets import NAMES
-from probing.kernel.figures import axis as end_labels
 from probing.kernel.figures import theme
-from probing.kernel.figures.theme_name_rows import centres, name_rows
+from probing.kernel.figures.axis import EndLabel, write
+from probing.kernel.figures.theme import centres, name_rows
 
 #: Column -> its colour and its name. Of the facts known before, those that are not lost were never lost or are known
 #: again.
@@ -77,9 +77,7 @@ def over_training(
             )
             if not place and len(rows) and before.iloc[-1]:
                 last = float(shares.iloc[-1])
-                ends.append(
-                    end_labels.EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour)
-                )
+                ends.append(EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour))
         # The control's score is that of its own task.
         for row, column in ((3, "loss"),) if place else ((2, "score"), (3, "loss")):
             some = logged[(logged["model"] == name) & logged[column].notna()]
@@ -118,7 +116,7 @@ def over_training(
         figure.add_annotation(
             text=f"half lost by step {half:,.0f}", x=half**0.5, y=104, xanchor="left", showarrow=False, font_size=12
         )
-    return end_labels.write(figure, ends, ranges=[(0, top * 1.08) for top in tops], top=30)
+    return write(figure, ends, ranges=[(0, top * 1.08) for top in tops], top=30)
 
 
 def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:

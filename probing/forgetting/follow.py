@@ -17,10 +17,8 @@ from probing.forgetting.recover_facts import one_set
 from probing.forgetting.requests import FollowRequest
 from probing.forgetting.series import AskedStates
 from probing.forgetting.series_progress import Progress, progress
-from probing.kernel.errors import ModelError
-from probing.kernel.errors_output import Say
-from probing.kernel.files_disk_errors import require_writable
-from probing.kernel.files_paths import cache_folder, runs_folder
+from probing.kernel.errors import ModelError, Say
+from probing.kernel.files import cache_folder, require_writable, runs_folder
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.models.catalogue import open_encoder, open_entry
 from probing.kernel.models.load import Encoder

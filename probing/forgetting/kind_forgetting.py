@@ -1,17 +1,17 @@
 """The runs that ask for facts that fine-tuning lost."""
 
-from probing.forgetting import kind as rules
 from probing.forgetting import tables
+from probing.forgetting.kind import RULES, SCANS
 from probing.forgetting.store import forgetting_runs
 from probing.forgetting.ways_run import ForgettingRunConfig
-from probing.kernel.store.kinds_kinds import Kind
+from probing.kernel.store.kinds import Kind
 
 FORGETTING = Kind(
     "forgetting",
     ForgettingRunConfig,
     tables.TABLES,
-    rules.RULES,
-    rules.SCANS,
+    RULES,
+    SCANS,
     about=tables.__doc__,
     listed=forgetting_runs,
     command="forgetting recover",

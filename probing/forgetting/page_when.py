@@ -7,13 +7,12 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_compare import CompareSelection
-from probing.facts import store as run_queries
+from probing.facts import store
 from probing.finetuning.objectives import CONTROL
-from probing.forgetting import report_series as series
+from probing.forgetting import report_series
 from probing.forgetting.figures_series import over_training, rank_map, retention_map
 from probing.kernel.app import blocks, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.figures.looks import set_name
 
@@ -44,7 +43,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     A training has its own base, so ``base`` is not used.
     """
     st.header("When is it forgotten?")
-    runs = view.read(series.runs)
+    runs = view.read(report_series.runs)
     followed = runs[runs["states"] > 2]
     if followed.empty:
         blocks.missing("No training was asked for facts state by state.", FOLLOW_COMMAND)
@@ -57,13 +56,13 @@ def draw(view: View, base: str, tuned: str) -> None:
     stamp = view.stamp(
         f"{view.label(run['model'])} state by state, {set_name(probe_set)}, rank ≤ {k}", tuple(of_set["run_id"])
     )
-    table = _of(run, view.read(series.steps, both, (probe_set,), k))
-    events = _of(run, view.read(series.events, both[:1], (probe_set,), k))
+    table = _of(run, view.read(report_series.steps, both, (probe_set,), k))
+    events = _of(run, view.read(report_series.events, both[:1], (probe_set,), k))
     blocks.figure(
         drawing(
             over_training,
             table,
-            _of(run, view.read(series.logged, both, (probe_set,))),
+            _of(run, view.read(report_series.logged, both, (probe_set,))),
             model=both[0],
             control=both[1] if len(both) > 1 else "",
             names=[view.label(name) for name in both],
@@ -126,10 +125,10 @@ def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
     chosen = ((run["model"],), (run["probe_set"],), view.chosen.k)
     names: Mapping[str, str] = {}
     if by == "layer":
-        table = _of(run, view.read(series.steps, *chosen, tuple(range(int(run["layers"])))))
+        table = _of(run, view.read(report_series.steps, *chosen, tuple(range(int(run["layers"])))))
     else:
-        table = _of(run, view.read(series.relations, *chosen))
-        relations = view.read(run_queries.relations)
+        table = _of(run, view.read(report_series.relations, *chosen))
+        relations = view.read(store.relations)
         of_set = relations[relations["probe_set"] == run["probe_set"]]
         names = {
             row.relation: f"{row.label} ({row.relation})" if again else row.label
@@ -148,7 +147,7 @@ def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
 
 def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
     """The ranks of one fact, which a menu chooses; those that come and go stand first, because they say most."""
-    facts = _of(run, view.read(series.facts, (run["model"],), (run["probe_set"],), view.chosen.k))
+    facts = _of(run, view.read(report_series.facts, (run["model"],), (run["probe_set"],), view.chosen.k))
     if facts.empty:
         st.info("No single facts of this training are stored.", icon=":material/info:")
         return
@@ -173,7 +172,7 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
         format_func=words.__getitem__,
         label_visibility="collapsed",
     )
-    cells = view.read(series.ranks_of_fact, run["model"], run["probe_set"], chosen)
+    cells = view.read(report_series.ranks_of_fact, run["model"], run["probe_set"], chosen)
     blocks.figure(
         drawing(rank_map, cells, dark=blocks.dark()),
         table=cells,

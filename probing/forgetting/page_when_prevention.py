@@ -3,7 +3,7 @@
 import streamlit as st
 
 from probing.choices_compare import CompareSelection
-from probing.forgetting import report_series as series
+from probing.forgetting import report_series
 from probing.forgetting.figures_series_prevention import prevention_points
 from probing.forgetting.report_series_prevention import prevention
 from probing.kernel.app import blocks, selection
@@ -35,7 +35,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     """
     st.header("What prevents it?")
     k = view.chosen.k
-    points, runs = view.read(prevention, k), view.read(series.runs)
+    points, runs = view.read(prevention, k), view.read(report_series.runs)
     sets = points.loc[~points["control"]].groupby(["base", "objective", "probe_set"])["protection"].nunique()
     named = {" ".join(task): task for task, number in sets.items() if number > 1}
     if not named:

@@ -19,10 +19,8 @@ from probing.finetuning.setup_protection import average_with
 from probing.finetuning.trainer import PlannedSteps, finetune
 from probing.forgetting.ranks import Prompts, first_answers, ranks
 from probing.forgetting.ways_back_relearning import RelearnRecipe, relearned
-from probing.kernel.errors import FactsError, ModelError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_folder, atomic_text
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import FactsError, ModelError, Say
+from probing.kernel.files import atomic_folder, atomic_text, cache_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import FINETUNING, base_entry, find_entry, finetuning_note

@@ -20,10 +20,8 @@ from probing.forgetting.recover_facts import one_set
 from probing.forgetting.requests import PreventRequest, parts_of
 from probing.forgetting.series import AskedStates
 from probing.forgetting.series_progress import Progress
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_text
-from probing.kernel.files_disk_errors import require_writable
-from probing.kernel.files_paths import cache_folder, runs_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import atomic_text, cache_folder, require_writable, runs_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.models.catalogue import open_entry
 from probing.kernel.models.load import Encoder

@@ -13,8 +13,7 @@ from probing.heads.decode import ranks_of
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import all_hidden_states, batches_by_length, mask_positions
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import all_hidden_states, batches_by_length, mask_positions, tokenize
 
 #: Padded tokens of one batch. Every row of logits has the whole vocabulary, so batches are small.
 TOKENS = 2048

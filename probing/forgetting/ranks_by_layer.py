@@ -14,8 +14,7 @@ from probing.heads.decode import LogitsBuffer, read_out
 from probing.kernel.errors import FactsError
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import mask_positions, states_at
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import mask_positions, states_at, tokenize
 from probing.kernel.models.tokens import askable
 
 #: Facts per shard. It is that of ``probe``, because sums depend on which prompts are in one batch.

@@ -34,10 +34,8 @@ from probing.forgetting.ways_back_fitted_heads import fitted_head
 from probing.forgetting.ways_back_relearning import RelearnRecipe
 from probing.forgetting.ways_run import ForgettingRunConfig
 from probing.heads.training_run_work import fetched_text
-from probing.kernel.errors import FactsError, ModelError, OptionError
-from probing.kernel.errors_output import Say
-from probing.kernel.files_disk_errors import require_writable
-from probing.kernel.files_paths import cache_folder, result_folders, runs_folder
+from probing.kernel.errors import FactsError, ModelError, OptionError, Say
+from probing.kernel.files import cache_folder, require_writable, result_folders, runs_folder
 from probing.kernel.jobs.shards import claimed
 from probing.kernel.jobs.stored_runs import RunFiles, provenance_of
 from probing.kernel.models.catalogue import at_same_commits, open_encoder, opened_base

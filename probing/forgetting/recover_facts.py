@@ -3,8 +3,7 @@
 from probing.facts.fact import FactSet
 from probing.facts.fact_templates import shipped_relations
 from probing.facts.sources_sources import read_facts
-from probing.kernel.errors import FactsError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import FactsError, Say
 from probing.kernel.options import spelled
 
 

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from probing.forgetting import report_outcome as outcome
-from probing.forgetting import report_outcome_places as places
-from probing.forgetting import store as queries
+from probing.forgetting import report_outcome
+from probing.forgetting.report_outcome_places import FACTS, FALLS, facts, falls, relations, reworded
 from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.store import by_relation, forgetting_runs
 from probing.forgetting.ways import LOST_OUTCOMES
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
@@ -33,7 +33,7 @@ def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
-    table = places.relations(db, _runs(db, choice))
+    table = relations(db, _runs(db, choice))
     return (
         table
         if choice["relation"] is None
@@ -44,13 +44,13 @@ def _relations(db: Database, choice: Choice) -> pd.DataFrame:
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:
     runs = _runs(db, choice)
     if runs.empty:
-        return pd.DataFrame(columns=list(places.FACTS))
-    return places.facts(db, runs["run_id"].iloc[0], choice["way"], choice["relation"])
+        return pd.DataFrame(columns=list(FACTS))
+    return facts(db, runs["run_id"].iloc[0], choice["way"], choice["relation"])
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    runs = queries.forgetting_runs(db)
-    known = queries.by_relation(db, list(runs["run_id"]))["relation"] if choice["relation"] else ()
+    runs = forgetting_runs(db)
+    known = by_relation(db, list(runs["run_id"]))["relation"] if choice["relation"] else ()
     refuse_unstored(
         "lost facts",
         choice,
@@ -65,39 +65,39 @@ FORGETTING = Reports(
             "forgetting",
             "outcome",
             "of 100 facts that the base knew",
-            lambda db, choice: outcome.outcome(db, _runs(db, choice)),
-            outcome.OUTCOME,
+            lambda db, choice: report_outcome.outcome(db, _runs(db, choice)),
+            report_outcome.OUTCOME,
             shown=_OUTCOME_SHOWN,
         ),
         Report(
             "forgetting",
             "ways",
             "each way next to its yardsticks",
-            lambda db, choice: outcome.ways(db, _runs(db, choice)),
+            lambda db, choice: report_outcome.ways(db, _runs(db, choice)),
         ),
         Report(
             "forgetting",
             "memory",
             "memory, or good guesses",
-            lambda db, choice: outcome.memory(db, _runs(db, choice, planted=True)),
-            outcome.MEMORY,
+            lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
+            report_outcome.MEMORY,
             shown=_MEMORY_SHOWN,
         ),
         Report(
             "forgetting",
             "falls",
             "how far lost facts fell",
-            lambda db, choice: places.falls(db, _runs(db, choice)),
-            places.FALLS,
+            lambda db, choice: falls(db, _runs(db, choice)),
+            FALLS,
         ),
         Report(
             "forgetting",
             "wording",
             "lost for one wording, or in both",
-            lambda db, choice: places.reworded(db, _runs(db, choice)),
+            lambda db, choice: reworded(db, _runs(db, choice)),
         ),
         Report("forgetting", "relations", "lost facts by relation", _relations),
-        Report("forgetting", "facts", "the lost facts", _facts, places.FACTS, shown=_FACTS_SHOWN, needs=("model",)),
+        Report("forgetting", "facts", "the lost facts", _facts, FACTS, shown=_FACTS_SHOWN, needs=("model",)),
     ),
     (
         Filter("model", "Model; repeatable. None: all."),

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from probing.forgetting import report_series as series
-from probing.forgetting import report_series_prevention as prevention
+from probing.forgetting import report_series, report_series_prevention
 from probing.forgetting.series_rank_buckets import KNOWN_UP_TO
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
@@ -12,27 +11,27 @@ _OF_LAYERS = ("steps", "relations")
 
 
 def _steps(db: Database, choice: Choice) -> pd.DataFrame:
-    return series.steps(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
+    return report_series.steps(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
-    return series.relations(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
+    return report_series.relations(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
 
 
 def _events(db: Database, choice: Choice) -> pd.DataFrame:
-    return series.events(db, choice["model"], choice["probe_set"], choice["k"])
+    return report_series.events(db, choice["model"], choice["probe_set"], choice["k"])
 
 
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:
-    return series.facts(db, choice["model"], choice["probe_set"], choice["k"])
+    return report_series.facts(db, choice["model"], choice["probe_set"], choice["k"])
 
 
 def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
-    return prevention.prevention(db, choice["k"], None, choice["probe_set"])
+    return report_series_prevention.prevention(db, choice["k"], None, choice["probe_set"])
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    runs = series.runs(db)
+    runs = report_series.runs(db)
     refuse_unstored(
         "series", choice, {"model": sorted(set(runs["model"])), "probe_set": sorted(set(runs["probe_set"]))}
     )

@@ -4,10 +4,10 @@ from typing import Any
 
 import pandas as pd
 
-from probing.forgetting import store as queries
 from probing.forgetting.memory import NEVER_HAD
 from probing.forgetting.memory_memory import describe, detectable, verdict
 from probing.forgetting.report_outcome_runs import KEYS, with_keys
+from probing.forgetting.store import counted, excesses
 from probing.forgetting.ways import ANY, KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES, RANDOM_BODY, USUAL_STEPS
 from probing.kernel.store.database import Database
 
@@ -52,9 +52,7 @@ def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     if runs.empty:
         return pd.DataFrame(columns=list(OUTCOME))
     ids = list(runs["run_id"])
-    by_way = queries.counted(db, ids, "way").pivot_table(
-        index="run_id", columns="way", values="n", aggfunc="sum", fill_value=0
-    )
+    by_way = counted(db, ids, "way").pivot_table(index="run_id", columns="way", values="n", aggfunc="sum", fill_value=0)
     counts = by_way.reindex(index=ids, columns=list(LOST_OUTCOMES), fill_value=0)
     rows = []
     for run in runs.to_dict("records"):
@@ -77,7 +75,7 @@ def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     ``yardstick_share`` is at equal confidence where it is that of wrong answers, or of right answers that the text
     never had.
     """
-    rows = queries.excesses(db, list(runs["run_id"]))
+    rows = excesses(db, list(runs["run_id"]))
     return with_keys(runs, rows.assign(difference=rows["share"] - rows["yardstick_share"]))[list(WAYS_BACK)]
 
 
@@ -89,7 +87,7 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     the text ``never_had`` are at equal confidence; ``low_without, high_without`` is the interval without the commonest
     answer of the second; ``verdict``: see ``forgetting.memory_memory``.
     """
-    rows = tested(queries.excesses(db, list(runs["run_id"]))).rename(
+    rows = tested(excesses(db, list(runs["run_id"]))).rename(
         columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
     )
     return with_keys(runs, rows.merge(runs[["run_id", "seeds"]], on="run_id"))[list(MEMORY)]

@@ -19,7 +19,7 @@ from probing.forgetting.ways import (
     WAYS,
     usual_protocol,
 )
-from probing.kernel.stats.intervals_whole_shares import whole_shares
+from probing.kernel.stats.intervals import whole_shares
 
 #: Part -> the outcomes that it counts; together they are all facts that the base knew.
 PARTS = {

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.forgetting import store as queries
+from probing.forgetting import store
 from probing.forgetting.report_outcome_runs import KEYS, with_keys
 from probing.kernel.store.database import Database
 
@@ -34,13 +34,13 @@ NEAR = 0.1
 
 def relations(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Lost facts by relation, and how many of them came back in which way (``queries.BACK_COLUMNS``)."""
-    table = queries.by_relation(db, list(runs["run_id"]))
+    table = store.by_relation(db, list(runs["run_id"]))
     return with_keys(runs, table.sort_values(["lost", "relation"], ascending=[False, True]))
 
 
 def reworded(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """What another wording shows of the lost facts: ``reworded, n``, of runs that asked for them in one."""
-    return with_keys(runs, queries.counted(db, list(runs["run_id"]), "reworded").dropna(subset="reworded"))
+    return with_keys(runs, store.counted(db, list(runs["run_id"]), "reworded").dropna(subset="reworded"))
 
 
 def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +50,7 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     and of the ``margin`` by which that prefers its first answer (nats); shares of lost facts that are second now
     (``second``), and second by less than 0.1 nats (``near``).
     """
-    rows = queries.falls(db, list(runs["run_id"]))
+    rows = store.falls(db, list(runs["run_id"]))
     second = rows["rank"] == 2
     rows = rows.assign(fall=rows["base_logp"] - rows["logp"], second=second, near=second & (rows["margin"] < NEAR))
     table = rows.groupby("run_id", as_index=False).agg(
@@ -68,4 +68,4 @@ def facts(
     db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None
 ) -> pd.DataFrame:
     """The lost facts (``FACTS``) of one run by these ways back and relations; None keeps all."""
-    return queries.facts(db, run_id, ways, relations)[list(FACTS)]
+    return store.facts(db, run_id, ways, relations)[list(FACTS)]

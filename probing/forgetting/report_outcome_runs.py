@@ -6,7 +6,7 @@ import pandas as pd
 
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives import named
-from probing.forgetting import store as queries
+from probing.forgetting.store import forgetting_runs
 from probing.forgetting.ways import WAYS, usual_level, usual_protocol
 from probing.kernel.store.database import Database
 
@@ -25,7 +25,7 @@ def stored_runs(
     The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
     controls are last. ``planted`` keeps controls with planted facts.
     """
-    runs = named(queries.forgetting_runs(db))
+    runs = named(forgetting_runs(db))
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(values))] if values is not None else runs

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from probing.finetuning.relatives import NAMES, named
-from probing.forgetting import store_series_queries as queries
 from probing.forgetting.series import story
 from probing.forgetting.series_rank_buckets import KNOWN_UP_TO
+from probing.forgetting.store_series_queries import series_counts, series_facts, series_runs, series_steps
 from probing.kernel.provenance import stored_configuration
-from probing.kernel.report_whole_runs import whole_runs
+from probing.kernel.report import whole_runs
 from probing.kernel.store.database import Database
 
 #: The columns that say which training a row is of.
@@ -21,7 +21,7 @@ _COLUMNS = (*OF, "k", "layer", "step", "asked", *_FLOW, "kept_share", "own_minus
 
 def runs(db: Database) -> pd.DataFrame:
     """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked."""
-    series = named(queries.series_runs(db))
+    series = named(series_runs(db))
     configs = [stored_configuration(config) for config in series["config"]]
     series = series.assign(
         protection=series["protection"].fillna(""),
@@ -49,13 +49,13 @@ def steps(
     swapped subject, of the facts that have one. loss and score are the newest logged by that step; empty if none was.
     """
     series = _chosen(runs(db), models, probe_sets)
-    counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
+    counted = _at_layers(_with_names(series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted["kept_share"] = (counted["kept"] + counted["returned"]) / before.where(before > 0)
     counted["own_minus_swapped"] = (counted["own"] - counted["swapped"]) / counted["paired"].where(
         counted["paired"] > 0
     )
-    logged = queries.series_steps(db, list(series["run_id"]))
+    logged = series_steps(db, list(series["run_id"]))
     newest = logged.assign(**logged.groupby("run_id")[["loss", "score", "metric"]].ffill())
     counted = counted.merge(newest[["run_id", "step", "loss", "score", "metric"]], on=["run_id", "step"], how="left")
     return counted.sort_values([*OF, "layer", "step"], ignore_index=True)[list(_COLUMNS)]
@@ -64,7 +64,7 @@ def steps(
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
     """Losses and scores at every step that was logged, by training."""
     series = _chosen(runs(db), models, probe_sets)
-    rows = _with_names(queries.series_steps(db, list(series["run_id"])), series)
+    rows = _with_names(series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
     return rows.sort_values([*OF, "step"], ignore_index=True)[[*OF, "step", "loss", "score", "metric"]]
 
@@ -79,7 +79,7 @@ def relations(
     """As ``steps``, for every relation of which a fact is known before the training, without loss and score."""
     series = _chosen(runs(db), models, probe_sets)
     counted = _at_layers(
-        _with_names(queries.series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers
+        _with_names(series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers
     ).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted = counted[before > 0].assign(kept_share=(counted["kept"] + counted["returned"]) / before.where(before > 0))
@@ -99,7 +99,7 @@ def facts(
     series = _chosen(runs(db), models, probe_sets)
     at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in series.itertuples()}
     rows = []
-    for row in queries.series_facts(db, list(at)).itertuples():
+    for row in series_facts(db, list(at)).itertuples():
         steps, layers = at[row.run_id]
         known = (np.asarray(row.buckets).reshape(len(steps), layers)[:, -1] <= KNOWN_UP_TO[k]).tolist()
         if known[0]:
@@ -161,7 +161,7 @@ def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.
     """The buckets of one fact: step, layer, bucket; empty if the training has none of it."""
     series = _chosen(runs(db), [model], [probe_set])
     for run in series.itertuples():
-        rows = queries.series_facts(db, [run.run_id]).query("fact_id == @fact_id")
+        rows = series_facts(db, [run.run_id]).query("fact_id == @fact_id")
         if len(rows):
             grid = np.asarray(rows["buckets"].iloc[0]).reshape(len(run.at_steps), len(run.at_layers))
             cells = [
@@ -186,7 +186,7 @@ def _with_names(rows: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
     """Counts (``series_counts``) of series at their last state and the last layer that was asked; one row each."""
-    last = _at_layers(queries.series_counts(db, run_ids, k), None)
+    last = _at_layers(series_counts(db, run_ids, k), None)
     return last[last["step"] == last.groupby("run_id")["step"].transform("max")]
 
 

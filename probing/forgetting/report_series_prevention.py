@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.finetuning.objectives import CONTROL
-from probing.forgetting import report_series as series
-from probing.forgetting import store_series_queries as queries
+from probing.forgetting import report_series
+from probing.forgetting.store_series_queries import series_steps
 from probing.kernel.store.database import Database
 
 #: End of a column's name -> what it is over seeds.
@@ -47,14 +47,14 @@ def prevention(
     kept_count: of all facts known before those known now. dominated: another recipe of the objective, asked equally
     many facts, has as much of both and more of one. variant is equal if only the seed differs.
     """
-    runs = series.runs(db)
+    runs = report_series.runs(db)
     runs = runs[runs["protection"] != ""]
     for column, names in (("objective", objectives), ("probe_set", probe_sets)):
         if names is not None:
             runs = runs[runs[column].isin(list(names))]
     ids = list(runs["run_id"])
-    last = series.at_end(db, ids, k)
-    steps = queries.series_steps(db, ids)
+    last = report_series.at_end(db, ids, k)
+    steps = series_steps(db, ids)
     length = last.set_index("run_id")["step"]
     scored = steps[steps["score"].notna()].groupby("run_id").tail(1)[["run_id", "score", "metric"]]
     table = (

@@ -8,7 +8,7 @@ from probing.finetuning.objectives import TASKS
 from probing.finetuning.requests import TrainingLength
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, Options, spelled
-from probing.kernel.requests_model import OfModel
+from probing.kernel.requests import OfModel
 
 _FACTS = "trex, google_re, common_sense, questions; a LAMA folder; or a file with a table."
 

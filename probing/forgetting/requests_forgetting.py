@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probing.kernel.options import Option
-from probing.kernel.requests_model import OfModel
+from probing.kernel.requests import OfModel
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from probing.kernel.published_published import Published
+from probing.kernel.published import Published
 
 
 class PublishedForgetting(Published):

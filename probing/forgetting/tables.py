@@ -11,134 +11,146 @@ import pyarrow as pa
 from probing.forgetting.memory import YARDSTICKS
 from probing.forgetting.memory_groups import GROUPS
 from probing.forgetting.ways import LOST_OUTCOMES, PROTOCOLS, REWORDED, WAYS
-from probing.kernel.store import columns as col
+from probing.kernel.store.columns import (
+    LAYERS,
+    LEFT_OUT,
+    MADE,
+    RUN,
+    RUN_ID,
+    SEED,
+    Column,
+    Table,
+    count,
+    flag,
+    real,
+    small,
+    text,
+)
 
-_RELATION = col.text("relation", "relation of the facts")
-_WAY = col.text("way", "how the answer comes back", WAYS)
-_LEVEL = col.small("level", "training steps; 0 for ways without training, which count at any of their levels")
-_PROTOCOL = col.text("protocol", "what is relearned, or by which body", PROTOCOLS)
-_ASKED = col.text("asked", "the answers that are looked for", GROUPS)
+_RELATION = text("relation", "relation of the facts")
+_WAY = text("way", "how the answer comes back", WAYS)
+_LEVEL = small("level", "training steps; 0 for ways without training, which count at any of their levels")
+_PROTOCOL = text("protocol", "what is relearned, or by which body", PROTOCOLS)
+_ASKED = text("asked", "the answers that are looked for", GROUPS)
 
 
-def _logp(name: str, says: str, high: float = 0) -> col.Column:
-    return col.Column(name, pa.float32(), says, low=-math.inf if high == 0 else -0.01, high=high)
+def _logp(name: str, says: str, high: float = 0) -> Column:
+    return Column(name, pa.float32(), says, low=-math.inf if high == 0 else -0.01, high=high)
 
 
 TABLES = (
-    col.Table(
+    Table(
         "forgetting_runs",
         "One fine-tuned model, asked for the facts that its base knows at the last layer.",
         "run_id",
         (
-            *col.RUN,
-            col.text("probe_set", "the set that the facts are from"),
-            col.text("template_set", "the set that the prompts are from"),
-            col.text(
-                "other_templates", "the set of the other wording in which lost facts were asked once more"
-            ).or_empty(),
-            col.small("k", "a fact is known with rank <= k", 1),
-            col.SEED,
-            col.small("seeds", "seeds of the parts and the order of relearning", 1),
-            col.count("planted", "facts that the base was taught before the same fine-tuning was done again; 0: none"),
-            col.LAYERS,
-            col.count("facts", "facts that both models were asked"),
-            col.count("known", "facts that the base knows"),
-            col.count("kept", "facts of these that the fine-tuned model knows, too"),
-            col.count("lost", "facts of these that it does not know"),
-            col.text("not_put_back", "why no layers were put back; empty if they were").or_empty(),
-            col.LEFT_OUT,
-            *col.MADE,
+            *RUN,
+            text("probe_set", "the set that the facts are from"),
+            text("template_set", "the set that the prompts are from"),
+            text("other_templates", "the set of the other wording in which lost facts were asked once more").or_empty(),
+            small("k", "a fact is known with rank <= k", 1),
+            SEED,
+            small("seeds", "seeds of the parts and the order of relearning", 1),
+            count("planted", "facts that the base was taught before the same fine-tuning was done again; 0: none"),
+            LAYERS,
+            count("facts", "facts that both models were asked"),
+            count("known", "facts that the base knows"),
+            count("kept", "facts of these that the fine-tuned model knows, too"),
+            count("lost", "facts of these that it does not know"),
+            text("not_put_back", "why no layers were put back; empty if they were").or_empty(),
+            LEFT_OUT,
+            *MADE,
         ),
         per="run_id",
         sort="model probe_set k seed run_id",
         version=2,
     ),
-    col.Table(
+    Table(
         "forgetting_relations",
         "How many facts of one relation the base knows, and the fine-tuned model keeps and loses.",
         "run_id relation",
         (
-            col.RUN_ID,
+            RUN_ID,
             _RELATION,
-            col.count("known", "facts that the base knows", 1),
-            col.count("kept", "facts that both know"),
-            col.count("lost", "facts that only the base knows"),
+            count("known", "facts that the base knows", 1),
+            count("kept", "facts that both know"),
+            count("lost", "facts that only the base knows"),
         ),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "forgetting_facts",
         "One lost fact, never-known fact or wrong answer, and how it comes back.",
         "run_id asked fact_id",
         (
-            col.RUN_ID,
+            RUN_ID,
             _ASKED,
-            col.text("fact_id", "hash of the fact and its prompt"),
+            text("fact_id", "hash of the fact and its prompt"),
             _RELATION,
-            col.count("answer", "token id of the answer that is looked for"),
-            col.text("way", "what became of a lost fact", LOST_OUTCOMES).or_empty(),
-            col.small(
+            count("answer", "token id of the answer that is looked for"),
+            text("way", "what became of a lost fact", LOST_OUTCOMES).or_empty(),
+            small(
                 "layer", "the highest layer below the last at which the head reads the answer; empty if there is none"
             ).or_empty(),
-            col.flag("fitted", "whether the fitted head reads it"),
-            col.small(
+            flag("fitted", "whether the fitted head reads it"),
+            small(
                 "layers_back", "the fewest last layers of the base that bring it back; empty if half of all do not", 1
             ).or_empty(),
-            col.text("after_5", "relearned by answer, 5 steps: a digit for every seed, 1 if the answer is back"),
-            col.text("after_15", "the same after 15 steps, which is what counts"),
-            col.text("after_45", "the same after 45 steps"),
-            col.text("by_subject", "the same after 15 steps, split by subject"),
-            col.flag("random_layer", "whether a random body reads a lost fact at a layer below the last").or_empty(),
-            col.flag("random_body", "whether a random body knows it after 15 steps").or_empty(),
+            text("after_5", "relearned by answer, 5 steps: a digit for every seed, 1 if the answer is back"),
+            text("after_15", "the same after 15 steps, which is what counts"),
+            text("after_45", "the same after 45 steps"),
+            text("by_subject", "the same after 15 steps, split by subject"),
+            flag("random_layer", "whether a random body reads a lost fact at a layer below the last").or_empty(),
+            flag("random_body", "whether a random body knows it after 15 steps").or_empty(),
             _logp("base_logp", "natural logarithm of the base's probability of the answer"),
             _logp("logp", "the same of the fine-tuned model"),
-            col.count("rank", "rank of the answer in the fine-tuned model", 1),
+            count("rank", "rank of the answer in the fine-tuned model", 1),
             _logp("margin", "log-probability of the fine-tuned model's first answer, minus that of this one", math.inf),
-            col.text("exposure", "how the base's training text has a lost fact, if that is known").or_empty(),
-            col.text("reworded", "what another wording shows of a lost fact", REWORDED).or_empty(),
+            text("exposure", "how the base's training text has a lost fact, if that is known").or_empty(),
+            text("reworded", "what another wording shows of a lost fact", REWORDED).or_empty(),
         ),
         per="run_id",
         version=2,
     ),
-    col.Table(
+    Table(
         "forgetting_shares",
         "Share of some answers that come back by one way, with its 95 % interval (pairs of relation and answer, and"
         " seeds).",
         "run_id way level protocol asked",
         (
-            col.RUN_ID,
+            RUN_ID,
             _WAY,
             _LEVEL,
             _PROTOCOL,
             _ASKED,
-            col.count("n", "number of answers", 1),
-            col.real("share", "share that comes back", 0, 1),
-            col.real("low", "lower end of the interval", 0, 1),
-            col.real("high", "upper end of the interval", 0, 1),
+            count("n", "number of answers", 1),
+            real("share", "share that comes back", 0, 1),
+            real("low", "lower end of the interval", 0, 1),
+            real("high", "upper end of the interval", 0, 1),
         ),
         per="run_id",
         version=2,
     ),
-    col.Table(
+    Table(
         "forgetting_excesses",
         "Share of lost facts that come back by one way, and that of a yardstick, with the 95 % interval of the"
         " difference.",
         "run_id way level protocol yardstick",
         (
-            col.RUN_ID,
+            RUN_ID,
             _WAY,
             _LEVEL,
             _PROTOCOL,
-            col.text("yardstick", "what the lost facts are compared with", YARDSTICKS),
-            col.real("share", "share of the lost facts", 0, 1),
-            col.real("yardstick_share", "share of the yardstick", 0, 1),
-            col.real("low", "lower end of the interval of the difference"),
-            col.real("high", "upper end of it"),
-            col.real("error", "standard error of the difference", 0),
-            col.real("low_without", "lower end without the commonest answer that the text never had").or_empty(),
-            col.real("high_without", "upper end without it").or_empty(),
-            col.count("n", "lost facts that are compared", 1),
-            col.count("n_yardstick", "answers of the yardstick", 1),
+            text("yardstick", "what the lost facts are compared with", YARDSTICKS),
+            real("share", "share of the lost facts", 0, 1),
+            real("yardstick_share", "share of the yardstick", 0, 1),
+            real("low", "lower end of the interval of the difference"),
+            real("high", "upper end of it"),
+            real("error", "standard error of the difference", 0),
+            real("low_without", "lower end without the commonest answer that the text never had").or_empty(),
+            real("high_without", "upper end without it").or_empty(),
+            count("n", "lost facts that are compared", 1),
+            count("n_yardstick", "answers of the yardstick", 1),
         ),
         per="run_id",
         version=2,

@@ -30,7 +30,7 @@ from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable, layers_of
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states_random_encoder import encoder_of_kind
+from probing.kernel.models.states import encoder_of_kind
 from probing.kernel.provenance import RANDOM_BODY as WITH_RANDOM_BODY
 
 #: Asks prompts for tokens: (levels, prompts) ranks.

@@ -10,7 +10,7 @@ from probing.heads.recipe_masked_text import mask_rows
 from probing.kernel.errors import HeadError
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES
+from probing.kernel.models.names import LEAST_SQUARES
 from probing.kernel.models.states import all_hidden_states, batches_by_length
 
 #: Padded tokens of one batch.

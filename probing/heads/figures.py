@@ -3,10 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis as end_labels
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis import EndLabel
+from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 from probing.kernel.figures.looks import head_name
 
 
@@ -41,8 +39,8 @@ def head_losses(losses: pd.DataFrame) -> go.Figure:
         ends.append(EndLabel(float(line["layer"].iloc[-1]), float(line["loss"].iloc[-1]), name, colour))
     last = int(losses["layer"].max())
     theme.apply(figure, height=340)
-    layer_axis.horizontal(figure, last)
+    horizontal(figure, last)
     figure.update_yaxes(title_text="error on unseen text (validation loss, nats)")
     low, high = float(losses["loss"].min()), float(losses["loss"].max())
     edge = max(high - low, 0.1) * 0.06
-    return layer_axis.aligned(end_labels.write(figure, ends, ranges=[(low - edge, high + edge)]))
+    return aligned(write(figure, ends, ranges=[(low - edge, high + edge)]))

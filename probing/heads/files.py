@@ -15,8 +15,7 @@ from probing.kernel.models.arrays import sum_of
 from probing.kernel.models.catalogue import heads_of
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import find_entry
-from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS, TIED
+from probing.kernel.models.names import HEADS, LOGIT_LENS, TIED, find_entry
 from probing.kernel.options import spelled
 
 #: Metadata key of a head's identity, as JSON.

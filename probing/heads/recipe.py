@@ -11,9 +11,9 @@ from pydantic import AliasChoices, Field
 from transformers import get_linear_schedule_with_warmup
 
 from probing.kernel.errors import HeadError
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
+from probing.kernel.models.names import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
 from probing.kernel.options import spelled
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance import Frozen
 
 #: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so
 #: that the recipes of shipped heads stay the same.

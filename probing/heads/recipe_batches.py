@@ -6,7 +6,7 @@ import numpy as np
 
 from probing.heads.recipe import HeadRecipe
 from probing.heads.recipe_masked_text import MaskedText
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES
+from probing.kernel.models.names import LEAST_SQUARES
 
 
 def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Iterator[np.ndarray]:

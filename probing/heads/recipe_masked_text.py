@@ -10,8 +10,7 @@ import numpy as np
 
 from probing.heads.recipe import HeadRecipe
 from probing.kernel.errors import HeadError
-from probing.kernel.models.arrays import read_sealed, write_sealed
-from probing.kernel.models.arrays_masking import mask_pieces
+from probing.kernel.models.arrays import mask_pieces, read_sealed, write_sealed
 from probing.kernel.models.load import Encoder
 
 SENTENCES_AT_ONCE = 1000

@@ -10,7 +10,7 @@ from probing.facts.report_pairs_yardsticks import joined
 from probing.facts.runs_runs import PAIR
 from probing.facts.store_answer_clusters import sums_of
 from probing.facts.store_pairs import transition_counts
-from probing.kernel.stats.paired_tests_answer_clusters import each_interval
+from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database
 
 _ENDS = ("", "_low", "_high")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from probing.facts.store import head_training
 from probing.facts.store import runs as all_runs
-from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS
+from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.store.database import Database
 
 LOSS_COLUMNS = ("head", "seed", "layer", "loss", "start_loss", "below_lens", "steps", "seconds", "start")

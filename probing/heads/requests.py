@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from probing.kernel.models.names_head_kinds import STORED, TIED, canonical_head, listed
+from probing.kernel.models.names import STORED, TIED, canonical_head, listed
 from probing.kernel.options import Option
-from probing.kernel.requests_model import LongWork
+from probing.kernel.requests import LongWork
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from probing.kernel.errors import HeadError
 from probing.kernel.locks import shared_lock
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES, TUNED_LENS
+from probing.kernel.models.names import LEAST_SQUARES, TUNED_LENS
 
 __all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 

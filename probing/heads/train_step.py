@@ -10,7 +10,7 @@ from probing.heads.states import LayerStates
 from probing.heads.train_loss import SoftmaxLoss
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names_head_kinds import FULL
+from probing.kernel.models.names import FULL
 
 #: Positions decoded at once in validation.
 VALIDATED_AT_ONCE = 512

@@ -11,11 +11,10 @@ from probing.heads.lenses import Target
 from probing.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION, HeadRecipe
 from probing.heads.states import masked_text_of
 from probing.heads.train import unfinished_recipe
-from probing.kernel.errors import HeadError, ModelError
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import HeadError, ModelError, Say
+from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES, MAPPED
+from probing.kernel.models.names import LEAST_SQUARES, MAPPED
 from probing.kernel.options import spelled
 
 #: Steps of ``tied`` and ``full`` heads from the map if neither steps nor epochs are given.

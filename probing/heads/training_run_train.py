@@ -8,11 +8,11 @@ from probing.heads.recipe import PRETRAINED, text_sha256
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import Wish, recipe_for
 from probing.heads.training_run_work import HeadWork, head_text
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import do_job
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.models.torch_settings import set_threads
 
 #: Another spelling of a start -> its name in recipes.

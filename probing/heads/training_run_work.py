@@ -10,7 +10,7 @@ from probing.heads.recipe import HeadRecipe
 from probing.heads.states import StatesCache
 from probing.heads.train import is_finished, train_heads
 from probing.kernel.errors import FactsError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import ModelWork
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.torch_settings import number_format

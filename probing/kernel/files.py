@@ -1,15 +1,89 @@
-"""Atomic writes: a file or folder under its final name is complete and on disk, even if a process is killed.
-
-No other module renames a result.
+"""Where the program reads and writes by default. Atomic writes: a file or folder under its final name is complete and
+on disk, even if a process is killed. The checksum of a file. Messages for the user if the disk is full or a folder
+may not be written.
 """
 
+import errno
+import hashlib
 import os
 import shutil
+import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from probing.kernel.errors import CacheError
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.text import refuse_signs
+
+#: The folder of the shipped facts in the repository.
+FACTS_FOLDER = REPOSITORY / "data" / "facts"
+#: Finished runs that a page shows until there are some of the user's own.
+SAMPLES_FOLDER = REPOSITORY / "data" / "samples"
+
+
+def cache_folder() -> Path:
+    """The folder of all that is derived: ``PROBING_CACHE``, else ``cache`` in a clone, else ``user_cache_folder``."""
+    return _named("PROBING_CACHE") or (
+        REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder()
+    )
+
+
+def _named(variable: str) -> Path | None:
+    """The folder that a variable of the environment names, with ``~`` expanded; None if it is not set.
+
+    Refused are names with a line end, another control character, or bytes that are no UTF-8.
+    """
+    named = os.environ.get(variable)
+    if not named:
+        return None
+    refuse_signs(named, f"{variable} is {named!r}, which", CacheError, spaces=False)
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise CacheError(f"{variable} is {named!r}: {error}; name an existing folder") from error
+
+
+def user_cache_folder() -> Path:
+    """The folder that the platform keeps for a program's cache."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "bertnesia-explorer"
+    if sys.platform == "win32":
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "bertnesia-explorer" / "Cache"
+        )
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bertnesia-explorer"
+
+
+def snapshot_folder() -> Path:
+    """The shipped snapshot; ``PROBING_SNAPSHOT`` moves it."""
+    return _named("PROBING_SNAPSHOT") or REPOSITORY / "data" / "snapshot"
+
+
+def runs_folder() -> Path:
+    """Where ``probe`` writes runs by default."""
+    return cache_folder() / "runs"
+
+
+def shared_folder() -> Path:
+    """Where ``pull`` puts shared runs, each share in a folder of its own that is not changed."""
+    return cache_folder() / "shared"
+
+
+def pulled_folders() -> list[Path]:
+    """The folders of pulled runs."""
+    return sorted(folder for folder in shared_folder().glob("[!.]*") if folder.is_dir())
+
+
+def result_folders() -> list[Path]:
+    """The existing folders that results are read from; if several have a run, the user's own is used, then a pulled
+    one.
+    """
+    return [folder for folder in (runs_folder(), *pulled_folders(), snapshot_folder()) if folder.is_dir()]
+
 
 #: A temporary file or folder that has not been written to for so long was left by a killed process.
 STALE_SECONDS = 3600.0
@@ -124,3 +198,94 @@ def _sync_folder(folder: Path) -> None:
     """Makes a rename in a folder survive a power cut; Windows cannot open folders and keeps renames itself."""
     if os.name != "nt":
         _sync(folder)
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file's bytes, in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def differing_files(listed: Path) -> Iterator[tuple[Path, str]]:
+    """Files that are missing, changed, or in a folder of sha256sum's list next to them and not listed."""
+    lines = listed.read_text(encoding="utf-8").splitlines()
+    sums = {listed.parent / name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+    for path, sha256 in sums.items():
+        if not path.is_file():
+            yield path, "missing"
+        elif file_sha256(path) != sha256:
+            yield path, "changed"
+    for folder in sorted({path.parent for path in sums}):
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and path not in sums and not path.name.startswith((".", "README", listed.name)):
+                yield path, "not part of what ships"
+
+
+#: Messages of the libraries that write for us if the disk is full; none of them passes on the number of the error.
+_WORDS_OF_A_FULL_DISK = (
+    "No space left on device",
+    "File too large",
+    "Disk quota exceeded",
+    "PytorchStreamWriter",
+    "unexpected pos",
+)
+_NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+#: A full disk is none of them: ``no_room`` reports it.
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+#: No file or folder can have the name, or it is a file where a folder is expected, or the other way round.
+_NO_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR}
+#: Letters of a name in a message.
+_SHOWN = 120
+
+
+def no_room(error: BaseException) -> str | None:
+    """The message for an error that means, or was caused by, a full disk; None for any other error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        full = isinstance(cause, OSError) and cause.errno in _NUMBERS_OF_A_FULL_DISK
+        if full or any(words in str(cause) for words in _WORDS_OF_A_FULL_DISK):
+            where = f" for {cause.filename}" if isinstance(cause, OSError) and cause.filename else ""
+            return (
+                f"no room on the disk{where} ({cause}); what was finished is kept: make room and run the same command"
+                " again"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def require_writable(folder: Path) -> None:
+    """Makes a folder if it is missing, and checks that files can be made in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if no_room(error):
+            raise
+        raise CacheError(_advice(folder, error)) from error
+
+
+def cannot_write(error: BaseException) -> str | None:
+    """The message for an error that means that a file may not be read or made; None for any other error."""
+    if not isinstance(error, OSError) or not error.filename:
+        return None
+    name = error.filename2 or error.filename
+    if error.errno in _NO_NAME:
+        name = str(name)
+        # What the reader typed is at the start or at the end, whichever folder the cache is in.
+        short = name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
+        return (
+            f"cannot use {short!r} ({len(name):,} letters) as the name of a file or folder: {error.strerror}; give"
+            " another name"
+        )
+    return _advice(name, error) if error.errno in _NOT_WRITABLE else None
+
+
+def _advice(place: Path | str, error: OSError) -> str:
+    cache, place = cache_folder().absolute(), Path(place).absolute()
+    if not (place.is_relative_to(cache) or cache.is_relative_to(place)):
+        return f"cannot write {place}: {error.strerror}; make it writable, or choose another folder"
+    return (
+        f"cannot write {place}: {error.strerror}; the cache is {cache}: make it writable, or set PROBING_CACHE to a"
+        " folder that is"
+    )

@@ -1,13 +1,22 @@
-"""What a run of any kind is made with: the model, its heads or probes, and the computation."""
+"""The base of all checked records. What a run of any kind is made with: the model, its heads or probes, and the
+computation. The id of a stored vocabulary: it depends on the tokens, so vocabularies with the same name and size
+differ.
+"""
 
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from probing.kernel.provenance_records import Frozen
+
+class Frozen(BaseModel):
+    """A checked record: unknown keys are refused, and no value can be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
 
 #: The revision of a model that is no commit of the hub: a folder, or a model in memory.
 LOCAL = "local"
@@ -112,3 +121,13 @@ def stored_configuration(config: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def tokenizer_id(name: str, tokens: Sequence[str]) -> str:
+    """``NAME-SIZE-CHECKSUM``: the tokenizer's id in a run's row and in the file of its vocabulary."""
+    return f"{name}-{len(tokens)}-{tokens_checksum(tokens)}"
+
+
+def tokens_checksum(tokens: Sequence[str]) -> str:
+    """First 8 hex digits of sha256 over the JSON list of the tokens by id."""
+    return hashlib.sha256(json.dumps(list(tokens), ensure_ascii=False).encode(errors="surrogatepass")).hexdigest()[:8]

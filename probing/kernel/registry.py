@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from probing.kernel.errors import RegistryError
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance import Frozen
 
 #: The clone that holds data and pages: ``PROBING_REPOSITORY`` if it is set, else the folder that holds the package.
 REPOSITORY = Path(os.environ.get("PROBING_REPOSITORY") or Path(__file__).parents[2]).expanduser().resolve()

@@ -1,15 +1,102 @@
-"""A report is declared once: its command, ``results.report`` and the tests read the declaration."""
+"""Selects the run of a model that reports use. A report is declared once: its command, ``results.report`` and the tests
+read the declaration. A frame as text, CSV, LaTeX or JSON, for every report. The baselines of a table that may be
+shown next to its values.
+"""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from probing.kernel.errors import OptionError
 from probing.kernel.options import spelled
-from probing.kernel.report_table_text import NO_ROWS, Form, as_csv, as_json, latex_table, objects, text_table
+from probing.kernel.stats.intervals import may_be_shown
 from probing.kernel.store.database import Database
+
+
+def whole_runs(runs: pd.DataFrame, by: Sequence[str], has: Sequence[frozenset[Hashable]]) -> pd.DataFrame:
+    """One run per group of equal ``by``: the newest, or an older one that has everything the newest has, and more.
+
+    So a later, smaller run, such as one with fewer probes or without perplexity, does not hide earlier results. ``has``
+    lists, per run, its contents and the data that they were computed from; ``runs`` are the newest first.
+    """
+    chosen: dict[Hashable, int] = {}
+    for place, key in enumerate(runs[list(by)].itertuples(index=False, name=None)):
+        if key not in chosen or has[place] > has[chosen[key]]:
+            chosen[key] = place
+    return runs.iloc[sorted(chosen.values())].reset_index(drop=True)
+
+
+Form = Literal["text", "csv", "latex", "json"]
+NO_ROWS = "no rows: no stored results match"
+#: How a cell begins that a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def objects(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each row as an object; undefined values are null."""
+    return [{str(key): _plain(value) for key, value in row.items()} for row in _with_null(table).to_dict("records")]
+
+
+def as_json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """The table as CSV; text that a spreadsheet would run as a formula is preceded by an apostrophe."""
+    safe = table.copy()
+    for column in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[column]):
+            safe[column] = [
+                f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]
+            ]
+    return safe.to_csv(index=False)
+
+
+def text_table(table: pd.DataFrame, empty: str = NO_ROWS) -> str:
+    """Columns as wide as their cells; ``empty`` is the line below them if there are no rows."""
+    if table.empty:
+        return f"{' '.join(table.columns)}\n{empty}\n"
+    return _cells(table).to_string(index=False) + "\n"
+
+
+def latex_table(table: pd.DataFrame) -> str:
+    """A table for the package booktabs."""
+    return _cells(table).to_latex(index=False, escape=True, column_format="l" * len(table.columns))
+
+
+def _cells(table: pd.DataFrame) -> pd.DataFrame:
+    return _with_null(table).map(_rounded)
+
+
+def _with_null(table: pd.DataFrame) -> pd.DataFrame:
+    """The frame with None for missing values."""
+    return table.astype(object).where(table.notna(), None)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON; undefined values are null."""
+    if isinstance(value, tuple):
+        return list(value)
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and value != value else value
+
+
+def _rounded(value: Any) -> str:
+    value = _plain(value)
+    if value is None:
+        return "-"
+    return (
+        f"{value:.4g}"
+        if isinstance(value, float) and 0 < abs(value) < 0.001
+        else f"{value:.3f}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
 
 #: Columns in their order, or a function of a report's frame that names them.
 Columns = tuple[str, ...] | Callable[[pd.DataFrame], Sequence[str]]
@@ -189,3 +276,25 @@ def _worded(table: pd.DataFrame) -> pd.DataFrame:
     """The table with its lists of names as words."""
     lists = [name for name in table if len(table) and isinstance(table[name].iloc[0], tuple)]
     return table.assign(**{name: table[name].map(" ".join) for name in lists})
+
+
+#: Columns of reports that hold what the answers of the facts alone give, or a difference to it.
+COLUMNS = tuple(
+    f"{prefix}{name}{end}"
+    for prefix in ("", "base_")
+    for name in ("majority", "chance", "above_majority")
+    for end in ("", "_low", "_high", "_low_answers", "_high_answers")
+)
+
+
+def shown_baselines(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for figures and sentences: baselines from too few facts are empty. The numbers of ``report --json``
+    keep them.
+
+    A table without the column ``n``, or any of ``COLUMNS``, is returned unchanged.
+    """
+    there = [name for name in COLUMNS if name in table]
+    if "n" not in table or not there:
+        return table
+    enough = table["n"].map(may_be_shown)
+    return table if enough.all() else table.assign(**{name: table[name].where(enough) for name in there})

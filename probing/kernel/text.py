@@ -1,13 +1,100 @@
-"""Lines of a data file, with errors that name file and line; each kind of data has its own class of error."""
+"""Characters that a text of a user cannot hold: half characters, and control characters. The text of a token, without
+the marks of its vocabulary. Lines of a data file, with errors that name file and line; each kind of data has its own
+class of error. Sentences of CoNLL-U files: their comments, and the columns of their words.
+"""
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import error as ZlibError
 
 from probing.kernel.errors import ProbingError
+
+
+def half_character(text: str) -> str | None:
+    """The first half of a surrogate pair that stands alone; None if there is none.
+
+    It comes from bytes that are no UTF-8 on a command line, and from ``"\\\\ud800"`` in JSON. No file can be written
+    with it.
+
+    >>> half_character("na\\ud83dive"), half_character("naïve")
+    ('\\ud83d', None)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return text[error.start]
+    return None
+
+
+#: Control characters but tabs and line ends.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def without_controls(text: str) -> str:
+    """The text with a blank for every control character but tabs and line ends.
+
+    Data of others hold them by accident: one is no reason to refuse a file, and two words must not become one.
+    """
+    return CONTROL.sub(" ", text)
+
+
+#: Control characters but tabs and line ends, and those that turn the direction of a line or end it.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: Letters of a text of a file that a message repeats.
+SHOWN = 80
+
+
+def harmless(text: str) -> str:
+    """The text with its characters that would steer a terminal as JSON writes them."""
+    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
+def in_short(text: str) -> str:
+    """The first letters of a text, for a message."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def refuse_half_characters(text: str, what: str, error: type[ProbingError]) -> None:
+    """Raises an error of the class for half a character; ``what`` names the text."""
+    if (half := half_character(text)) is not None:
+        raise error(f"{what} contains {half!r}, which is half a character; type it again, or save it as UTF-8")
+
+
+#: Letters of a label: more than any treebank's or role's name has.
+LONGEST_LABEL = 200
+
+
+def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool = True) -> None:
+    """Raises an error of the class for half a character or a control character; ``spaces`` allows tabs, line ends."""
+    refuse_half_characters(text, what, error)
+    if match := CONTROL.search(text) or (None if spaces else re.search(r"[\t\n\r]", text)):
+        raise error(f"{what} contains the control character {match[0]!r}; expected letters, digits and signs")
+
+
+def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:
+    """Raises an error of the class for a label with a refused sign, a line end, or more than 200 letters."""
+    refuse_signs(label, what, error, spaces=False)
+    if len(label) > LONGEST_LABEL:
+        raise error(f"{what} has {len(label):,} letters, {label[:60]!r}…; expected at most {LONGEST_LABEL}")
+
+
+#: What is shown for a token that is a space.
+SPACE = "␣"
+#: What is shown for bytes that are not text by themselves: byte-level vocabularies have tokens of half a character.
+NO_TEXT = "\ufffd"
+
+
+class TokenText(NamedTuple):
+    """A token as a reader writes it, and whether it begins a word, as WordPiece's ``##s`` does not."""
+
+    text: str
+    starts_word: bool
+
 
 _MOST_NAMED = 5
 #: What is raised for a row that is damaged or of another shape.
@@ -105,3 +192,50 @@ def counted(what: str, named: Sequence[str]) -> str:
 def _parted(stream: Iterable[bytes]) -> Iterator[bytes]:
     for number, line in enumerate(stream):
         yield from line.split(b"\r") if number == 0 and not line.endswith(b"\n") else (line,)
+
+
+_COLUMNS = 10
+
+
+@dataclass
+class TreebankSentence:
+    """A sentence of a CoNLL-U file; ``comments`` are key -> value of lines such as ``# sent_id = …``."""
+
+    comments: dict[str, str] = field(default_factory=dict)
+    #: Number of the line and the ten columns of each.
+    words: list[tuple[int, list[str]]] = field(default_factory=list)
+    end: int = 0
+
+    def column(self, place: int) -> tuple[str, ...]:
+        """One column of all words, from 0: 1 is the form, 3 the universal and 4 the language's own part of speech."""
+        return tuple(columns[place] for _, columns in self.words)
+
+
+def conllu_sentences(
+    lines: Iterable[tuple[int, str]], path: Path, error_class: ErrorClass
+) -> Iterator[TreebankSentence]:
+    """Sentences of numbered lines of CoNLL-U, without multiword tokens (``1-2``) and empty nodes (``8.1``)."""
+    sentence = TreebankSentence()
+    for number, line in lines:
+        sentence.end = number
+        if not line.strip():
+            if sentence.words:
+                yield sentence
+                sentence = TreebankSentence()
+        elif line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            sentence.comments[key.strip()] = value.strip()
+        else:
+            columns = line.split("\t")
+            if len(columns) != _COLUMNS:
+                got = f"got {len(columns)} columns, expected CoNLL-U's {_COLUMNS}, separated by tabs"
+                raise error_class(f"{path}, line {number}: {got}")
+            if "-" in columns[0] or "." in columns[0]:
+                continue
+            if columns[0] != str(len(sentence.words) + 1):
+                raise error_class(
+                    f"{path}, line {number}: got word number {columns[0]!r}, expected word {len(sentence.words) + 1}"
+                )
+            sentence.words.append((number, columns))
+    if sentence.words:
+        yield sentence

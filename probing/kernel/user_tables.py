@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from probing.kernel.errors import ProbingError
-from probing.kernel.text import an_object, counted, json_object, sorted_out
-from probing.kernel.text_characters import CONTROL, in_short, refuse_half_characters
+from probing.kernel.text import CONTROL, an_object, counted, in_short, json_object, refuse_half_characters, sorted_out
 
 #: Endings of files. The content decides what a file is: only ``.json`` and ``.jsonl`` say it by their name.
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")

@@ -18,11 +18,9 @@ from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
-from probing.kernel.models.states import all_hidden_states
-from probing.kernel.models.states_masked_prompts import tokenize
-from probing.kernel.models.tokens import one_token_ids
-from probing.kernel.models.tokens_token_text import token_texts
+from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.models.states import all_hidden_states, tokenize
+from probing.kernel.models.tokens import one_token_ids, token_texts
 from probing.kernel.questions import (
     Answer,
     EveryToken,
@@ -35,8 +33,7 @@ from probing.kernel.questions import (
     WatchedToken,
     with_masks,
 )
-from probing.kernel.text_characters import refuse_half_characters
-from probing.kernel.text_text import NO_TEXT
+from probing.kernel.text import NO_TEXT, refuse_half_characters
 
 #: The special tokens that people type, since old examples have them.
 _SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>")

@@ -14,10 +14,10 @@ from probing.kernel.questions import Answer, SeveralMasks
 @command(AskRequest)
 def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Ask every layer to fill the mask of a sentence."""
-    from probing.live import commands_ask as workflow
+    from probing.live import commands_ask
 
     try:
-        answer = workflow.ask(request, lambda line: typer.echo(line, err=True))
+        answer = commands_ask.ask(request, lambda line: typer.echo(line, err=True))
     except SeveralMasks as error:
         raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
     typer.echo(_as_json(answer) if as_json else _as_text(answer))

@@ -2,10 +2,10 @@
 
 from probing.facts.requests import AskRequest
 from probing.heads.files import chosen_heads, no_heads_note
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer
 from probing.live.ask import LiveModel, load_live
 

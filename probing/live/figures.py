@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import vertical
 
 #: Cells of less probable words are as the page.
 LEAST = 0.05
@@ -110,7 +110,7 @@ def token_grid(
             showgrid=False,
         )
     else:
-        layer_axis.vertical(figure, last)
+        vertical(figure, last)
     figure.update_xaxes(title_text="" if names else "rank", dtick=1, range=[0.5, columns + 0.5], showgrid=False)
     if ranks:
         _add_ranks(figure, ranks, columns, theme.plain(theme.shorten(ranked, _FITS)))

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis_layer_lines import layer_lines
+from probing.kernel.figures.axis import layer_lines
 
 
 def rank_lines(

@@ -10,16 +10,15 @@ from probing.changes.minimal_pairs import KINDS, MinimalPair, by_guessing, read_
 from probing.changes.report_pair_scores import pair_rows, right_by_layer
 from probing.choices import AskSelection
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import filled
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis_layer_lines import layer_lines
+from probing.kernel.figures.axis import layer_lines
 from probing.kernel.questions import with_masks
-from probing.live import page_models as models
+from probing.live.page_models import choose, choose_others, chosen, labelled_colours, ready
 from probing.live.page_models_kept import scores
 
 MODELS = 2
@@ -38,15 +37,15 @@ ONE = "Above 0 the better word is more probable. Words of several pieces are at 
 def draw(view: View) -> None:
     """Draws the results for all shipped pairs together, and for one pair."""
     with filters.bar(view, own={"live_models": "Compare with"}, label="Options") as place:
-        models.choose(view)
+        choose(view)
         with place:
-            models.choose_others(view, MODELS)
+            choose_others(view, MODELS)
     try:
         shipped = read_minimal_pairs()
     except ProbingError as error:
         blocks.problem(error)
         return
-    choices = models.ready(view, models.chosen(view, MODELS))
+    choices = ready(view, chosen(view, MODELS))
     if not choices:
         return
     with st.spinner("Asking the pairs …", show_time=True):
@@ -74,7 +73,7 @@ def _all(view: View, choices: list[Choice], table: pd.DataFrame, right: pd.DataF
     blocks.sentence(
         filled(words, model=view.name(last["model"]), right=int(last["right"]), n=n, most=by_guessing(n)[1])
     )
-    colours = models.labelled_colours(view, [choice.name for choice in choices])
+    colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(right_lines, right.assign(name=right["model"].map(view.label)), colours, n, by_guessing(n)),
         table=table,
@@ -108,7 +107,7 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
     st.markdown(filled("“{good}” should be more probable than “{bad}”.", good=pair.good.text, bad=pair.bad.text))
     if rows.empty:
         return
-    colours = models.labelled_colours(view, [choice.name for choice in choices])
+    colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),
         table=rows,

@@ -13,12 +13,11 @@ from probing.kernel.app.frame import View
 from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import Markdown, escape, filled
 from probing.kernel.errors import HeadError, ProbingError
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question
-from probing.live import page_gaps_pictures as pictures
-from probing.live import page_models as models
-from probing.live import perturb as rules
-from probing.live.perturb import Changed
+from probing.live.page_gaps_pictures import grids
+from probing.live.page_models import named_base, of_each
+from probing.live.perturb import PERTURBATIONS, Changed, misprimed, negated, renamed, shuffled, truncated, wrong_answers
 from probing.live.perturb_entity_names import find_entity, other_entity
 from probing.live.report import lines_of
 
@@ -34,7 +33,7 @@ def draw(view: View, questions: Mapping[Choice, Question], answers: Mapping[str,
     how = selection.of(AskSelection).perturbation
     if not how:
         return {}
-    st.header(filled("The sentence {how}", how=rules.PERTURBATIONS[how]))
+    st.header(filled("The sentence {how}", how=PERTURBATIONS[how]))
     first = next(iter(answers.values()))
     changed = _change(view, how, first)
     if changed.text is None:
@@ -45,16 +44,14 @@ def draw(view: View, questions: Mapping[Choice, Question], answers: Mapping[str,
         return {}
     st.markdown(filled("> {text}", text=changed.text))
     st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
-    new_answers = models.of_each(
+    new_answers = of_each(
         {choice: replace(question, prompt=changed.text, mask=None) for choice, question in questions.items()}, _again
     )
     if new_answers:
         word = next(
             (answer.layers[-1].watched[0].token for answer in new_answers.values() if answer.layers[-1].watched), ""
         )
-        pictures.grids(
-            view, list(new_answers.values()), word, name="live-changed", how="", note=rules.PERTURBATIONS[how]
-        )
+        grids(view, list(new_answers.values()), word, name="live-changed", how="", note=PERTURBATIONS[how])
     return new_answers
 
 
@@ -70,11 +67,11 @@ def _change(view: View, how: str, first: Answer) -> Changed:
     if MASK not in prompt:
         return Changed(None, f"write the gap as {MASK}")
     if how == "negated":
-        return rules.negated(prompt)
+        return negated(prompt)
     if how == "misprimed":
         last = first.layers[-1]
         right = [last.tokens[0].token, *(word.token for word in last.watched[:1])]
-        offered = rules.wrong_answers([token.token for token in last.tokens], right)
+        offered = wrong_answers([token.token for token in last.tokens], right)
         prime = own.prime or (offered[0] if offered else "")
         selection.bound(
             st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60, width=280
@@ -82,22 +79,22 @@ def _change(view: View, how: str, first: Answer) -> Changed:
         with st.container(horizontal=True):
             for number, word in enumerate(offered):
                 st.button(escape(word), key=f"ask.prime.{number}", on_click=selection.update, kwargs={"prime": word})
-        return rules.misprimed(prompt, prime)
+        return misprimed(prompt, prime)
     if how == "shuffled":
         selection.bound(st.number_input, "Seed", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
-        return rules.shuffled(prompt, own.shuffle_seed)
+        return shuffled(prompt, own.shuffle_seed)
     if how == "truncated":
         words = "Words kept on either side of the gap"
         selection.bound(st.number_input, words, "keep_words", page, min_value=0, max_value=20, step=1, width=280)
-        return rules.truncated(prompt, min(own.keep_words, 20))
+        return truncated(prompt, min(own.keep_words, 20))
     name = find_entity(prompt)
     if name is None:
-        return rules.renamed(prompt, "")
+        return renamed(prompt, "")
     other = own.other_name or other_entity(name)
     selection.bound(
         st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60, width=280
     )
-    return rules.renamed(prompt, other, name)
+    return renamed(prompt, other, name)
 
 
 def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
@@ -125,7 +122,7 @@ def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
         return
     table = lines_of(got.answer).assign(base=got.base, where=where, head_of=got.reader).rename(columns={"layer": "n"})
     back = {word: layers_to_recover(list(rows["rank"])) for word, rows in table.sort_values("n").groupby("word")}
-    pictures.grids(
+    grids(
         view,
         [got.answer],
         words[0] if words else "",
@@ -143,7 +140,7 @@ def _unknown_base(view: View, choice: Choice, offered: Mapping[str, Choice]) -> 
         words = Markdown("{name} was not fine-tuned from a model in this menu. Choose a fine-tuned model.")
         st.caption(filled(words, name=view.name(choice.name)))
         return ""
-    return models.named_base(view, choice, [name for name in offered if name != choice.name and offered[name].here])
+    return named_base(view, choice, [name for name in offered if name != choice.name and offered[name].here])
 
 
 def _last_word(base: Choice, question: Question) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from probing.choices import AskSelection
 from probing.kernel.app import blocks, live_models, selection, token_grids
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import filled
 from probing.kernel.app.token_grids import Grid

@@ -13,9 +13,9 @@ from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import Markdown, filled, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks_model_looks import usual_colour
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
-from probing.live import page_examples as stored_examples
+from probing.kernel.figures.looks import usual_colour
+from probing.kernel.models.names import LOGIT_LENS
+from probing.live.page_examples import base_runs
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -37,7 +37,7 @@ def chosen(view: View, most: int = MAX_MODELS) -> list[Choice]:
 
 def first(view: View) -> str:
     """Name of the model that is chosen, by default Home's."""
-    usual = str(stored_examples.base_runs(view)["model"].iloc[0]) if len(view.runs) else ""
+    usual = str(base_runs(view)["model"].iloc[0]) if len(view.runs) else ""
     return live_models.pick(selection.current().live_model or usual, live_models.choices())
 
 

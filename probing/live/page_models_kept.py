@@ -13,10 +13,10 @@ from probing.edges.targets import Span
 from probing.edges.words import SpanTrace
 from probing.kernel.app import live_models
 from probing.kernel.app.live_models import Choice
-from probing.kernel.app.memory_value_store import KeptByBytes
+from probing.kernel.app.memory import KeptByBytes
 from probing.kernel.errors import PromptError
-from probing.kernel.files_paths import cache_folder
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.files import cache_folder
+from probing.kernel.models.names import LOGIT_LENS
 
 if TYPE_CHECKING:
     from probing.changes.passes import SentenceAttention

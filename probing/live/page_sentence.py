@@ -12,18 +12,17 @@ from probing.changes.figures_attention_attention_panels import PANELS, attention
 from probing.changes.report_measures import values as stored_measures
 from probing.choices import SENTENCES, WORD, AskSelection
 from probing.kernel.app import blocks, filters, live_models, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import count, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis_layer_lines import layer_lines
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
-from probing.live import page_gaps_pictures as pictures
-from probing.live import page_models as models
-from probing.live import page_models_kept as kept
+from probing.kernel.figures.axis import layer_lines
+from probing.kernel.models.names import LOGIT_LENS
+from probing.live import page_models_kept
+from probing.live.page_gaps_pictures import CHANGED, colours_of, named
+from probing.live.page_models import choose, choose_others, chosen, is_named, labelled_colours, ready
 from probing.live.page_sentence_tables import (
     VERDICTS,
     attention_of,
@@ -79,7 +78,7 @@ def draw(view: View) -> None:
     text, pair = " ".join(own.whole.split()), " ".join(own.second.split())
     words = text.split()
     with filters.bar(view, own=OPTIONS, label="Options") as place:
-        models.choose(view)
+        choose(view)
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, example in enumerate(SENTENCES):
                 changes = {"whole": example, "second": "", "attending": WORD, "swapped": 0}
@@ -91,7 +90,7 @@ def draw(view: View) -> None:
                     kwargs=changes,
                 )
         with place:
-            models.choose_others(view, MODELS)
+            choose_others(view, MODELS)
             more: dict[str, Any] = {
                 "max_chars": selection.MAX_TEXT,
                 "resets": {"attending": WORD},
@@ -109,7 +108,7 @@ def draw(view: View) -> None:
     if not text:
         st.info("Type a sentence, or choose an example.", icon=":material/edit:")
         return
-    choices = models.ready(view, models.chosen(view, MODELS))
+    choices = ready(view, chosen(view, MODELS))
     if not choices:
         return
     base = live_models.base_of(choices[-1])
@@ -117,7 +116,7 @@ def draw(view: View) -> None:
         words_of = "{name} was fine-tuned from {base}, which is not in this menu."
         st.info(filled(words_of, base=base, name=view.name(choices[-1].name)), icon=":material/info:")
     try:
-        attention = kept.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
+        attention = page_models_kept.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
     except ProbingError as error:
         blocks.problem(error)
         attention = None
@@ -225,7 +224,7 @@ def _by_layer(view: View, attention: "SentenceAttention", token: int, head: int 
         drawing(
             attention_panels,
             drawn.assign(name=drawn["model"].map(view.label)),
-            colours=models.labelled_colours(view, names),
+            colours=labelled_colours(view, names),
             dashes={view.label(name): theme.line_dash(name in view.controls) for name in names},
             yardsticks={"entropy": math.log(n), "first": 1 / n, "self": 1 / n},
         ),
@@ -295,8 +294,8 @@ def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str)
 
 def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
     """The predictions of a model's probes; a message if a named model has none, or asking fails."""
-    name, stamps = view.name(choice.name), kept.probes_of(choice)
-    if not stamps and not models.is_named(view, choice):
+    name, stamps = view.name(choice.name), page_models_kept.probes_of(choice)
+    if not stamps and not is_named(view, choice):
         return None
     if not stamps:
         what = filled("No sentence probes are trained on the layers of {name} yet.", name=name)
@@ -307,7 +306,7 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
     except ProbingError as error:
         blocks.problem(error)
         return None
-    left = sorted({read.title for stamp in stamps if (read := kept.read(*stamp)).pairs != bool(pair)})
+    left = sorted({read.title for stamp in stamps if (read := page_models_kept.read(*stamp)).pairs != bool(pair)})
     if left:
         needs = "a single sentence" if pair else "two sentences"
         st.caption(
@@ -324,7 +323,7 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
 def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
     rows = [
         row
-        for verdicts in kept.verdicts(choice, kept.probes_of(choice), text, pair)
+        for verdicts in page_models_kept.verdicts(choice, page_models_kept.probes_of(choice), text, pair)
         for row in verdicts.rows(choice.name)
     ]
     return pd.DataFrame(rows, columns=VERDICTS)
@@ -338,14 +337,14 @@ def _same_word(view: View, attention: "SentenceAttention") -> None:
         st.caption("No word occurs twice in this sentence. Write a word twice to compare its states at every layer.")
         return
     names = [of_model.name for of_model in models_of(attention)]
-    lines, colours, dashes = pictures.named(view, table)
+    lines, colours, dashes = named(view, table)
     if view.database is not None:
         usual = view.read(stored_measures, tuple(names), ("anisotropy",)).rename(columns={"value": "similarity"})
         usual = usual.assign(name=[f"different words · {view.label(model)}" for model in usual["model"]])
         lines = pd.concat([lines, usual[["name", "model", "layer", "similarity"]]], ignore_index=True)
-        hues = pictures.colours_of(view, names)
+        hues = colours_of(view, names)
         colours |= {f"different words · {view.label(model)}": hues[model] for model in names}
-        dashes |= dict.fromkeys(usual["name"], pictures.CHANGED)
+        dashes |= dict.fromkeys(usual["name"], CHANGED)
     blocks.figure(
         drawing(similarity_lines, lines, colours, dashes),
         table=table,

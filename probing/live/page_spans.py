@@ -13,14 +13,12 @@ from probing.edges.tasks import EDGE_TASKS, train_command
 from probing.edges.words import SpanTrace
 from probing.edges.words_words import read_span, split_words
 from probing.kernel.app import blocks, filters, live_models, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.errors import EdgeDataError, ProbingError
-from probing.live import page_models as models
-from probing.live import page_spans_picker as picker
+from probing.live import page_models, page_spans_picker
 from probing.live.page_models_kept import Readers, SpanQuestion, readers, span_answers
 
 OPTIONS = {"live_models": "Compare with", "base_probes": "Use the base's probes"}
@@ -48,7 +46,7 @@ def draw(view: View) -> None:
         label_visibility="collapsed",
     )
     with filters.bar(view, own=OPTIONS, label="Options") as place:
-        models.choose(view)
+        page_models.choose(view)
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, text in enumerate(SPAN_EXAMPLES):
                 changes = {"words": text, "span1": "", "span2": ""}
@@ -60,24 +58,26 @@ def draw(view: View) -> None:
                     kwargs=changes,
                 )
         with place:
-            models.choose_others(view)
+            page_models.choose_others(view)
             selection.bound(st.toggle, OPTIONS["base_probes"], "base_probes", view.page)
     question = _question(own)
     if not question.words:
         st.info("Type a sentence, then choose one or two spans of its words.", icon=":material/edit:")
         return
-    picker.draw(question.words, question.spans)
+    page_spans_picker.draw(question.words, question.spans)
     with place:
-        picker.lists(question.words, question.spans)
+        page_spans_picker.lists(question.words, question.spans)
     reading = [
-        readers_of for choice in models.ready(view, models.chosen(view)) if (readers_of := _readers(view, choice))
+        readers_of
+        for choice in page_models.ready(view, page_models.chosen(view))
+        if (readers_of := _readers(view, choice))
     ]
     if not question.spans:
         st.info(
             "Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:"
         )
         return
-    answers = models.of_each(
+    answers = page_models.of_each(
         {readers_of.choice: readers_of for readers_of in reading},
         lambda _, readers_of: span_answers(readers_of, question),
     )
@@ -106,7 +106,7 @@ def _readers(view: View, choice: Choice) -> Readers | None:
     except ProbingError as error:
         blocks.problem(error)
         return None
-    if probes.files or not models.is_named(view, choice):
+    if probes.files or not page_models.is_named(view, choice):
         return probes if probes.files else None
     what = filled("No probes are trained on the layers of {name} yet.", name=view.name(probes.of.name))
     blocks.missing(what, train_command(probes.of.location))

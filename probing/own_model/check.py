@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.kernel.errors import ModelError
-from probing.kernel.models.checkpoint import ModelFiles, has_tokenizer
-from probing.kernel.models.checkpoint_cases import check_files, warn_of_words
-from probing.kernel.models.checkpoint_fit import Shape, unlike
+from probing.kernel.models.checkpoint import ModelFiles, Shape, check_files, has_tokenizer, unlike, warn_of_words
 from probing.kernel.models.names import base_entry, find_entry
 from probing.kernel.options import spelled
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from probing.kernel.commands import command, printed_or_written
-from probing.kernel.files_paths import result_folders
+from probing.kernel.files import result_folders
 from probing.kernel.registry import name_in_files
 from probing.own_model.requests import OwnReportRequest
 

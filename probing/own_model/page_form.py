@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from probing.facts import page_upload_left_out_facts as left_out_facts
 from probing.facts.fact import FactSet
 from probing.facts.fact_templates import shipped_relations
+from probing.facts.page_upload_left_out_facts import of_model, say
 from probing.facts.sources import SUFFIXES, own_facts, own_probe_set
 from probing.facts.sources_sources import read_facts
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, code, filled
 from probing.kernel.errors import ProbingError
-from probing.own_model import page_form_models as models
+from probing.own_model import page_form_models
 from probing.own_model import run as background
 from probing.own_model.check import in_minutes
 from probing.own_model.page_form_models import Named
@@ -40,18 +40,18 @@ def draw(view: View, refused: Markdown | None, standing: Callable[[], None], *, 
 
     ``standing`` draws the run that is at work, or did not end well; if ``busy``, it stands where the button was.
     """
-    model, base, more = models.draw(view, refused is not None)
+    model, base, more = page_form_models.draw(view, refused is not None)
     facts_given = _facts()
     if model is not None and facts_given is not None:
         known = [named for named in (model, *more) if named.model]
         facts = facts_given.facts
         for named in known:
-            facts = left_out_facts.of_model(facts, named.text, base.text if base else "")
-        left_out_facts.say(facts, checked=bool(known))
+            facts = of_model(facts, named.text, base.text if base else "")
+        say(facts, checked=bool(known))
         _start(model, base, more, Given(facts_given.file, facts_given.content, facts), refused, standing, busy=busy)
         return
     if facts_given is not None:
-        left_out_facts.say(facts_given.facts, checked=False)
+        say(facts_given.facts, checked=False)
     elif not busy:
         st.info("Name a model and give facts; then they can be asked.", icon=":material/info:")
     standing()

@@ -10,9 +10,8 @@ from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, filled
 from probing.kernel.errors import ProbingError
-from probing.kernel.models.checkpoint_fit import added_tokens
-from probing.kernel.models.names import base_entry, find_entry
-from probing.kernel.models.names_folders import named_folders
+from probing.kernel.models.checkpoint import added_tokens
+from probing.kernel.models.names import base_entry, find_entry, named_folders
 from probing.own_model.check import CheckedModel, check_model_folder, in_bytes
 from probing.own_model.run_wish import placed
 
@@ -152,8 +151,7 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
     """Folder of the configuration (None: unknown), whether the weights are here, and how much is to be downloaded."""
     if not hub_id:
         return Path(location), True, 0
-    from probing.kernel.models.hub import is_on_this_machine
-    from probing.kernel.models.hub_hub_lookup import look_up
+    from probing.kernel.models.hub import is_on_this_machine, look_up
 
     looked_up = st.session_state.setdefault(_ASKED, set())
     here = is_on_this_machine(hub_id, revision or None)

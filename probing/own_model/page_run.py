@@ -3,8 +3,7 @@
 import streamlit as st
 
 from probing.kernel.app import blocks, selection
-from probing.kernel.app.texts import filled
-from probing.kernel.app.texts_places import without_server_folders
+from probing.kernel.app.texts import filled, without_server_folders
 from probing.kernel.errors import ProbingError
 from probing.own_model import run as background
 from probing.own_model.check import in_minutes

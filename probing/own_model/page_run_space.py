@@ -5,8 +5,7 @@ import streamlit as st
 
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import code, count, filled
-from probing.kernel.app.texts_places import without_server_folders
+from probing.kernel.app.texts import code, count, filled, without_server_folders
 from probing.kernel.errors import ProbingError
 from probing.own_model.check import in_bytes
 from probing.own_model.space import WHAT, Entry, delete, list_entries

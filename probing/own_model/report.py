@@ -18,12 +18,10 @@ from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import outcome
 from probing.forgetting.report_outcome_runs import stored_runs
 from probing.kernel.errors import StoreError
-from probing.kernel.models.checkpoint_fit import warn_of_drift
-from probing.kernel.models.names_head_kinds import head_order
-from probing.kernel.report_shown_baselines import shown_baselines
-from probing.kernel.stats.intervals import wilson_mean
-from probing.kernel.stats.intervals_baselines import MIN_FACTS
-from probing.kernel.stats.intervals_wider import wider
+from probing.kernel.models.checkpoint import warn_of_drift
+from probing.kernel.models.names import head_order
+from probing.kernel.report import shown_baselines
+from probing.kernel.stats.intervals import MIN_FACTS, wider, wilson_mean
 from probing.kernel.store.database import Database
 
 TREX = "trex"

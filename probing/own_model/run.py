@@ -21,11 +21,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from probing.kernel.errors import JobError, LockError
-from probing.kernel.files import atomic_text
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import atomic_text, cache_folder
 from probing.kernel.locks import exclusive_lock, is_held
 from probing.kernel.options import spelled
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance import Frozen
 from probing.kernel.registry import REPOSITORY
 from probing.own_model.run_wish import Step, Wish
 

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from probing.kernel.models.names import find_entry
-from probing.kernel.models.names_folders import own_model_folders
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
-from probing.kernel.provenance import canonical_json
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.models.names import LOGIT_LENS, find_entry, own_model_folders
+from probing.kernel.provenance import Frozen, canonical_json
 
 TREX = "trex"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from probing.kernel.errors import StoreError
-from probing.kernel.files_paths import cache_folder, pulled_folders, runs_folder
-from probing.kernel.store.kinds_kinds import RUNS_OF_FILES
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.files import cache_folder, pulled_folders, runs_folder
+from probing.kernel.store.kinds import RUNS_OF_FILES
+from probing.kernel.store.parquet import files_of, read_table
 
 RUN, FACTS, MODEL = "run", "facts", "model"
 #: What can be listed and deleted.

@@ -18,7 +18,7 @@ from probing.facts.report_pairs_yardsticks import joined
 from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.kernel.errors import OptionError, PublishedError
 from probing.kernel.published import Check, Claim, Columns, Comparison, Rows
-from probing.kernel.stats.intervals_wider import wider
+from probing.kernel.stats.intervals import wider
 from probing.kernel.store.database import Database
 from probing.subjects import REPORTS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from probing.kernel.published_published import Published
+from probing.kernel.published import Published
 from probing.kernel.store.database import Database
 from probing.papers.claims import Judged, Subject, claims_frame, judge
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.edges import numbers_numbers as numbers
+from probing.edges.numbers_numbers import k_gains
 from probing.edges.published import PublishedEdges
 from probing.edges.report_curves import Number
 from probing.edges.report_curves_places import expected_layer_of
@@ -84,7 +84,7 @@ def _summary_row(task: str, encoder: EncoderNumbers) -> tuple:
         expected.value,
         *_ends(expected, encoder),
         encoder.k_weights.get(task),
-        np.nan if np.isnan(expected.value) else float(numbers.k_gains(curve.values)),
+        np.nan if np.isnan(expected.value) else float(k_gains(curve.values)),
     )
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from probing.edges import numbers_numbers as numbers
-from probing.edges import store as queries
+from probing.edges import numbers_numbers, store
 from probing.edges.published import PublishedEdges
 from probing.edges.report_curves import EdgeCurve, curves, newest_runs
 from probing.edges.report_summary import baselines
@@ -110,7 +109,7 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
         (curve for curve in measured if curve.encoder == TRAINED), key=lambda curve: order.index(names[curve.task])
     )
     mix = (
-        queries.mix(db, list(runs["run_id"]))
+        store.mix(db, list(runs["run_id"]))
         .merge(runs[["run_id", "paper_task"]], on="run_id")
         .rename(columns={"paper_task": "task"})
     )
@@ -122,8 +121,8 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
         model,
         int(runs["layers"].max()) - 1,
         {names[curve.task]: curve for curve in trained},
-        {task: float(numbers.centre_of_gravity(mixing)) for task, mixing in by_layer.items()},
-        {task: float(numbers.k_weights(mixing)) for task, mixing in by_layer.items()},
+        {task: float(numbers_numbers.centre_of_gravity(mixing)) for task, mixing in by_layer.items()},
+        {task: float(numbers_numbers.k_weights(mixing)) for task, mixing in by_layer.items()},
         weights,
         _baselines(db, names)
         | {"random": {names[curve.task]: float(curve.values[-1]) for curve in measured if curve.encoder == RANDOM}},
@@ -142,6 +141,6 @@ def _baselines(db: Database, names: Mapping[str, str]) -> dict[str, dict[str, fl
 
 def _training_data(db: Database, names: Mapping[str, str]) -> pd.DataFrame:
     """Training data of the stored tasks under the paper's names: task, source, targets, labels."""
-    tasks = queries.edge_tasks(db)
+    tasks = store.edge_tasks(db)
     train = tasks[(tasks["part"] == "train") & tasks["task"].isin(list(names))]
     return train.assign(task=train["task"].map(names))[["task", "source", "targets", "labels"]].reset_index(drop=True)

@@ -4,9 +4,9 @@ import pandas as pd
 
 from probing.edges.published import PublishedEdges
 from probing.kernel.store.database import Database
-from probing.papers import edge_probing as report
 from probing.papers.claims import BASE, Subject
 from probing.papers.claims_paper import Ours, Paper
+from probing.papers.edge_probing import data, levels, points, scores_by_layer, summary
 from probing.papers.edge_probing_encoder_numbers import numbers_of, probed_encoders, published_encoders, runs_of
 
 
@@ -35,11 +35,11 @@ def tables(published: PublishedEdges, db: Database | None, ours: Ours | None) ->
         [*([ours.about] if ours else []), *published_encoders(published)],
     )
     return {
-        "scores": report.scores_by_layer(tasks, encoders),
-        "summary": report.summary(tasks, encoders),
-        "data": report.data(published, ours.about.data if ours else pd.DataFrame(columns=["task"])),
-        "points": report.points(tasks, encoders),
-        "levels": report.levels(tasks, ours.about if ours else None),
+        "scores": scores_by_layer(tasks, encoders),
+        "summary": summary(tasks, encoders),
+        "data": data(published, ours.about.data if ours else pd.DataFrame(columns=["task"])),
+        "points": points(tasks, encoders),
+        "levels": levels(tasks, ours.about if ours else None),
     }
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal
 
 _PANEL, _GAP, _FRAME = 200, 66, 170
 
@@ -89,7 +89,7 @@ def reproduced_lines(
         if drawn.steps:
             figure.update_xaxes(title_text=theme.plain(drawn.steps), showgrid=False, row=row, col=1)
         else:
-            layer_axis.horizontal(figure, int(points["x"].max()), row=row, col=1)
+            horizontal(figure, int(points["x"].max()), row=row, col=1)
             if row < len(panels):
                 figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_yaxes(title_text=theme.plain(drawn.title), row=(len(panels) + 1) // 2, col=1)

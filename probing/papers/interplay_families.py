@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.changes import store as of_changes
+from probing.changes.store import change_runs
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives import named, relatives
 from probing.kernel.store.database import Database
-from probing.sentences import store as of_sentences
 from probing.sentences.examples import OURS, QUICK, SENTEVAL
 from probing.sentences.published import PublishedSentences
+from probing.sentences.store import sentence_runs
 
 #: Objectives of the paper, by their names in results, and CoLA fine-tuned on the mean over all tokens.
 COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)"
@@ -37,7 +37,7 @@ class SentenceFamily:
 
 def families_here(db: Database) -> dict[str, SentenceFamily]:
     """Bases with probes of the paper's tasks or with measured changes, those with most models first."""
-    probed, measured = named(of_sentences.sentence_runs(db)), named(of_changes.change_runs(db))
+    probed, measured = named(sentence_runs(db)), named(change_runs(db))
     probed = probed[probed["task"].isin(PublishedSentences.read().tasks)]
     models = pd.concat([probed, measured])
     stands = relatives(models).stands if len(models) else {}

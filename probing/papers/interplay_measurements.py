@@ -11,9 +11,9 @@ from probing.finetuning.objectives import BASE, CONTROL
 from probing.finetuning.success_report import learned
 from probing.kernel.store.database import Database
 from probing.papers.interplay_families import TUNED, SentenceFamily
-from probing.sentences import numbers_numbers as numbers
-from probing.sentences import store as queries
+from probing.sentences import store
 from probing.sentences.examples import FIRST, MEAN, OWN
+from probing.sentences.numbers_numbers import change, layer_group
 from probing.sentences.published import PublishedSentences
 from probing.sentences.report_accuracy import counted, stored
 from probing.sentences.report_accuracy_accuracy import accuracies
@@ -93,7 +93,7 @@ def _of_probes(db: Database, family: SentenceFamily, published: PublishedSentenc
     objectives = {model: objective for objective, model in family.members.items()}
     tuned = [model for objective, model in family.members.items() if objective in TUNED]
     pairs = stored(db, family.protocol)
-    counts = pairs.named(queries.pairs(db, pairs.run_ids))
+    counts = pairs.named(store.pairs(db, pairs.run_ids))
     counts = counts[
         counts["reading"].eq(OWN)
         & counts["with_reading"].eq(OWN)
@@ -106,7 +106,7 @@ def _of_probes(db: Database, family: SentenceFamily, published: PublishedSentenc
     counts = counts[
         counts["model"].isin(tuned) & counts["task"].isin(published.tasks) & counts["with_model"].eq(family.base)
     ]
-    ends = [numbers.change(counted(row))[1:3] for row in counts.to_dict("records")]
+    ends = [change(counted(row))[1:3] for row in counts.to_dict("records")]
     over = counts[["model", "task", "pooling", "layer"]].join(
         pd.DataFrame(ends, columns=["over_mean_low", "over_mean_high"], index=counts.index).astype("float64")
     )
@@ -122,7 +122,7 @@ def _of_probes(db: Database, family: SentenceFamily, published: PublishedSentenc
 
 def _groups(changed: pd.DataFrame, means: pd.DataFrame, depth: int) -> pd.DataFrame:
     """The changes of the two groups of layers, as ``group_means`` has them, with the means of the layers' ends."""
-    groups = [numbers.layer_group(int(layer), depth) for layer in changed["layer"]]
+    groups = [layer_group(int(layer), depth) for layer in changed["layer"]]
     keys = ["model", "task", "pooling", "group"]
     ends = (
         changed.assign(group=pd.Series(groups, index=changed.index, dtype=object))

@@ -2,24 +2,24 @@
 
 import pandas as pd
 
-from probing.changes import store as of_changes
+from probing.changes.store import change_runs
 from probing.finetuning.objectives import TASKS as OBJECTIVES
 from probing.finetuning.recipe import FinetuneRecipe
 from probing.kernel.store.database import Database
-from probing.papers import interplay as report
+from probing.papers import interplay
 from probing.papers.claims import BASE, Subject
 from probing.papers.claims_paper import Ours, Paper
 from probing.papers.interplay_families import families_here
 from probing.papers.interplay_measurements import numbers_of
-from probing.sentences import store as of_sentences
 from probing.sentences.published import PublishedSentences
+from probing.sentences.store import sentence_runs
 
 
 def measure(db: Database, base: str) -> Ours:
     """The numbers of a base with its fine-tuned models; ``about`` is its ``SentenceNumbers``."""
     families = families_here(db)
     family = families[base]
-    probed, measured = of_sentences.sentence_runs(db), of_changes.change_runs(db)
+    probed, measured = sentence_runs(db), change_runs(db)
     own_probes = probed[probed["model"].isin(family.models) & probed["protocol"].eq(family.protocol)]
     ids = tuple(pd.concat([own_probes["run_id"], measured.loc[measured["model"].isin(family.models), "run_id"]]))
     origin = f"{base} by the protocol {family.protocol} with the published numbers"
@@ -36,10 +36,10 @@ def tables(published: PublishedSentences, db: Database | None, ours: Ours | None
         if objective.label in published.objectives
     }
     return {
-        "scores": report.table_1(db, ours.about.family if ours else None, published),
-        "changes": report.changes_beside(ours.about if ours else None, published),
-        "settings": report.settings(published, recipes),
-        "data": report.data(published),
+        "scores": interplay.table_1(db, ours.about.family if ours else None, published),
+        "changes": interplay.changes_beside(ours.about if ours else None, published),
+        "settings": interplay.settings(published, recipes),
+        "data": interplay.data(published),
     }
 
 

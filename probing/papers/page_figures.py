@@ -10,11 +10,11 @@ from probing.facts.published import PublishedFigure
 from probing.facts.report_layers import precision, precision_by_relation
 from probing.finetuning.objectives import BASE
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import selection_navigation as navigation
 from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.selection import link
 from probing.kernel.app.texts import filled
 from probing.kernel.figures.looks import set_name
-from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.report import shown_baselines
 from probing.papers.bertnesia import OTHER_FACTS, beside, shown_set
 from probing.papers.page_figures_shown import PaperView, titled
 from probing.terms import METRICS
@@ -170,7 +170,7 @@ def _relations(paper_view: PaperView, figure: PublishedFigure) -> None:
 
 def _link(paper_view: PaperView, table: pd.DataFrame, **changes) -> None:
     """A link to the curves of the same runs."""
-    navigation.link(
+    link(
         "layers",
         "The same with all options: Layers",
         models=tuple(dict.fromkeys(table["model"])),

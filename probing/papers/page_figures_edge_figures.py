@@ -7,10 +7,10 @@ from probing.edges.figures_layers import Axis, task_curves
 from probing.edges.figures_layers_layer_bars import layer_bars
 from probing.edges.figures_score_rows import score_rows
 from probing.kernel.app import blocks
-from probing.kernel.app import selection_navigation as navigation
 from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.selection import link
 from probing.kernel.figures import theme
-from probing.papers import edge_probing as report
+from probing.papers.edge_probing import CALLED, bars
 from probing.papers.edge_probing_encoder_numbers import EncoderNumbers, published_encoders
 from probing.papers.page_figures_shown import PaperView
 
@@ -56,7 +56,7 @@ def titles(paper_view: PaperView) -> dict[str, str]:
 def panels(paper_view: PaperView, number: str) -> dict[str, str]:
     """The panels of a figure: scores and places, one per encoder, or one per task."""
     if number == CURVES:
-        return {task: report.CALLED[task] for task in paper_view.found.tables["points"]["task"].drop_duplicates()}
+        return {task: CALLED[task] for task in paper_view.found.tables["points"]["task"].drop_duplicates()}
     if paper_view.numbers.figure(number).kind == "summary":
         return {_SCORES: "F1", _PLACES: "Places"}
     return {encoder.name: labels(paper_view)[encoder.name] for encoder in _encoders(paper_view, number)}
@@ -84,14 +84,14 @@ def draw(paper_view: PaperView, number: str, panel: str) -> None:
             if panel in ("", encoder.name):
                 _bars(paper_view, number, encoder)
     if paper_view.ours:
-        navigation.link("grammar", "More of this encoder: Grammar")
+        link("grammar", "More of this encoder: Grammar")
 
 
 def _curves(paper_view: PaperView, task: str) -> None:
     points, levels = (paper_view.found.tables[name] for name in ("points", "levels"))
     if task:
         points, levels = points[points["task"] == task], levels[levels["task"] == task]
-    what = "F1 by share of depth" + (f", {report.CALLED[task]}" if task else "")
+    what = "F1 by share of depth" + (f", {CALLED[task]}" if task else "")
     axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
         drawing(
@@ -101,7 +101,7 @@ def _curves(paper_view: PaperView, task: str) -> None:
             axis=axis,
             colours=_colours(paper_view),
             labels=labels(paper_view),
-            titles=report.CALLED,
+            titles=CALLED,
         ),
         table=points,
         stamp=paper_view.stamp(what, panel=task),
@@ -113,7 +113,7 @@ def _curves(paper_view: PaperView, task: str) -> None:
 
 
 def _rows(paper_view: PaperView, number: str, table: pd.DataFrame, panel: str) -> None:
-    names = {"colours": _colours(paper_view), "labels": labels(paper_view), "titles": report.CALLED}
+    names = {"colours": _colours(paper_view), "labels": labels(paper_view), "titles": CALLED}
     if panel == _SCORES:
         drawn = drawing(score_rows, table, **names)
     else:
@@ -130,10 +130,10 @@ def _rows(paper_view: PaperView, number: str, table: pd.DataFrame, panel: str) -
 
 
 def _bars(paper_view: PaperView, number: str, encoder: EncoderNumbers) -> None:
-    table, name = report.bars(list(report.CALLED), encoder), labels(paper_view)[encoder.name]
+    table, name = bars(list(CALLED), encoder), labels(paper_view)[encoder.name]
     colour = _colours(paper_view).get(encoder.name, theme.NEUTRAL)
     blocks.figure(
-        drawing(layer_bars, table, colour=colour, titles=report.CALLED, notes=_notes(paper_view, encoder)),
+        drawing(layer_bars, table, colour=colour, titles=CALLED, notes=_notes(paper_view, encoder)),
         table=table,
         stamp=paper_view.stamp(f"Figure {number}, {name}"),
         name=f"edge-figure-{number}-{'published' if encoder.published else 'ours'}-{encoder.depth}",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
 from probing.papers.claims_paper import Ours, Paper, Reproduction
 

@@ -10,9 +10,9 @@ import streamlit as st
 from probing.kernel.app import blocks
 from probing.kernel.app.texts import escape
 from probing.kernel.figures.looks import set_name
-from probing.papers import interplay as sentences
 from probing.papers.bertnesia import NOT_PUBLISHED
 from probing.papers.edge_probing import CALLED
+from probing.papers.interplay import NOT_READ, TEST_SET, called
 from probing.papers.page_figures_edge_figures import labels
 from probing.papers.page_figures_shown import PaperView
 
@@ -97,10 +97,8 @@ def _outcomes(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
 
 def _changes(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     """The changes with names of poolings and groups of layers, and a word for cells that were not read."""
-    cells = {
-        name: [sentences.NOT_READ if pd.isna(value) else f"{value:+.2f}" for value in table[name]] for name in _ENCODERS
-    }
-    return sentences.called(table).assign(**cells)
+    cells = {name: [NOT_READ if pd.isna(value) else f"{value:+.2f}" for value in table[name]] for name in _ENCODERS}
+    return called(table).assign(**cells)
 
 
 _ROW, _TASK, _TUNED = (
@@ -211,7 +209,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
                 "metric": "score",
                 "model": "model here",
             }
-            | {sentences.TEST_SET: _number("Devlin (test set)", format="%.1f"), "why": "empty because"},
+            | {TEST_SET: _number("Devlin (test set)", format="%.1f"), "why": "empty because"},
             "On the development sets, except Devlin's, whose numbers are on the test set and not comparable.",
             _labelled,
         ),

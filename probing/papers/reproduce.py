@@ -16,21 +16,20 @@ from probing.heads.files import head_path, heads_folder, read_identity
 from probing.heads.recipe import PRETRAINED, HeadRecipe
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run_train import train_heads
-from probing.kernel.errors import ModelError, StoreError
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder, result_folders, snapshot_folder
+from probing.kernel.errors import ModelError, Say, StoreError
+from probing.kernel.files import cache_folder, result_folders, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.names_head_kinds import LEAST_SQUARES, LOGIT_LENS, MAPPED
+from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
 from probing.kernel.registry import FamilyEntry, FamilyMember
-from probing.kernel.report_table_text import Form
+from probing.kernel.report import Form
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
-from probing.papers import reproduce_steps as steps
 from probing.papers.bertnesia_families import families_here
 from probing.papers.bertnesia_measurements import subject_of
 from probing.papers.bertnesia_paper import BERTNESIA
 from probing.papers.claims import claims_frame, judge
 from probing.papers.reproduce_plan import Plan, Procedure, made_here
+from probing.papers.reproduce_steps import as_text, fetch, fine_tune, write_tables
 from probing.papers.requests import ReproduceRequest, Stage
 
 
@@ -52,7 +51,7 @@ def _fetch(plan: Plan, say: Say) -> None:
     trained = (
         request.text is None and set(request.heads) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models)
     )
-    steps.fetch(plan, ["wikitext-2"] if trained else [], say)
+    fetch(plan, ["wikitext-2"] if trained else [], say)
 
 
 def _heads(plan: Plan, say: Say) -> None:
@@ -165,9 +164,9 @@ def _tables(plan: Plan, say: Say) -> None:
         ]
 
     def text(table: pd.DataFrame, name: str, ending: Form) -> str:
-        return reports[name].written(table, ending) if name in reports else steps.as_text(table, name, ending)
+        return reports[name].written(table, ending) if name in reports else as_text(table, name, ending)
 
-    steps.write_tables(plan, {**tables, "claims": pd.concat(claims)}, text, say)
+    write_tables(plan, {**tables, "claims": pd.concat(claims)}, text, say)
 
 
 REPRODUCE_BERTNESIA = Procedure(
@@ -176,7 +175,7 @@ REPRODUCE_BERTNESIA = Procedure(
     members=_members,
     steps={
         Stage.fetch: _fetch,
-        Stage.finetune: steps.fine_tune,
+        Stage.finetune: fine_tune,
         Stage.heads: _heads,
         Stage.probe: _probe,
         Stage.tables: _tables,

@@ -6,11 +6,10 @@ from probing.edges.requests_edges import EdgesRequest
 from probing.edges.targets_encoders import RANDOM, TRAINED
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.train_train import train_edges
-from probing.kernel.errors import OptionError
-from probing.kernel.errors_output import Say
-from probing.papers import reproduce_steps as steps
+from probing.kernel.errors import OptionError, Say
 from probing.papers.edge_probing_paper import EDGE_PROBING
 from probing.papers.reproduce_plan import Plan, Procedure
+from probing.papers.reproduce_steps import compare, fetch
 from probing.papers.requests import ReproduceRequest, Stage
 
 
@@ -26,7 +25,7 @@ def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
 
 
 def _fetch(plan: Plan, say: Say) -> None:
-    steps.fetch(plan, [name for task in plan.tasks if task in EDGE_TASKS for name in EDGE_TASKS[task].data_set], say)
+    fetch(plan, [name for task in plan.tasks if task in EDGE_TASKS for name in EDGE_TASKS[task].data_set], say)
 
 
 def _train(plan: Plan, say: Say) -> None:
@@ -45,5 +44,5 @@ REPRODUCE_EDGE_PROBING = Procedure(
     "Edge probing, {family.base}",
     prefix="edges-",
     tasks=_tasks,
-    steps={Stage.fetch: _fetch, Stage.train: _train, Stage.tables: steps.compare},
+    steps={Stage.fetch: _fetch, Stage.train: _train, Stage.tables: compare},
 )

@@ -2,15 +2,15 @@
 
 from probing.forgetting.recover import recover
 from probing.forgetting.requests_forgetting import RecoverRequest
-from probing.kernel.errors_output import Say
-from probing.papers import reproduce_steps as steps
+from probing.kernel.errors import Say
 from probing.papers.papers_paper import FORGETTING
 from probing.papers.reproduce_plan import Plan, Procedure
+from probing.papers.reproduce_steps import compare, fetch
 from probing.papers.requests import Stage
 
 
 def _fetch(plan: Plan, say: Say) -> None:
-    steps.fetch(plan, ["wikitext-2"], say)
+    fetch(plan, ["wikitext-2"], say)
 
 
 def _measure(plan: Plan, say: Say) -> None:
@@ -24,5 +24,5 @@ REPRODUCE_FORGETTING = Procedure(
     "Claims on forgetting, {family.base}",
     prefix="forgetting-",
     members=lambda request, family: tuple(family.members),
-    steps={Stage.fetch: _fetch, Stage.measure: _measure, Stage.tables: steps.compare},
+    steps={Stage.fetch: _fetch, Stage.measure: _measure, Stage.tables: compare},
 )

@@ -3,14 +3,13 @@
 from probing.changes.measure_run_measure import measure_changes
 from probing.changes.requests import ChangesRequest
 from probing.finetuning.objectives import CALLED, Task
-from probing.kernel.errors import OptionError, RegistryError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import OptionError, RegistryError, Say
 from probing.kernel.fetch import fetch_or_stand_in
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.registry import FamilyEntry, FamilyMember
-from probing.papers import reproduce_steps as steps
 from probing.papers.interplay_paper import INTERPLAY
 from probing.papers.reproduce_plan import Plan, Procedure, made_here
+from probing.papers.reproduce_steps import compare, fetch, fine_tune, in_words
 from probing.papers.requests import ReproduceRequest, Stage
 from probing.sentences.requests import SentencesRequest
 from probing.sentences.tasks import SENTENCE_TASKS
@@ -50,11 +49,11 @@ def _begin(plan: Plan, say: Say) -> None:
         " models:"
     )
     for member in plan.members:
-        say(f"  {steps.in_words(member)}")
+        say(f"  {in_words(member)}")
 
 
 def _fetch(plan: Plan, say: Say) -> None:
-    steps.fetch(plan, ["wikitext-2-raw"] if plan.request.blocks else [], say)
+    fetch(plan, ["wikitext-2-raw"] if plan.request.blocks else [], say)
     for task in plan.tasks:
         _fetch_task(plan, task, say)
 
@@ -102,9 +101,9 @@ REPRODUCE_INTERPLAY = Procedure(
     begin=_begin,
     steps={
         Stage.fetch: _fetch,
-        Stage.finetune: steps.fine_tune,
+        Stage.finetune: fine_tune,
         Stage.train: _train,
         Stage.measure: _measure,
-        Stage.tables: steps.compare,
+        Stage.tables: compare,
     },
 )

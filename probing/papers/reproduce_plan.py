@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.finetuning.objectives import Task
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
 from probing.kernel.registry import FamilyEntry, FamilyMember, Registry, name_in_files, read_registry
 from probing.kernel.requests import executor
 from probing.papers.claims_paper import Paper

@@ -1,7 +1,6 @@
 """From a family's name to the tables of a paper; resumable, finished steps are skipped."""
 
-from probing.kernel.errors import OptionError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import OptionError, Say
 from probing.papers.reproduce import REPRODUCE_BERTNESIA
 from probing.papers.reproduce_edge_probing import REPRODUCE_EDGE_PROBING
 from probing.papers.reproduce_forgetting import REPRODUCE_FORGETTING

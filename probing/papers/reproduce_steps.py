@@ -8,13 +8,11 @@ import pandas as pd
 from probing.finetuning.finetune import finetune
 from probing.finetuning.objectives import task_called
 from probing.finetuning.requests import FinetuneRequest, TrainingLength
-from probing.kernel.errors import StoreError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import Say, StoreError
 from probing.kernel.fetch import fetch_model, fetch_or_stand_in
-from probing.kernel.files import atomic_text
-from probing.kernel.files_paths import cache_folder, result_folders
+from probing.kernel.files import atomic_text, cache_folder, result_folders
 from probing.kernel.registry import FamilyMember
-from probing.kernel.report_table_text import as_csv
+from probing.kernel.report import as_csv
 from probing.kernel.store.opening import open_database
 from probing.papers.reproduce_plan import Plan
 

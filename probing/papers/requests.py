@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probing.kernel.errors import OptionError
-from probing.kernel.models.names_head_kinds import HEADS, LOGIT_LENS, TIED, canonical_heads
+from probing.kernel.models.names import HEADS, LOGIT_LENS, TIED, canonical_heads
 from probing.kernel.options import Option, Options, spelled
 from probing.kernel.requests import ExecutorChoice
 from probing.sentences.examples import OURS, PROTOCOLS

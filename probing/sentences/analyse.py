@@ -7,8 +7,8 @@ import pandas as pd
 
 from probing.changes.passes import SentenceAttention, ask_attention
 from probing.changes.passes_attention_passes import Attending
-from probing.kernel.errors_output import Say
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say
+from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_models
 from probing.kernel.models.load import Encoder
 from probing.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence

@@ -3,10 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
-from probing.kernel.errors import StoreError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_text
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import Say, StoreError
+from probing.kernel.files import atomic_text, cache_folder
 from probing.sentences.odd_man_out import make_odd_man_out
 from probing.sentences.tasks import EWT
 

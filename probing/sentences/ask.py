@@ -7,9 +7,9 @@ import numpy as np
 
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states_masked_prompts import own_mask
+from probing.kernel.models.states import own_mask
 from probing.kernel.questions import with_masks
-from probing.kernel.text_characters import refuse_half_characters
+from probing.kernel.text import refuse_half_characters
 from probing.sentences.examples import POOLINGS, Example
 from probing.sentences.numbers_fates import above_majority
 from probing.sentences.probes import TaskProbes

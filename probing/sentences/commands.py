@@ -27,13 +27,13 @@ def ask(
     """Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's
     prediction.
     """
-    from probing.sentences import analyse as workflow
+    from probing.sentences.analyse import ask_live, attention_rows, similarity_rows, verdict_rows
 
-    answer = workflow.ask_live(request, lambda line: typer.echo(line, err=True))
+    answer = ask_live(request, lambda line: typer.echo(line, err=True))
     parts = {
-        "attention": workflow.attention_rows(answer),
-        "verdicts": workflow.verdict_rows(answer),
-        "same_word": workflow.similarity_rows(answer),
+        "attention": attention_rows(answer),
+        "verdicts": verdict_rows(answer),
+        "same_word": similarity_rows(answer),
     }
     typer.echo(
         _written(
@@ -47,7 +47,7 @@ def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, inputs: dict[str, o
     """The tables: one below the other, as one CSV with the table's name in ``part``, or as JSON."""
     import pandas as pd
 
-    from probing.kernel.report_table_text import as_csv, as_json, objects, text_table
+    from probing.kernel.report import as_csv, as_json, objects, text_table
 
     if shape is Shape.json:
         return as_json(inputs | {name: objects(table) for name, table in parts.items()})

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from probing.kernel.commands import options_refused
-from probing.kernel.files_paths import cache_folder
-from probing.kernel.report_table_text import as_csv, as_json, objects, text_table
+from probing.kernel.files import cache_folder
+from probing.kernel.report import as_csv, as_json, objects, text_table
 from probing.sentences.analyse_task_list import task_list
 from probing.sentences.examples import OURS, PROTOCOLS
 

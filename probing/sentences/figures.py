@@ -7,9 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
-from probing.sentences import figures_looks as looks
+from probing.kernel.figures.axis import ZERO, horizontal_panels, share_of_depth
+from probing.sentences import figures_looks
 
 _COLUMNS = 2
 #: Height of a panel, of one that has no other, of the gap below it, and of the figure's frame, in pixels.
@@ -36,7 +36,7 @@ def layer_panels(
     points = points.dropna(subset=["accuracy"] if mode == "value" else ["accuracy", mode])
     if points.empty:
         return theme.empty("Nothing of this kind is stored for these models and tasks.")
-    points = looks.less(points, mode)
+    points = figures_looks.less(points, mode)
     depth = points.groupby("model")["layer"].transform("max")
     shares = depth.nunique() > 1
     points = points.assign(x=points["layer"] / depth.clip(lower=1) if shares else points["layer"])
@@ -75,30 +75,30 @@ def layer_panels(
         low, high = _extent(of_task)
         middles[row, col] = (low + high) / 2
         span = max(span, high - low)
-    looks.legend(figure, points, colours, labels or {}, controls)
+    figures_looks.legend(figure, points, colours, labels or {}, controls)
     theme.apply(figure, height=height)
     figure.update_layout(legend_y=1 + 46 / (height - _FRAME), legend_groupclick="togglegroup", margin_t=88)
     _axes(figure, int(points["layer"].max()), list(places.values()), shares)
     for (row, col), middle in middles.items():
         figure.update_yaxes(range=[middle - span * 0.55, middle + span * 0.55], nticks=4, row=row, col=col)
-    figure.update_yaxes(title_text=looks.MODES[mode], row=(rows + 1) // 2, col=1)
+    figure.update_yaxes(title_text=figures_looks.MODES[mode], row=(rows + 1) // 2, col=1)
     return figure
 
 
 def _axes(figure: go.Figure, last: int, places: list[tuple[int, int]], shares: bool) -> None:
     """The axes of layers; only the lowest panel of a column has their numbers."""
     if not shares:
-        layer_axis.horizontal_panels(figure, last, places)
+        horizontal_panels(figure, last, places)
     for row, col in places:
         if shares:
-            layer_axis.share_of_depth(figure, row=row, col=col)
+            share_of_depth(figure, row=row, col=col)
         if (row + 1, col) in places:
             figure.update_xaxes(title_text="", showticklabels=False, row=row, col=col)
     figure.update_xaxes(range=[-0.05, 1.05] if shares else [-0.5, last + 0.4], tickangle=0)
     if not shares and last > 6 and len(places) > 1:
         # Numbers of all layers would not fit side by side on a phone.
         ticks = list(range(0, last + 1, 2 if last <= 12 else 4))
-        figure.update_xaxes(tickvals=ticks, ticktext=[f"0<br>{layer_axis.ZERO}", *map(str, ticks[1:])])
+        figure.update_xaxes(tickvals=ticks, ticktext=[f"0<br>{ZERO}", *map(str, ticks[1:])])
 
 
 def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) -> None:
@@ -122,7 +122,7 @@ def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) 
 
 def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, where: Mapping[str, int]) -> None:
     """One grey line per baseline, for all models."""
-    for column, (name, dash) in looks.LEVELS.items():
+    for column, (name, dash) in figures_looks.LEVELS.items():
         levels = of_task[f"drawn_{column}"].dropna()
         if levels.empty:
             continue
@@ -134,7 +134,7 @@ def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, wh
             line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
             name=name,
             showlegend=False,
-            hovertemplate=f"{name}: {looks.number(mode, level)}<extra></extra>",
+            hovertemplate=f"{name}: {figures_looks.number(mode, level)}<extra></extra>",
             **where,
         )
 
@@ -159,14 +159,14 @@ def _line(
         x=line["x"],
         y=line["value"],
         mode="lines+markers",
-        name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(pooling, pooling)}",
+        name=f"{theme.plain(name)}, {figures_looks.POOLING_NAMES.get(pooling, pooling)}",
         showlegend=False,
         legendgroup=model,
         cliponaxis=False,
-        line={"color": colour, "width": 2, "dash": looks.DASHES.get(pooling, "solid")},
-        marker=looks.marker(model, colour, controls, size=5),
-        error_y=looks.whiskers(line, colour),
-        hovertext=[looks.hover(row, name, mode, place) for row, place in zip(rows, places, strict=True)],
+        line={"color": colour, "width": 2, "dash": figures_looks.DASHES.get(pooling, "solid")},
+        marker=figures_looks.marker(model, colour, controls, size=5),
+        error_y=figures_looks.whiskers(line, colour),
+        hovertext=[figures_looks.hover(row, name, mode, place) for row, place in zip(rows, places, strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
         **where,
     )
@@ -203,7 +203,7 @@ def _best(
         hoverinfo="skip",
         **where,
     )
-    return f"by dev: layer {point['layer']}, {looks.number(mode, point['value'])}"
+    return f"by dev: layer {point['layer']}, {figures_looks.number(mode, point['value'])}"
 
 
 def _extent(of_task: pd.DataFrame) -> tuple[float, float]:

@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal
 from probing.sentences.examples import FIRST, MEAN
 
 _ROW, _FRAME = 30, 190
@@ -113,7 +113,7 @@ def change_map(
         )
     theme.apply(figure, height=_FRAME - 80 + _ROW * max(len(tasks), 2))
     figure.update_layout(hoverdistance=80, margin_t=34)
-    layer_axis.horizontal(figure, last)
+    horizontal(figure, last)
     figure.update_yaxes(
         tickmode="array",
         tickvals=places,

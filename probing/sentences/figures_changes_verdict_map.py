@@ -3,8 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import horizontal
 
 _ROW, _AROUND = 44, 146
 #: With more layers, a label does not fit into a cell on a phone.
@@ -63,7 +63,7 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     names = [f"{theme.plain(titles[task]).replace(' ', '<br>', 1)}<br>({pooling})" for task, pooling in rows]
     theme.apply(figure, height=_AROUND + _ROW * max(len(rows), 2))
     figure.update_layout(hoverdistance=60, margin_t=38)
-    layer_axis.horizontal(figure, last)
+    horizontal(figure, last)
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(rows))),

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.sentences import figures_looks as looks
+from probing.sentences.figures_looks import DASHES, LEVELS, MODES, POOLING_NAMES, hover, legend, less, marker
 
 
 def learning_lines(
@@ -24,10 +24,10 @@ def learning_lines(
     points = points[points["accuracy"].notna() & (points["n_train"] >= 1)]
     if points.empty:
         return theme.empty("No probes on a part of the training sentences are stored for these models and this task.")
-    points = looks.less(points, "value")
+    points = less(points, "value")
     figure = go.Figure()
     sizes = sorted(int(size) for size in points["n_train"].unique())
-    for column, (name, dash) in looks.LEVELS.items():
+    for column, (name, dash) in LEVELS.items():
         levels = points[f"drawn_{column}"].dropna()
         if len(levels):
             level = float(levels.iloc[0])
@@ -53,15 +53,15 @@ def learning_lines(
             cliponaxis=False,
             showlegend=False,
             legendgroup=str(model),
-            name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(str(pooling), str(pooling))}",
-            line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(str(pooling), "solid")},
-            marker=looks.marker(str(model), colour, controls, size=9),
+            name=f"{theme.plain(name)}, {POOLING_NAMES.get(str(pooling), str(pooling))}",
+            line={"color": colour, "width": 2.2, "dash": DASHES.get(str(pooling), "solid")},
+            marker=marker(str(model), colour, controls, size=9),
             hovertext=[
-                looks.hover(point, name, "value", f"layer {int(point['layer'])}") for point in line.to_dict("records")
+                hover(point, name, "value", f"layer {int(point['layer'])}") for point in line.to_dict("records")
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
-    looks.legend(figure, points, colours, labels or {}, controls)
+    legend(figure, points, colours, labels or {}, controls)
     theme.apply(figure, height=340)
     figure.update_layout(legend_groupclick="togglegroup", margin_t=60)
     figure.update_xaxes(
@@ -72,5 +72,5 @@ def learning_lines(
         ticktext=[f"{size:,}" for size in sizes],
         showgrid=False,
     )
-    figure.update_yaxes(title_text=looks.MODES["value"], nticks=6)
+    figure.update_yaxes(title_text=MODES["value"], nticks=6)
     return figure

@@ -1,8 +1,8 @@
 """The runs of sentence-level probing."""
 
-from probing.kernel.store.kinds_kinds import Kind
-from probing.sentences import kind as rules
+from probing.kernel.store.kinds import Kind
 from probing.sentences import tables
+from probing.sentences.kind import RULES, SCANS
 from probing.sentences.requests_run import SentenceRunConfig
 from probing.sentences.store import sentence_runs
 from probing.sentences.tasks import SENTENCE_TASKS
@@ -11,8 +11,8 @@ SENTENCES = Kind(
     "sentences",
     SentenceRunConfig,
     tables.TABLES,
-    rules.RULES,
-    rules.SCANS,
+    RULES,
+    SCANS,
     about=tables.__doc__,
     listed=sentence_runs,
     command="sentences train",

@@ -13,8 +13,7 @@ from math import exp, log1p
 from pathlib import Path
 
 from probing.kernel.errors import SentenceDataError
-from probing.kernel.text import numbered_lines
-from probing.kernel.text_conllu import TreebankSentence, conllu_sentences
+from probing.kernel.text import TreebankSentence, conllu_sentences, numbered_lines
 from probing.sentences.examples import PARTS, Example
 
 CHANGED, ORIGINAL = "changed", "original"

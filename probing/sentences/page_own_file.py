@@ -10,15 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from probing.kernel.app import blocks, live_models, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import code, count, filled, joined
-from probing.kernel.app.texts_captions import size_words
+from probing.kernel.app.texts import code, count, filled, joined, size_words
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks_model_looks import usual_colour
-from probing.kernel.stats.intervals_baselines import SMALL_SET
+from probing.kernel.figures.looks import usual_colour
+from probing.kernel.stats.intervals import SMALL_SET
 from probing.sentences import tasks
 from probing.sentences.examples import PARTS, POOLINGS, SentenceData
 from probing.sentences.figures import layer_panels

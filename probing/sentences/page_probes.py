@@ -11,14 +11,12 @@ from probing.choices_grammar import MINUS, GrammarSelection
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives import named, relatives
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.filters_run_choice import Offer, ShownRuns
+from probing.kernel.app.figure_cache import Stamp, drawing
+from probing.kernel.app.filters import Offer, ShownRuns
 from probing.kernel.app.frame import View
-from probing.kernel.app.save_calls import plot
-from probing.kernel.app.texts import count, filled
-from probing.kernel.app.texts_captions import size_words
-from probing.kernel.stats.intervals_baselines import SMALL_SET
+from probing.kernel.app.save import plot
+from probing.kernel.app.texts import count, filled, size_words
+from probing.kernel.stats.intervals import SMALL_SET
 from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
 from probing.sentences.figures import layer_panels
 from probing.sentences.figures_learning_lines import learning_lines

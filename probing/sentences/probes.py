@@ -11,8 +11,7 @@ from safetensors.numpy import save_file
 
 from probing.kernel.errors import HeadError
 from probing.kernel.files import atomic_file
-from probing.kernel.models.arrays import sum_of
-from probing.kernel.models.arrays_probe_files import FILE, find_probe_files
+from probing.kernel.models.arrays import FILE, find_probe_files, sum_of
 from probing.kernel.registry import REPOSITORY
 from probing.sentences.probes_probes import Probes
 from probing.sentences.solver import outputs_of

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from probing.kernel.provenance_records import Frozen
-from probing.kernel.published_published import Published, PublishedFigure, refuse_twice, refuse_unknown
+from probing.kernel.provenance import Frozen
+from probing.kernel.published import Published, PublishedFigure, refuse_twice, refuse_unknown
 from probing.sentences.examples import POOLINGS
 from probing.sentences.numbers_numbers import LOWER, UPPER
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from probing.kernel.errors import SentenceDataError
-from probing.kernel.text_characters import refuse_label
+from probing.kernel.text import refuse_label
 from probing.kernel.user_tables import SUFFIXES as SUFFIXES
 from probing.kernel.user_tables import Kind, Table, read_table
 from probing.sentences.examples import PARTS, Example

@@ -6,12 +6,12 @@ import pandas as pd
 
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
-from probing.sentences import store as queries
 from probing.sentences.examples import OURS, OWN, POOLINGS, PROTOCOLS, READINGS
 from probing.sentences.report_accuracy import only
 from probing.sentences.report_accuracy_accuracy import accuracies, learning_curve
 from probing.sentences.report_changes import changes, group_means
 from probing.sentences.report_changes_property_places import where_gone
+from probing.sentences.store import sentence_runs
 
 ACCURACY = ("model", "task", "pooling", "layer", "reading", "c", "accuracy", "n_train", "n_test", "majority", "surface")
 _ACCURACY_SHOWN = (
@@ -90,7 +90,7 @@ def _kept(table: pd.DataFrame, choice: Choice) -> pd.DataFrame:
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    runs = queries.sentence_runs(db)
+    runs = sentence_runs(db)
     runs = runs[runs["protocol"] == choice["protocol"]]
     refuse_unstored(
         "probes", choice, {"model": runs["model"], "task": runs["task"]}, f" by protocol {choice['protocol']}"

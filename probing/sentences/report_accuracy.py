@@ -8,12 +8,12 @@ import pandas as pd
 
 from probing.finetuning.relatives import StoredRuns, named, relatives
 from probing.kernel.provenance import stored_configuration
-from probing.kernel.report_whole_runs import whole_runs
+from probing.kernel.report import whole_runs
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
-from probing.sentences import store as queries
 from probing.sentences.examples import OWN, READINGS
 from probing.sentences.numbers import Cell
+from probing.sentences.store import sentence_runs, sentence_tasks
 
 CELL = ("pooling", "layer", "reading", "portion")
 COUNTS = ("both", "only_this", "only_other", "neither")
@@ -21,7 +21,7 @@ COUNTS = ("both", "only_this", "only_other", "neither")
 
 def stored(db: Database, protocol: str) -> StoredRuns:
     """One run of a protocol per model and task."""
-    runs = named(queries.sentence_runs(db))
+    runs = named(sentence_runs(db))
     of_protocol = runs[runs["protocol"] == protocol]
     whole = whole_runs(
         of_protocol, ["model", "task", "protocol"], [_has(run) for run in of_protocol.to_dict("records")]
@@ -42,7 +42,7 @@ def _has(run: Mapping) -> frozenset[Hashable]:
 
 def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
     """Baselines of tasks without a model: task, majority, surface (shares of the test sentences)."""
-    tasks = queries.sentence_tasks(db)
+    tasks = sentence_tasks(db)
     tasks = tasks[tasks["protocol"] == protocol]
     n = tasks["n_test"].where(tasks["n_test"] > 0).astype("float64")
     return pd.DataFrame(

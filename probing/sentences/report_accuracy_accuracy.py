@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.kernel.store.database import Database
-from probing.sentences import numbers_numbers as numbers
-from probing.sentences import store as queries
 from probing.sentences.examples import OURS, OWN, READINGS
 from probing.sentences.numbers_fates import above_majority
+from probing.sentences.numbers_numbers import accuracy
 from probing.sentences.report_accuracy import CELL, in_order, only, stored, tasks_of
+from probing.sentences.store import scores
 
 COLUMNS = (
     "model",
@@ -79,13 +79,13 @@ def accuracies(
     training label and of a probe on surface features; code_length: bits; above_majority: significantly.
     """
     runs = stored(db, protocol)
-    table = runs.named(queries.scores(db, runs.run_ids))
+    table = runs.named(scores(db, runs.run_ids))
     table = only(table, task=tasks, reading=readings or READINGS, portion=portions).merge(
         tasks_of(db, protocol), on="task"
     )
     counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
     shares = pd.DataFrame(
-        [numbers.accuracy(*count) for count in counts], columns=["accuracy", "low", "high"], index=table.index
+        [accuracy(*count) for count in counts], columns=["accuracy", "low", "high"], index=table.index
     )
     above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
     table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))

@@ -7,10 +7,10 @@ import pandas as pd
 
 from probing.finetuning.relatives import NAMES, StoredRuns
 from probing.kernel.store.database import Database
-from probing.sentences import numbers_numbers as numbers
-from probing.sentences import store as queries
+from probing.sentences import store
 from probing.sentences.examples import FIRST, MEAN, OURS
 from probing.sentences.numbers_fates import LEVEL
+from probing.sentences.numbers_numbers import change, family_q, group_mean, layer_group, spread_about_zero
 from probing.sentences.report_accuracy import COUNTS, counted, in_order, only, own_pairs, stored
 
 COLUMNS = (
@@ -93,12 +93,12 @@ def group_means(
     runs = stored(db, protocol)
     table = _all_changes(db, runs)
     last = table.groupby(["model", "task"])["layer"].transform("max")
-    table["group"] = [numbers.layer_group(layer, top) for layer, top in zip(table["layer"], last, strict=True)]
+    table["group"] = [layer_group(layer, top) for layer, top in zip(table["layer"], last, strict=True)]
     keys = ["task", "pooling", "group"]
     made = [
         dict(zip([*NAMES, *keys], key, strict=True))
         | {"first_layer": int(rows["layer"].min()), "last_layer": int(rows["layer"].max()), "layers": len(rows)}
-        | {"mean_change": numbers.group_mean(rows["change"].tolist()), "significant": int((rows["q"] <= LEVEL).sum())}
+        | {"mean_change": group_mean(rows["change"].tolist()), "significant": int((rows["q"] <= LEVEL).sum())}
         for key, rows in table.groupby([*NAMES, *keys], sort=False)
     ]
     means = pd.DataFrame(
@@ -123,13 +123,13 @@ def turned_sentences(
     base = str(runs["base"].get(model, ""))
     if not base or base not in runs.index:
         return pd.DataFrame(columns=list(TURNED))
-    answers = [queries.answers(db, str(runs.at[name, "run_id"]), pooling, layer) for name in (base, model)]
+    answers = [store.answers(db, str(runs.at[name, "run_id"]), pooling, layer) for name in (base, model)]
     both = (
         answers[0]
         .rename(columns={"said": "base_said"})
         .merge(answers[1].rename(columns={"said": "tuned_said"}), on="place")
     )
-    table = queries.examples(db, task, protocol).merge(both, on="place")
+    table = store.examples(db, task, protocol).merge(both, on="place")
     base_right, tuned_right = table["base_said"] == table["gold"], table["tuned_said"] == table["gold"]
     table["turned"] = np.where(tuned_right, "right", "wrong")
     return table[base_right != tuned_right][list(TURNED)].reset_index(drop=True)
@@ -137,14 +137,14 @@ def turned_sentences(
 
 def _all_changes(db: Database, runs: StoredRuns) -> pd.DataFrame:
     """``changes`` of all fine-tuned models on all tasks."""
-    pairs = own_pairs(runs.named(queries.pairs(db, runs.run_ids)))
+    pairs = own_pairs(runs.named(store.pairs(db, runs.run_ids)))
     table = pairs[pairs["pooling"] == pairs["with_pooling"]].reset_index(drop=True)
     against_mean = _tested(pairs[pairs["with_pooling"] == MEAN], "mean_")[
         ["run_id", "pooling", "layer", "mean_change", "mean_p"]
     ]
     table = _tested(table).merge(against_mean, on=["run_id", "pooling", "layer"], how="left")
     for p, q in (("p", "q"), ("mean_p", "mean_q")):
-        table[q] = table.groupby("model")[p].transform(numbers.family_q)
+        table[q] = table.groupby("model")[p].transform(family_q)
     table["family"] = table.groupby("model")["p"].transform("count").astype("int64")
     n = table[list(COUNTS)].astype("int64").sum(axis=1)
     table["n_test"], known = n, n.where(n > 0).astype("float64")
@@ -172,13 +172,11 @@ def _spread_of_control(runs: StoredRuns, table: pd.DataFrame) -> pd.DataFrame:
     controls = table[table["model"].map(runs.relatives.stands).isin(runs.relatives.control.values())]
     # The first token's vector at layer 0 is the same for all sentences, so its probe never changes.
     varied = controls[~(controls["pooling"].eq(FIRST) & controls["layer"].eq(0))]
-    return varied.groupby(["base", "task", "pooling"], as_index=False).agg(
-        control_spread=("change", numbers.spread_about_zero)
-    )
+    return varied.groupby(["base", "task", "pooling"], as_index=False).agg(control_spread=("change", spread_about_zero))
 
 
 def _tested(pairs: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
     """Pairs with the difference of the two shares, its interval and p-value."""
-    rows = [numbers.change(counted(row)) for row in pairs[list(COUNTS)].to_dict("records")]
+    rows = [change(counted(row)) for row in pairs[list(COUNTS)].to_dict("records")]
     names = [f"{prefix}{name}" for name in ("change", "low", "high", "p")]
     return pairs.join(pd.DataFrame(rows, columns=names, index=pairs.index).astype("float64"))

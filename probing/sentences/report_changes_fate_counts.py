@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
-from probing.sentences import store as queries
+from probing.sentences import store
 from probing.sentences.examples import OWN
 from probing.sentences.numbers import Cell, right_and_right
 from probing.sentences.report_accuracy import cell_of, counted
@@ -28,7 +28,7 @@ def counts_of_runs(
     """
     base_of = {str(row.run_id): row.base for row in tuned.itertuples()}
     counts: dict[str, Pairs] = {run: {} for run in pairs_by_run}
-    for row in queries.pairs(db, list(pairs_by_run)).to_dict("records"):
+    for row in store.pairs(db, list(pairs_by_run)).to_dict("records"):
         if row["with_model"] == base_of[row["run_id"]]:
             counts[row["run_id"]][cell_of(row), cell_of(row, "with_")] = counted(row)
     missing = {
@@ -50,7 +50,7 @@ def right_sentences(
     db: Database, run_ids: Sequence[str], readings: Collection[str]
 ) -> dict[tuple[str, Cell], np.ndarray]:
     """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence."""
-    rows = queries.right_sentences(db, run_ids, [*readings]).to_dict("records") if run_ids else []
+    rows = store.right_sentences(db, run_ids, [*readings]).to_dict("records") if run_ids else []
     return {(row["run_id"], cell_of(row)): np.array(row["right"], dtype=np.float64) for row in rows}
 
 

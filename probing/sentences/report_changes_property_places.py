@@ -10,12 +10,12 @@ import pandas as pd
 
 from probing.finetuning.relatives import NAMES
 from probing.kernel.store.database import Database
-from probing.sentences import numbers_fates as fates
-from probing.sentences import store as queries
 from probing.sentences.examples import OURS, OWN
 from probing.sentences.numbers import Cell, best_layers, fate_probes
+from probing.sentences.numbers_fates import Fate, above_majority, fate_shares, property_fate
 from probing.sentences.report_accuracy import base_runs, cell_of, in_order, only, share, stored, tasks_of
 from probing.sentences.report_changes_fate_counts import Pairs, counts_of_runs
+from probing.sentences.store import scores
 
 _TUNED = ("frozen", "own", "mlp", "mean", "best")
 COLUMNS = (
@@ -86,7 +86,7 @@ def where_gone_shares(
         counts = cells["fate"].value_counts()
         rows += [
             names | {"fate": fate, "cells": int(counts.get(fate, 0)), "of": len(cells), "share": fate_share}
-            for fate, fate_share in fates.fate_shares(cells["fate"]).items()
+            for fate, fate_share in fate_shares(cells["fate"]).items()
         ]
     return pd.DataFrame(rows, columns=[*keys, "fate", "cells", "of", "share"])
 
@@ -134,7 +134,7 @@ def _probes(db: Database, tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
     sizes = {str(row.run_id): int(row.n_test) for row in runs.itertuples()}
     bases = base_runs(tuned, runs)
     probes = {}
-    for run_id, rows in queries.scores(db, list(tuned["run_id"])).groupby("run_id"):
+    for run_id, rows in scores(db, list(tuned["run_id"])).groupby("run_id"):
         run = str(run_id)
         cells = {cell_of(row): row for row in rows.to_dict("records")}
         right, dev = ({cell: int(row[name]) for cell, row in cells.items()} for name in ("right", "dev_right"))
@@ -154,10 +154,10 @@ def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, An
     for cell, by_step in steps.items():
         own = counts[cell, cell]
         base_right = own.both + own.second_only
-        above = fates.above_majority(base_right, own.n, majority)
-        fate = fates.Fate("")
+        above = above_majority(base_right, own.n, majority)
+        fate = Fate("")
         if above and complete:
-            fate = fates.property_fate({step: counts[this, cell] for step, this in by_step.items()}, majority)
+            fate = property_fate({step: counts[this, cell] for step, this in by_step.items()}, majority)
         rows.append(
             {"pooling": cell.pooling, "layer": cell.layer, "counted": above, "why": lacking if above else BELOW}
             | {"fate": fate.name, "undecided": fate.step, "needed": fate.needed}

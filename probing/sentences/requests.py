@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from probing.kernel.options import Option
-from probing.kernel.requests_model import SHIPPED, ModelName, OfModel, StoredRuns, TunedFrom
+from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns, TunedFrom
 from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, READINGS
 
 

@@ -13,128 +13,145 @@ represents them; the others give the spread.
 
 import pyarrow as pa
 
-from probing.kernel.store import columns as col
+from probing.kernel.store.columns import (
+    LAYER,
+    LAYERS,
+    LEFT_OUT,
+    MADE,
+    MOST_ROWS,
+    RUN,
+    RUN_ID,
+    SEED,
+    Column,
+    Table,
+    count,
+    real,
+    several,
+    small,
+    text,
+    whole,
+)
 from probing.sentences.examples import POOLINGS, PROTOCOLS, READINGS
 
 _TASK, _PROTOCOL = (
-    col.text("task", "name of the task"),
-    col.text("protocol", "how its sentences became parts", PROTOCOLS),
+    text("task", "name of the task"),
+    text("protocol", "how its sentences became parts", PROTOCOLS),
 )
 #: Runs of earlier versions have two further readings; nothing asks for them any more.
 _READINGS = (*READINGS, "rescaled", "aligned")
 _CELL = (
-    col.RUN_ID,
-    col.text("pooling", "how a sentence becomes one vector", POOLINGS),
-    col.LAYER,
-    col.text("reading", "kind of the probe", _READINGS),
-    col.small("portion", "1: all training sentences, 4: a quarter, 16: a sixteenth", 1),
+    RUN_ID,
+    text("pooling", "how a sentence becomes one vector", POOLINGS),
+    LAYER,
+    text("reading", "kind of the probe", _READINGS),
+    small("portion", "1: all training sentences, 4: a quarter, 16: a sixteenth", 1),
 )
 _CELL_KEY = "run_id pooling layer reading portion"
 
 TABLES = (
-    col.Table(
+    Table(
         "sentence_tasks",
         "One task by one protocol.",
         "task protocol",
         (
             _TASK,
             _PROTOCOL,
-            col.text("title", "name of the task for readers"),
-            col.text("level", "surface, syntactic, semantic, discourse or own"),
-            col.text("source", "the data sets"),
-            col.text("licence", "of the data"),
-            col.several(col.text("labels", "the labels' names in order of number")),
-            col.several(col.count("n_train_labels", "training sentences that have each label")),
-            col.count("n_train", "training sentences"),
-            col.count("n_dev", "dev sentences"),
-            col.count("n_test", "test sentences"),
-            col.count("majority_right", "test sentences that have the commonest training label"),
-            col.count(
+            text("title", "name of the task for readers"),
+            text("level", "surface, syntactic, semantic, discourse or own"),
+            text("source", "the data sets"),
+            text("licence", "of the data"),
+            several(text("labels", "the labels' names in order of number")),
+            several(count("n_train_labels", "training sentences that have each label")),
+            count("n_train", "training sentences"),
+            count("n_dev", "dev sentences"),
+            count("n_test", "test sentences"),
+            count("majority_right", "test sentences that have the commonest training label"),
+            count(
                 "surface_right",
                 "test sentences that a probe on length, first letter's case, final mark and words has right",
             ),
-            col.text("dropped", "JSON of what was dropped: reason -> number"),
-            col.text("sha256", "of the data"),
+            text("dropped", "JSON of what was dropped: reason -> number"),
+            text("sha256", "of the data"),
         ),
         per="task protocol",
     ),
-    col.Table(
+    Table(
         "sentence_examples",
         "One test sentence, in the order of predictions.",
         "task protocol place",
         (
             _TASK,
             _PROTOCOL,
-            col.count("place", "number of the sentence, from 0"),
-            col.text("example", "first 16 digits of the sha256 of text, pair and label"),
-            col.small("label", "number of its gold label"),
-            col.text("text", "the sentence; empty if the licence forbids it").or_empty(),
-            col.text("pair", "the second sentence, of pairs").or_empty(),
+            count("place", "number of the sentence, from 0"),
+            text("example", "first 16 digits of the sha256 of text, pair and label"),
+            small("label", "number of its gold label"),
+            text("text", "the sentence; empty if the licence forbids it").or_empty(),
+            text("pair", "the second sentence, of pairs").or_empty(),
         ),
         per="task protocol",
         withheld=("text", "pair"),
     ),
-    col.Table(
+    Table(
         "sentence_runs",
         "One run of sentence-level probing.",
         "run_id",
         (
-            *col.RUN,
-            col.text("variant", "the same for models that differ by the seed of their fine-tuning alone"),
-            col.whole("tuned_seed", "seed of the fine-tuning").or_empty(),
+            *RUN,
+            text("variant", "the same for models that differ by the seed of their fine-tuning alone"),
+            whole("tuned_seed", "seed of the fine-tuning").or_empty(),
             _TASK,
             _PROTOCOL,
-            col.SEED,
-            col.LAYERS,
-            col.count("width", "size of a hidden state", 1),
-            col.count("n_test", "test sentences that the model and its base can take"),
-            col.LEFT_OUT,
-            *col.MADE,
+            SEED,
+            LAYERS,
+            count("width", "size of a hidden state", 1),
+            count("n_test", "test sentences that the model and its base can take"),
+            LEFT_OUT,
+            *MADE,
         ),
         per="run_id",
         sort="model task protocol seed run_id",
     ),
-    col.Table(
+    Table(
         "sentence_scores",
         "What one probe has right.",
         _CELL_KEY,
         (
             *_CELL,
-            col.count("n_train", "training sentences", 1),
-            col.count("dev_right", "dev sentences that it has right"),
-            col.count("n_dev", "dev sentences"),
-            col.count("right", "test sentences that it has right"),
-            col.count("n_test", "test sentences", 1),
-            col.real("c", "inverse strength of regularisation that dev chose; empty of MLP probes", 0).or_empty(),
-            col.real("code_length", "bits of the online code of the training labels, if it was computed", 0).or_empty(),
+            count("n_train", "training sentences", 1),
+            count("dev_right", "dev sentences that it has right"),
+            count("n_dev", "dev sentences"),
+            count("right", "test sentences that it has right"),
+            count("n_test", "test sentences", 1),
+            real("c", "inverse strength of regularisation that dev chose; empty of MLP probes", 0).or_empty(),
+            real("code_length", "bits of the online code of the training labels, if it was computed", 0).or_empty(),
         ),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "sentence_pairs",
         "How many test sentences two probes have right. The second is a probe of the run's own model or of its base.",
         f"{_CELL_KEY} with_model with_pooling with_layer with_reading with_portion",
         (
             *_CELL,
-            col.text("with_model", "model of the second probe"),
-            col.text("with_pooling", "its pooling", POOLINGS),
-            col.small("with_layer", "its layer"),
-            col.text("with_reading", "its kind", _READINGS),
-            col.small("with_portion", "its portion", 1),
-            col.count("both", "sentences that both have right"),
-            col.count("only_this", "that only the first has right"),
-            col.count("only_other", "that only the second has right"),
-            col.count("neither", "that neither has right"),
+            text("with_model", "model of the second probe"),
+            text("with_pooling", "its pooling", POOLINGS),
+            small("with_layer", "its layer"),
+            text("with_reading", "its kind", _READINGS),
+            small("with_portion", "its portion", 1),
+            count("both", "sentences that both have right"),
+            count("only_this", "that only the first has right"),
+            count("only_other", "that only the second has right"),
+            count("neither", "that neither has right"),
         ),
         per="run_id",
     ),
-    col.Table(
+    Table(
         "sentence_predictions",
         "Predictions of one probe.",
         _CELL_KEY,
         (
             *_CELL,
-            col.Column(
+            Column(
                 "predicted",
                 pa.list_(pa.uint8()),
                 "label numbers; 255 for a sentence that the model or its base cannot take",
@@ -142,6 +159,6 @@ TABLES = (
         ),
         per="run_id",
         many=True,
-        longest=col.MOST_ROWS,
+        longest=MOST_ROWS,
     ),
 )

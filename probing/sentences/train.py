@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from probing.kernel.errors import ProbingError, SentenceDataError
-from probing.kernel.errors_output import ProgressBar
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import ProbingError, ProgressBar, SentenceDataError
+from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, provenance_of
 from probing.kernel.models.catalogue import Opened
 from probing.kernel.models.load import Encoder

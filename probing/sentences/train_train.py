@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from probing.kernel.errors import OptionError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import OptionError, Say
 from probing.kernel.jobs.stored_runs import do_job, full_names, places_of, refuse_taken_tasks
 from probing.kernel.models.catalogue import open_models
 from probing.kernel.models.names import find_entry

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from probing.kernel.commands import RevisionOption
-from probing.kernel.models.names_head_kinds import canonical_head
+from probing.kernel.models.names import canonical_head
 from probing.subjects import everything_shared
 
 

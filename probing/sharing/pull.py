@@ -11,11 +11,17 @@ from pathlib import Path
 
 from probing.heads.files import read_identity, read_weights, refuse_damage, validation_losses
 from probing.heads.recipe import HeadRecipe
-from probing.kernel.errors import HeadError, HubError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_copy, atomic_text, link_or_copy, rename_folder
-from probing.kernel.files_checksums import file_sha256
-from probing.kernel.files_paths import cache_folder, result_folders, shared_folder
+from probing.kernel.errors import HeadError, HubError, Say
+from probing.kernel.files import (
+    atomic_copy,
+    atomic_text,
+    cache_folder,
+    file_sha256,
+    link_or_copy,
+    rename_folder,
+    result_folders,
+    shared_folder,
+)
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.store.check import conflicts
 from probing.sharing.share import (

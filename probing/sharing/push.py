@@ -17,25 +17,20 @@ from probing.facts.stored_run import predictions_path, run_files
 from probing.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
 from probing.heads.train import text_sha256
 from probing.heads.training_run_work import head_text
-from probing.kernel.errors import FactsError, HeadError, HubError, StoreError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_folder, atomic_text, link_or_copy
-from probing.kernel.files_checksums import file_sha256
-from probing.kernel.files_paths import cache_folder, result_folders
+from probing.kernel.errors import FactsError, HeadError, HubError, Say, StoreError
+from probing.kernel.files import atomic_folder, atomic_text, cache_folder, file_sha256, link_or_copy, result_folders
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.models.catalogue import heads_of as roots_of_heads
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import find_entry
-from probing.kernel.models.names_head_kinds import HEADS as KINDS_OF_HEADS
-from probing.kernel.models.names_head_kinds import STORED, TIED, canonical_heads
+from probing.kernel.models.names import HEADS as KINDS_OF_HEADS
+from probing.kernel.models.names import STORED, TIED, canonical_heads, find_entry
 from probing.kernel.provenance import fingerprint_problem
 from probing.kernel.registry import has_data
 from probing.kernel.store.columns import Table
 from probing.kernel.store.gather import without_texts
-from probing.kernel.store.kinds_kinds import FACTS, Kind, kinds_of
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of, table_of
+from probing.kernel.store.kinds import FACTS, Kind, kinds_of
+from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.sharing.card import Origin, card, origin_of_runs
 from probing.sharing.share import (
     CARD,

@@ -17,20 +17,15 @@ from probing import __version__
 from probing.facts.fact import Fact
 from probing.facts.stored_run import run_files
 from probing.kernel.errors import HubError, StoreError
-from probing.kernel.files_checksums import file_sha256
-from probing.kernel.models.names_head_kinds import STORED
-from probing.kernel.provenance import stored_configuration
-from probing.kernel.provenance_records import Frozen
-from probing.kernel.provenance_tokenizer_ids import tokens_checksum
+from probing.kernel.files import file_sha256
+from probing.kernel.models.names import STORED
+from probing.kernel.provenance import Frozen, stored_configuration, tokens_checksum
 from probing.kernel.store.check import check_store
-from probing.kernel.store.columns import Table
-from probing.kernel.store.columns_schema import KEYS, TABLES
-from probing.kernel.store.kinds import light
-from probing.kernel.store.kinds_kinds import FACTS, Kind, kinds_of
-from probing.kernel.store.opening_counts import write_counts
-from probing.kernel.store.parquet import check_file, read_table, rows_and_values, text_size
-from probing.kernel.store.parquet_sources import files_of, table_of
-from probing.kernel.text_characters import in_short
+from probing.kernel.store.columns import KEYS, TABLES, Table
+from probing.kernel.store.kinds import FACTS, Kind, kinds_of, light
+from probing.kernel.store.opening import write_counts
+from probing.kernel.store.parquet import check_file, files_of, read_table, rows_and_values, table_of, text_size
+from probing.kernel.text import in_short
 from probing.subjects import HEADS, everything_shared
 
 T = TypeVar("T")
@@ -138,7 +133,7 @@ def repository_type(what: str) -> str:
 
 def asked_hub(doing: str, name: str, kind: str, call: Callable[..., T], **options: Any) -> T:
     """The result of a call of the hub's library for a repository; its errors become one that says what to do."""
-    from probing.kernel.models.hub_reasons import HUB_ERRORS, in_words, patiently
+    from probing.kernel.models.hub import HUB_ERRORS, in_words, patiently
 
     try:
         return patiently(partial(call, repo_id=name, repo_type=kind, **options))

@@ -16,8 +16,8 @@ FILES = sorted(
 )
 MODULES = [
     "probing",
-    "probing.kernel.app.figure_cache_page_figures",
-    "probing.kernel.app.save_calls",
+    "probing.kernel.app.figure_cache",
+    "probing.kernel.app.save",
     *(".".join(path.parts) for path in FILES),
 ]
 

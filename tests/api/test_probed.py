@@ -14,7 +14,7 @@ import probing
 from probing.facts.fact_templates import shipped_relations
 from probing.facts.sources_sources import read_facts
 from probing.kernel.errors import CacheError, FactsError, ModelError, OptionError
-from probing.kernel.files_paths import FACTS_FOLDER
+from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.store.parquet import read_table
 
 

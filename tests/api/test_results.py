@@ -12,8 +12,8 @@ import pytest
 from probing.api.figures import FIGURES
 from probing.api.results import REPORTS, Results
 from probing.kernel.errors import FigureError, OptionError, ProbingError, StoreError
-from probing.kernel.report_table_text import objects
-from probing.kernel.store.kinds_kinds import KINDS
+from probing.kernel.report import objects
+from probing.kernel.store.kinds import KINDS
 from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 from tests.store.planted import PlantedRun, plant_runs

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import probing
 from probing.api.model import Model
 from probing.kernel.errors import HeadError, OptionError, PromptError
-from probing.kernel.report_table_text import objects
+from probing.kernel.report import objects
 from probing.main import app
 from probing.sentences.examples import OURS
 from probing.sentences.probes import TaskProbes, probes_folder, write_probes

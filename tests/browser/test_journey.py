@@ -14,7 +14,7 @@ from PIL import Image
 
 from probing import ui
 from probing.kernel.app import selection
-from probing.kernel.app.selection_navigation import ADDRESSES, PAGES
+from probing.kernel.app.selection import ADDRESSES, PAGES
 from tests.browser import accessibility
 from tests.browser.conftest import ROOT, VIEWS, settle
 

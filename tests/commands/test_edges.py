@@ -20,9 +20,8 @@ from probing.edges.store_counting import COUNTS
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.trace_gather import gather_probes, gather_results
 from probing.kernel.errors import HeadError, ProbingError, StoreError
-from probing.kernel.store.columns_schema import KEYS
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.columns import KEYS
+from probing.kernel.store.parquet import files_of, read_table
 from probing.main import app
 from tests.edges_planted import RUNS, plant_edge_runs
 from tests.models.edges.planted_probes import plant_probes

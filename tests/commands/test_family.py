@@ -17,8 +17,7 @@ from probing.facts.sources_sources import read_facts
 from probing.kernel.errors import ModelError, ProbingError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.check import check_store
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.parquet import files_of, read_table
 from tests.store.planted import PlantedRun, plant_runs
 
 

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 import pytest
 
 from probing.edges.tasks import EDGE_TASKS, read_task
-from probing.kernel import fetch_downloads as downloads
+from probing.kernel import fetch as downloads
 from probing.kernel.errors import RegistryError
-from probing.kernel.fetch import fetch_data
-from probing.kernel.fetch_downloads import download, download_member
+from probing.kernel.fetch import download, download_member, fetch_data
 from probing.kernel.registry import DataEntry, DataFile, read_registry
 from probing.sentences.tasks import SENTENCE_TASKS
 

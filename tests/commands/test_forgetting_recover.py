@@ -28,8 +28,7 @@ from probing.kernel.models.load import load_encoder
 from probing.kernel.models.tokens import answer_ids
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.parquet import files_of, read_table, write_table
 from tests.models.forgetting.planted import KNOWN, SENTENCES, facts, planted_base
 from tests.shipped_facts import asked_facts
 

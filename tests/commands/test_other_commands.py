@@ -18,7 +18,7 @@ from probing.edges.published import PublishedEdges
 from probing.heads.files import HeadIdentity, head_path, save_head
 from probing.kernel.errors import IncompleteCopyError, RegistryError
 from probing.kernel.fetch import fetch_data, fetch_or_stand_in
-from probing.kernel.files_checksums import file_sha256
+from probing.kernel.files import file_sha256
 from probing.kernel.registry import DataEntry, DataFile, read_registry
 from probing.main import main
 from probing.sentences.probes import probes_folder as sentence_folder

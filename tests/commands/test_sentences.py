@@ -28,10 +28,9 @@ from probing.edges.train_train import train_edges
 from probing.kernel.errors import EdgeDataError, StoreError
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.check import check_store
-from probing.kernel.store.columns_schema import KEYS
+from probing.kernel.store.columns import KEYS
 from probing.kernel.store.opening import open_database
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.parquet import files_of, read_table
 from probing.main import app
 from probing.sentences.examples import FROZEN, OURS
 from probing.sentences.examples import OWN as OWN_EXAMPLES

@@ -15,14 +15,13 @@ from typer.testing import CliRunner
 
 from probing.heads.files import IDENTITY, read_identity
 from probing.kernel.errors import HeadError, HubError, StoreError
-from probing.kernel.files_paths import cache_folder, pulled_folders, result_folders
+from probing.kernel.files import cache_folder, pulled_folders, result_folders
 from probing.kernel.models.arrays import sum_of
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
-from probing.kernel.store.columns_schema import TABLES
-from probing.kernel.store.kinds_kinds import kinds_of
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of, table_of
+from probing.kernel.store.columns import TABLES
+from probing.kernel.store.kinds import kinds_of
+from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.main import app
 from probing.sharing.share import MANIFEST, described, read_manifest
 from probing.subjects import SHARED_AS

@@ -15,8 +15,8 @@ from probing.edges.requests_edges import EdgesRequest
 from probing.finetuning.requests import FinetuneRequest
 from probing.kernel.commands import command
 from probing.kernel.errors import CacheError, HubError, OptionError
-from probing.kernel.files_paths import cache_folder, snapshot_folder
-from probing.kernel.report_table_text import as_csv
+from probing.kernel.files import cache_folder, snapshot_folder
+from probing.kernel.report import as_csv
 from probing.kernel.requests import ExecutorChoice, Who
 from probing.sentences.requests import SentencesRequest
 from probing.sharing.share import refuse_name

@@ -19,11 +19,17 @@ from probing.facts.totals_early_exit import ExitCounts, best_layer, early_exit
 from probing.facts.totals_onset import onset
 from probing.facts.totals_shares import hits_of
 from probing.facts.totals_total import KnowledgeCounts, intermediate_share, knowledge
-from probing.kernel.report_shown_baselines import COLUMNS, shown_baselines
+from probing.kernel.report import COLUMNS, shown_baselines
 from probing.kernel.stats.intervals import wilson
-from probing.kernel.stats.paired_tests import PairedCounts, benjamini_hochberg, mcnemar_exact
-from probing.kernel.stats.paired_tests_answer_clusters import ClusterSums, answer_interval, each_interval
-from probing.kernel.text_text import NO_TEXT, SPACE
+from probing.kernel.stats.paired_tests import (
+    ClusterSums,
+    PairedCounts,
+    answer_interval,
+    benjamini_hochberg,
+    each_interval,
+    mcnemar_exact,
+)
+from probing.kernel.text import NO_TEXT, SPACE
 from tests.reference.knowledge import classify
 
 

@@ -16,12 +16,11 @@ import pytest
 from filelock import ReadWriteLock
 from pydantic import ValidationError
 
-from probing.kernel import files_disk_errors as disk_errors
-from probing.kernel import files_paths as paths
+from probing.kernel import files as disk_errors
+from probing.kernel import files as paths
 from probing.kernel import registry
 from probing.kernel.errors import CacheError, LockError
-from probing.kernel.files import atomic_copy, atomic_file, atomic_folder, atomic_text, rename_folder
-from probing.kernel.files_disk_errors import no_room
+from probing.kernel.files import atomic_copy, atomic_file, atomic_folder, atomic_text, no_room, rename_folder
 from probing.kernel.jobs.shards import claimed
 from probing.kernel.locks import exclusive_lock, shared_lock
 from probing.kernel.provenance import Provenance, canonical_json, fingerprint_of, stored_provenance

@@ -10,7 +10,7 @@ from probing.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
 from probing.facts.fact_templates import Relation, shipped_relations
 from probing.facts.lama import folder_relations, json_lines, read_lama
 from probing.kernel.errors import FactsError
-from probing.kernel.files_paths import FACTS_FOLDER
+from probing.kernel.files import FACTS_FOLDER
 
 BORN = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}
 ROCKY = {"sub_label": "Rocky Balboa", "obj_label": "Philadelphia"}

@@ -15,8 +15,15 @@ from probing.finetuning.objectives import TASKS
 from probing.finetuning.success_training_length import training_of
 from probing.kernel.app.live_models import Choice, base_of
 from probing.kernel.errors import ModelError
-from probing.kernel.models.names import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
-from probing.kernel.models.names_model_names import known_model, short_names
+from probing.kernel.models.names import (
+    FINETUNING,
+    base_entry,
+    find_entry,
+    finetuning_note,
+    known_model,
+    short_names,
+    variant_and_seed,
+)
 from probing.kernel.registry import name_of_model, read_registry
 from probing.own_model.check import check_model_folder
 

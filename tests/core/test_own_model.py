@@ -11,9 +11,8 @@ import pytest
 
 from probing.kernel.errors import JobError, ModelError
 from probing.kernel.locks import exclusive_lock, is_held
-from probing.kernel.models.checkpoint_fit import unlike
-from probing.kernel.models.names import find_entry
-from probing.kernel.models.names_folders import named_folders, own_model_folders
+from probing.kernel.models.checkpoint import unlike
+from probing.kernel.models.names import find_entry, named_folders, own_model_folders
 from probing.own_model import run as background
 from probing.own_model.check import check_model_folder, in_bytes, in_minutes
 from probing.own_model.run_wish import Wish, placed

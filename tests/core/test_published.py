@@ -11,8 +11,7 @@ from probing.edges.published import PublishedEdges
 from probing.facts.published import PublishedKnowledge
 from probing.forgetting.series_published import PublishedForgetting
 from probing.kernel.errors import PublishedError
-from probing.kernel.published import Check, Claim
-from probing.kernel.published_published import FOLDER, Published
+from probing.kernel.published import FOLDER, Check, Claim, Published
 from probing.sentences.published import PublishedSentences
 
 PAPERS = (PublishedKnowledge, PublishedEdges, PublishedSentences)

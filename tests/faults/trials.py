@@ -14,7 +14,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probing.kernel.errors import ProbingError
-from probing.kernel.files_checksums import file_sha256
+from probing.kernel.files import file_sha256
 from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import WORDS
 from tests.core.task_files import write_conll

@@ -1,7 +1,7 @@
 """Models and colours for tests of figures."""
 
 from probing.kernel.figures import theme
-from probing.kernel.models.names_model_names import KnownModel, known_model
+from probing.kernel.models.names import KnownModel, known_model
 from probing.kernel.registry import read_registry
 
 

@@ -14,7 +14,7 @@ from probing.changes.figures_drift_points import drift_points
 from probing.facts.figures_pairs_loss_points import loss_points
 from probing.finetuning.report_evidence import COLUMNS
 from probing.kernel.figures import theme
-from probing.kernel.models.names_head_kinds import HEADS
+from probing.kernel.models.names import HEADS
 from probing.sentences.figures_changes_fate_bars import FATE_COLOURS, fate_bars
 from probing.sentences.numbers_fates import AS_BEFORE, FATES, NOT_FOUND
 from tests.figures.colours import colours_of

@@ -12,9 +12,9 @@ from plotly.subplots import make_subplots
 from probing.facts.figures_pairs_paired_curve import paired_curve
 from probing.facts.figures_relations import MARK, not_above_majority, relation_map
 from probing.facts.figures_relations_relation_curves import relation_curves
-from probing.kernel.figures import axis_layer_axis as layer_axis
+from probing.kernel.figures import axis as layer_axis
 from probing.kernel.figures import theme
-from probing.kernel.figures import theme_across as across
+from probing.kernel.figures import theme as across
 from probing.kernel.figures.axis import MAX_LABELS, EndLabel, room, spread, write
 from probing.kernel.figures.yardsticks import above, pair_above
 from probing.papers.figures import Drawn, reproduced_lines
@@ -259,7 +259,7 @@ def test_shapes_are_those_of_plotly_in_any_panel(row):
     expected.add_vline(x=0.2, **look, **where, exclude_empty_subplots=False)
     expected.add_vrect(x0=-0.5, x1=0.5, fillcolor="grey", **look, **where, exclude_empty_subplots=False)
     found = panels()
-    lines = [across.horizontal(found, 0.5, row, 1, **look), across.vertical(found, 0.2, row, 1, **look)]
+    lines = [across.horizontal_line(found, 0.5, row, 1, **look), across.vertical(found, 0.2, row, 1, **look)]
     across.add(found, [*lines, across.band(found, (-0.5, 0.5), row, 1, fillcolor="grey", **look)])
     assert shapes(found) == shapes(expected)
 

@@ -3,9 +3,9 @@
 import pandas as pd
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks_model_looks import looks_of
+from probing.kernel.figures.looks import looks_of
 from probing.kernel.figures.theme import pale
-from probing.kernel.models.names_model_names import KnownModel
+from probing.kernel.models.names import KnownModel
 from tests.figures.colours import colours_of
 
 RUNS = pd.DataFrame(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from probing.kernel.errors import HubError, ModelError, ProbingError
-from probing.kernel.models.hub_model_location import without_the_hub
+from probing.kernel.models.hub import without_the_hub
 from probing.kernel.models.load import load_encoder
 from tests.hub import contents
 from tests.hub.conftest import settings

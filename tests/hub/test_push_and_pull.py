@@ -11,7 +11,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HTTPError
 
 from probing.kernel.errors import HubError
-from probing.kernel.files_paths import cache_folder, pulled_folders
+from probing.kernel.files import cache_folder, pulled_folders
 from probing.sharing.card import origin_of_runs
 from tests.hub import contents
 

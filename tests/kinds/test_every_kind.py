@@ -8,14 +8,11 @@ import pytest
 
 from probing.kernel.errors import StoreError
 from probing.kernel.store.check import check_store
-from probing.kernel.store.columns import Column, Table
-from probing.kernel.store.columns_schema import KEYS, SCHEMAS, TABLES
+from probing.kernel.store.columns import KEYS, SCHEMAS, TABLES, Column, Table
 from probing.kernel.store.database import Database
-from probing.kernel.store.kinds import light
-from probing.kernel.store.kinds_kinds import FACTS, KINDS
+from probing.kernel.store.kinds import FACTS, KINDS, light
 from probing.kernel.store.opening import open_database
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import table_of
+from probing.kernel.store.parquet import read_table, table_of, write_table
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
 from tests.forgetting_planted import plant_forgetting

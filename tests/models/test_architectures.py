@@ -14,8 +14,7 @@ from probing.facts.fact import SEVERAL_TOKENS
 from probing.kernel.errors import ModelError, NoOwnHead
 from probing.kernel.models.check import longest_input, with_offsets
 from probing.kernel.models.load import load_encoder
-from probing.kernel.models.states import all_hidden_states
-from probing.kernel.models.states_weight_drift import weight_drift
+from probing.kernel.models.states import all_hidden_states, weight_drift
 from probing.kernel.models.tokens import one_token_ids
 from probing.live.ask import load_live
 from tests.models import tiny_models

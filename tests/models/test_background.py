@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from probing.kernel.models.arrays_background import BackgroundWriter, read_ahead
+from probing.kernel.models.arrays import BackgroundWriter, read_ahead
 
 #: No test waits so long; it only keeps a broken one from hanging.
 PATIENCE = 20

@@ -14,11 +14,9 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead
-from probing.kernel.models.check import broken_files_named
-from probing.kernel.models.check_configuration import configuration_digest, tokens_of
-from probing.kernel.models.checkpoint_fit import Shape, unlike, warn_of_drift
-from probing.kernel.models.load import BaseSource, load_encoder
-from probing.kernel.models.load_in_memory import encoder_of
+from probing.kernel.models.check import broken_files_named, configuration_digest, tokens_of
+from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
+from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
 from probing.kernel.models.tokens import one_token_ids
 from probing.own_model.check import check_model_folder
 from tests.models import tiny_models

@@ -6,10 +6,9 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 
 from probing.kernel.errors import HeadError, ModelError
-from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.models.hub import weights_id_of
 from probing.kernel.models.load import BaseSource, load_encoder
-from probing.kernel.models.states import all_hidden_states
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import all_hidden_states, tokenize
 from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK]."

@@ -27,9 +27,9 @@ from probing.kernel.errors import HeadError, ModelError
 from probing.kernel.models.check import with_offsets
 from probing.kernel.models.delta_weights import FILE, apply_difference, parameters_of, save_difference
 from probing.kernel.models.head import own_head
-from probing.kernel.models.hub_weights import weights_id_of
+from probing.kernel.models.hub import weights_id_of
 from probing.kernel.models.load import BaseSource, load_encoder
-from probing.kernel.models.states_weight_drift import layer_of, weight_drift
+from probing.kernel.models.states import layer_of, weight_drift
 from tests.core.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(

@@ -11,7 +11,7 @@ from transformers import AutoConfig
 from probing.heads.files import HeadIdentity, heads_folder, load_heads, save_head, trained_heads_folder
 from probing.kernel.errors import HeadError, ModelError
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.check_configuration import configuration_digest
+from probing.kernel.models.check import configuration_digest
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.models.load import BaseSource, load_encoder
 from probing.kernel.models.names import find_entry

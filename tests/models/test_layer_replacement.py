@@ -7,8 +7,7 @@ import torch
 
 from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
 from probing.kernel.models.load import load_encoder
-from probing.kernel.models.states import all_hidden_states
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import all_hidden_states, tokenize
 from probing.kernel.questions import NoMask
 from probing.live.ask import load_live
 from probing.live.ask_layer_restoration import ask_replaced

@@ -9,7 +9,7 @@ from transformers import AddedToken, PreTrainedTokenizerFast
 from probing.changes.passes import ask_attention
 from probing.changes.passes_attention_passes import Attending
 from probing.edges.states import cut_words
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import tokenize
 from probing.kernel.models.tokens import one_token_ids
 from probing.sentences.ask import sentence_vectors
 from probing.sentences.vectors_vectors import Row, pooled_states

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from probing.finetuning.examples import collate, mask_tokens, text_rows
-from probing.kernel.models.arrays_masking import mask_pieces
-from probing.kernel.models.arrays_planned_batches import IGNORED
+from probing.kernel.models.arrays import IGNORED, mask_pieces
 
 MASK = 3
 ORDINARY = np.arange(10, 60)

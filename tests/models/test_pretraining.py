@@ -15,7 +15,7 @@ from data.making.pretraining.train import (
 from data.making.pretraining.vocabulary import train_vocabulary
 from probing.facts.corpus import Sentence
 from probing.kernel.errors import ModelError
-from probing.kernel.models.arrays_planned_batches import IGNORED, plan_batches
+from probing.kernel.models.arrays import IGNORED, plan_batches
 from tests.models import tiny_models
 
 SENTENCES = [

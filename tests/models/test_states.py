@@ -4,8 +4,7 @@ import torch
 
 from probing.kernel.errors import ModelError
 from probing.kernel.models import states as states_module
-from probing.kernel.models.states import batches_by_length, cached_states, mask_positions, states_at
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import batches_by_length, cached_states, mask_positions, states_at, tokenize
 
 PROMPTS = [
     "Rocky was born in [MASK].",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from probing.kernel.models.tokens_token_text import token_texts
-from probing.kernel.text_text import NO_TEXT, SPACE
+from probing.kernel.models.tokens import token_texts
+from probing.kernel.text import NO_TEXT, SPACE
 from probing.live.ask import readable_token
 from tests.models.tiny_models import build
 

@@ -18,7 +18,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import AlertBase, Markdown
 
-from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app import selection as navigation
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
 
@@ -126,7 +126,7 @@ def look(family, cache, monkeypatch) -> Callable[..., AppTest]:
 @pytest.fixture
 def few_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shows the majority answers of planted stores, which have too few facts for one."""
-    monkeypatch.setattr("probing.kernel.stats.intervals_baselines.MIN_FACTS", 1)
+    monkeypatch.setattr("probing.kernel.stats.intervals.MIN_FACTS", 1)
 
 
 @pytest.fixture

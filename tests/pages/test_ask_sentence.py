@@ -16,7 +16,7 @@ from probing.choices import NO_SPAN
 from probing.edges.ask import FILE as EDGE_FILE
 from probing.kernel.models.load import load_encoder
 from probing.live import page_gaps as pairs
-from probing.live import page_models_kept as kept_answers
+from probing.live.page_models_kept import _attention, _eager
 from probing.sentences.ask import ask_sentence
 from probing.sentences.examples import OURS
 from probing.sentences.probes import FILE, TaskProbes, probes_folder, read_probes, write_probes
@@ -265,7 +265,7 @@ def test_a_users_own_pair_is_scored_or_refused_in_words(ask_pairs, own, says):
 
 
 def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monkeypatch, pauses):
-    kept = kept_answers._attention()
+    kept = _attention()
     kept.kept.clear()
     ask()
     assert len(pauses) == 2 + 2 * LAYERS and len(kept.kept) == 1
@@ -283,14 +283,14 @@ def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monke
 def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache, tmp_path):
     from probing.kernel.app import live_models
 
-    kept_answers._eager().clear()
+    _eager().clear()
     live_models.model_cache().kept.clear()
     ask(folder=shutil.copytree(cache, tmp_path / "cache"))
     kept = list(live_models.model_cache().kept.values())
-    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(kept_answers._eager()) == 2
+    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(_eager()) == 2
     for live in kept:
         own = {tensor.data_ptr() for tensor in live.encoder.body.parameters()}
-        assert {tensor.data_ptr() for tensor in kept_answers._eager()[live].encoder.body.parameters()} == own
+        assert {tensor.data_ptr() for tensor in _eager()[live].encoder.body.parameters()} == own
     assert kept[0].encoder.hidden == HIDDEN
 
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from probing.choices_grammar import TABS
-from probing.edges import page_sentence as word_by_word
 from probing.edges import page_words_words as found_words
-from probing.edges import report_published as published
+from probing.edges.page_sentence import most_revised
+from probing.edges.report_published import NAMES, scores
 from probing.edges.tasks import read_task
 from probing.edges.words import AMBIGUOUS
 from tests.core.edges.edge_files import conllu, write_ewt
@@ -89,8 +89,8 @@ def data_of(snapshot, cache, monkeypatch, figure: str, **query):
 def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     app = look("grammar", edge_models="nesia-mini")
     gains = np.array([np.diff(mean_f1(task)) for task in (POS, SRL, ROLES)])
-    every = published.scores()
-    theirs = every[(every["model"] == published.NAMES["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
+    every = scores()
+    theirs = every[(every["model"] == NAMES["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
     last = theirs[theirs["layer"] == theirs["last"]]
     added, first = (
         sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles"))
@@ -321,7 +321,7 @@ def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_or
         for target, revisions in enumerate([0, 3, 0, 1] + [2] * 10)
         for layer in range(3)
     ]
-    drawn = word_by_word.most_revised(pd.DataFrame(rows), 12)
+    drawn = most_revised(pd.DataFrame(rows), 12)
     assert (
         list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))]
         and len(drawn) == 36

@@ -13,10 +13,10 @@ from probing.facts.fact import Fact
 from probing.facts.runs_runs import one_run_each
 from probing.facts.store import runs as all_runs
 from probing.kernel.app import blocks
-from probing.kernel.files_paths import snapshot_folder
+from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
-from probing.papers import home as front
+from probing.papers.home import best_recipe, clear_ones, lost_by_fine_tuning
 from probing.terms import METRICS
 from probing.terms_terms import anchor, glossary
 from tests.models.tiny_models import LAYERS, save
@@ -302,10 +302,10 @@ def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():
             asked[["run_id", "model"]]
         )
         ranks = rows.pivot(index="fact_id", columns="model", values="gold_rank")
-        lost = front.lost_by_fine_tuning(db, runs, "logit_lens", "trex")
-        best = front.best_recipe(db)
+        lost = lost_by_fine_tuning(db, runs, "logit_lens", "trex")
+        best = best_recipe(db)
     known = ranks[ranks["nesia-mini"] == 1]
-    found = front.clear_ones(lost, frozenset(["nesia-mini-ner-conll", "nesia-mini-sst-2"]))[0]
+    found = clear_ones(lost, frozenset(["nesia-mini-ner-conll", "nesia-mini-sst-2"]))[0]
     assert found.model == "nesia-mini-ner-conll"
     assert found.share == pytest.approx((known[found.model] > 1).mean())
     assert found.control == pytest.approx((known["nesia-mini-control"] > 1).mean())

@@ -27,13 +27,9 @@ from probing.facts.totals import KINDS
 from probing.forgetting.report_outcome_hundred import hundred
 from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
 from probing.heads.report import points_lost
-from probing.kernel.stats import intervals_bootstrap as bootstrap
-from probing.kernel.stats.intervals import RelationCounts, macro, wilson
-from probing.kernel.stats.intervals_bootstrap import parallel_map
-from probing.kernel.stats.intervals_whole_shares import whole_shares
-from probing.kernel.stats.intervals_wider import wider
-from probing.kernel.stats.paired_tests import mcnemar_exact
-from probing.kernel.stats.paired_tests_answer_clusters import answer_interval
+from probing.kernel.stats import intervals as bootstrap
+from probing.kernel.stats.intervals import RelationCounts, macro, parallel_map, whole_shares, wider, wilson
+from probing.kernel.stats.paired_tests import answer_interval, mcnemar_exact
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table

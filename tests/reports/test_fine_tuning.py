@@ -16,8 +16,7 @@ from probing.finetuning.report_measures import CONTROL as CONTROL_ROLE
 from probing.finetuning.report_measures import SEED, TUNED, correlations, measures
 from probing.finetuning.success_report import COLUMNS, SHORT, learned, scores
 from probing.kernel.registry import REPOSITORY, read_registry
-from probing.kernel.stats.intervals import wilson_mean
-from probing.kernel.stats.intervals_ranks import rank_correlation
+from probing.kernel.stats.intervals import rank_correlation, wilson_mean
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, write_table

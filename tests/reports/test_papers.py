@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 import probing
 from probing.facts.published import PublishedKnowledge
 from probing.kernel.app import selection
-from probing.kernel.app.selection_navigation import PAGES
+from probing.kernel.app.selection import PAGES
 from probing.kernel.errors import PublishedError
 from probing.kernel.published import Check, Claim
 from probing.kernel.report import Filter, Report, Reports

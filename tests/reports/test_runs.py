@@ -20,13 +20,11 @@ from probing.facts.store import runs as all_runs
 from probing.finetuning.report_evidence import ENTROPY, evidence
 from probing.kernel.errors import StoreError
 from probing.kernel.provenance import canonical_json, fingerprint_of
-from probing.kernel.report_table_text import NO_ROWS, latex_table, text_table
-from probing.kernel.report_whole_runs import whole_runs
+from probing.kernel.report import NO_ROWS, latex_table, text_table, whole_runs
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
-from probing.kernel.store.kinds_kinds import FACTS, KINDS
-from probing.kernel.store.opening import open_database
-from probing.kernel.store.opening_counts import write_counts
+from probing.kernel.store.kinds import FACTS, KINDS
+from probing.kernel.store.opening import open_database, write_counts
 from probing.kernel.store.parquet import write_table
 from probing.sentences.examples import OWN, POOLINGS, READINGS
 from probing.sentences.report_accuracy_accuracy import accuracies

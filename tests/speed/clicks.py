@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any, NamedTuple
 
-from probing.kernel.app.selection_navigation import ADDRESSES, PAGES
+from probing.kernel.app.selection import ADDRESSES, PAGES
 from probing.kernel.errors import ProbingError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.registry import REPOSITORY
 from tests.browser.conftest import BUSY, INSTALL
 from tests.speed.measurement import Measurement

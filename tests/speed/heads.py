@@ -14,7 +14,7 @@ from probing.heads.recipe_batches import batches, most_positions
 from probing.heads.recipe_masked_text import MaskedText, mask_rows
 from probing.heads.states import LayerStates, MaskedStates
 from probing.heads.train_step import HeadStep, start_of
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder, load_encoder
 from tests.speed.measurement import Measurement, random_bert_base, require_equal, seconds_of
 

@@ -6,7 +6,7 @@ from statistics import median, quantiles
 
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.models.load import load_encoder
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import tokenize
 from probing.kernel.models.torch_settings import thread_count
 from probing.live.ask import LiveModel
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal

@@ -15,7 +15,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from probing.kernel.app import selection_navigation as navigation
+from probing.kernel.app import selection as navigation
 from probing.kernel.registry import REPOSITORY
 
 #: Page -> its file; Ask last: it loads a model, which stays.

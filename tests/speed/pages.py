@@ -25,8 +25,8 @@ from probing.facts.counts import count_facts
 from probing.facts.fact import PROBE_SETS, Fact, fill
 from probing.facts.fact_templates import shipped_relations
 from probing.kernel.errors import ProbingError
-from probing.kernel.files_paths import cache_folder
-from probing.kernel.models.names_head_kinds import HEADS as KINDS
+from probing.kernel.files import cache_folder
+from probing.kernel.models.names import HEADS as KINDS
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

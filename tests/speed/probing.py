@@ -15,7 +15,7 @@ from probing.facts.probe_probe import ProbeWork, probe_shards
 from probing.facts.requests_run import RunConfig
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder, load_encoder
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.models.states import tokenize
 from probing.kernel.models.torch_settings import thread_count
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
 from tests.speed.prompts import BATCHES, NEAR, TOP, Asked, bench_folder, best_batch, far_apart, fill_mask, trex_prompts

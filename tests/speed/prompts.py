@@ -13,7 +13,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, 
 from probing.facts.fact import Fact
 from probing.facts.fact_templates import shipped_relations
 from probing.facts.sources_sources import read_facts
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.tokens import askable
 from tests.speed.measurement import seconds_of

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from probing.facts.fact import Fact, fill
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
-from probing.kernel.store.kinds_kinds import FACTS, KINDS
-from probing.kernel.store.opening_counts import counted, write_counts
+from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.store.kinds import FACTS, KINDS
+from probing.kernel.store.opening import counted, write_counts
 from probing.kernel.store.parquet import as_stored, write_table
 
 TOKENIZER = "planted"

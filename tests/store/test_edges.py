@@ -16,9 +16,8 @@ from probing.edges.words import AMBIGUOUS
 from probing.facts import store as run_queries
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
-from probing.kernel.store.kinds_kinds import KINDS
-from probing.kernel.store.opening import open_database
-from probing.kernel.store.opening_counts import write_counts
+from probing.kernel.store.kinds import KINDS
+from probing.kernel.store.opening import open_database, write_counts
 from probing.kernel.store.parquet import read_table
 from tests.edges_planted import (
     PARTS,

@@ -22,8 +22,7 @@ from probing.kernel.errors import StoreError
 from probing.kernel.store import parquet
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import find_files, version_of
+from probing.kernel.store.parquet import find_files, read_table, version_of, write_table
 from tests.store.planted import SEVERAL, VARIANTS, PlantedRun, count, plant_runs, prediction_rows
 
 RUN, OTHER = PlantedRun(), PlantedRun(model="nesia-mini-qa", base="nesia-mini")

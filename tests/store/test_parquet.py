@@ -13,11 +13,18 @@ import pytest
 from probing.facts.stored_run import has_predictions
 from probing.kernel.errors import NewerVersionError, StoreError
 from probing.kernel.store import parquet
-from probing.kernel.store import parquet_sources as sources
+from probing.kernel.store import parquet as sources
 from probing.kernel.store.check import check_store
-from probing.kernel.store.columns_schema import KEYS, SCHEMAS, SORT
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of, find_files, fingerprint_of, table_of, version_of
+from probing.kernel.store.columns import KEYS, SCHEMAS, SORT
+from probing.kernel.store.parquet import (
+    files_of,
+    find_files,
+    fingerprint_of,
+    read_table,
+    table_of,
+    version_of,
+    write_table,
+)
 from tests.store.planted import ONE_MODEL, PlantedRun, plant_runs, prediction_rows
 
 ROWS = sorted(prediction_rows(ONE_MODEL[0]), key=lambda row: (row["fact_id"], row["layer"]))

@@ -11,11 +11,11 @@ import plotly.io as pio
 import pytest
 
 from probing.kernel.app import figure_cache
-from probing.kernel.app import frame_page_reads as page_reads
+from probing.kernel.app import frame as page_reads
 from probing.kernel.app.figure_cache import drawing, for_file, on_page
 from probing.kernel.figures import theme
 from probing.kernel.store.database import Database, Opened
-from probing.kernel.store.parquet_sources import SourceFile
+from probing.kernel.store.parquet import SourceFile
 from probing.live.figures_rank_lines import rank_lines
 
 CALLS: list[tuple] = []
@@ -38,7 +38,7 @@ def database(version: str) -> Database:
     return Database(lambda without: Opened(SimpleNamespace(), [file], {}, {}))
 
 
-@pytest.mark.parametrize("read", [page_reads.read, page_reads.counted])
+@pytest.mark.parametrize("read", [page_reads.read_rows, page_reads.counted_rows])
 def test_a_read_is_made_once_for_each_state_of_the_data_and_each_argument(read):
     first = read(counted_here, database("one"), "a", limit=3)
     assert read(counted_here, database("one"), "a", limit=3) == first
@@ -49,19 +49,19 @@ def test_a_read_is_made_once_for_each_state_of_the_data_and_each_argument(read):
 
 
 def test_functions_of_one_name_in_two_modules_are_distinguished(monkeypatch):
-    first = page_reads.read(counted_here, database("one"))
+    first = page_reads.read_rows(counted_here, database("one"))
     monkeypatch.setattr(counted_here, "__module__", "elsewhere")
-    assert page_reads.read(counted_here, database("one")) != first
+    assert page_reads.read_rows(counted_here, database("one")) != first
 
 
 def test_a_table_among_the_arguments_is_part_of_the_key():
     def given(*values):
-        return page_reads.counted(counted_here, database("one"), pd.DataFrame({"run_id": values}))
+        return page_reads.counted_rows(counted_here, database("one"), pd.DataFrame({"run_id": values}))
 
     assert given("a", "b") == given("a", "b") != given("a", "c")
 
 
-@pytest.mark.parametrize("read", [page_reads.read, page_reads.counted])
+@pytest.mark.parametrize("read", [page_reads.read_rows, page_reads.counted_rows])
 def test_a_function_that_may_close_over_values_is_refused(read):
     limit = 3
 

@@ -13,8 +13,8 @@ import pytest
 from streamlit.web.server.starlette import starlette_websocket
 
 from probing import ui as start
-from probing.kernel.app import frame_visits as visits
-from probing.kernel.app.texts_places import without_server_folders
+from probing.kernel.app import frame as visits
+from probing.kernel.app.texts import without_server_folders
 from probing.kernel.registry import REPOSITORY
 
 

@@ -13,9 +13,8 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from PIL import Image
 
-from probing.kernel.app.figure_cache_export import Stamp, csv_bytes, html_bytes
-from probing.kernel.app.save_calls import plot
-from probing.kernel.app.save_saver import resolution
+from probing.kernel.app.figure_cache import Stamp, csv_bytes, html_bytes
+from probing.kernel.app.save import plot, resolution
 from probing.kernel.app.tables import telling, written
 from probing.kernel.app.texts import Markdown, code, escape, filled, joined, with_minus
 

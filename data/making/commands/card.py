@@ -7,7 +7,7 @@ import typer
 from data.making.quality import Difference, LayerCounts, majority_points, p_at, subject_points
 from probing.facts.corpus import EXPOSURES
 from probing.kernel.errors import HeadError
-from probing.kernel.models.names_head_kinds import canonical_head, listed
+from probing.kernel.models.names import canonical_head, listed
 
 
 def model_card(
@@ -64,7 +64,7 @@ def model_card(
 
 def _print_family(model: str) -> None:
     from data.making.card_family import family_lines
-    from probing.kernel.files_paths import result_folders
+    from probing.kernel.files import result_folders
     from probing.kernel.store.opening import open_database
 
     with open_database(*result_folders()) as db:

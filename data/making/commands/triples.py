@@ -7,7 +7,7 @@ import typer
 
 from data.making.triples import write_shipped_triples
 from probing.facts.fact_templates import shipped_relations
-from probing.kernel.files_paths import FACTS_FOLDER
+from probing.kernel.files import FACTS_FOLDER
 
 
 def facts(

@@ -23,10 +23,9 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 from probing.facts.corpus import Sentence
 from probing.kernel.errors import ModelError
 from probing.kernel.files import atomic_file
-from probing.kernel.models.arrays_masking import mask_pieces
-from probing.kernel.models.arrays_planned_batches import IGNORED, plan_batches
+from probing.kernel.models.arrays import IGNORED, mask_pieces, plan_batches
 from probing.kernel.models.head import masked_loss
-from probing.kernel.provenance_records import Frozen
+from probing.kernel.provenance import Frozen
 
 log = logging.getLogger(__name__)
 

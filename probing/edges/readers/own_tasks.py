@@ -10,7 +10,7 @@ from typing import Any
 from probing.edges.readers.own_tasks_data_lines import Parts, numbered_lines, part_of, wrong
 from probing.edges.targets import PARTS, Part, Record, Span, Target
 from probing.kernel.errors import EdgeDataError
-from probing.kernel.text_characters import refuse_half_characters, refuse_label, refuse_signs, without_controls
+from probing.kernel.text import refuse_half_characters, refuse_label, refuse_signs, without_controls
 
 #: Possible names of a task's licence file; its first line is the licence of the texts.
 _LICENCE_FILES = ("LICENCE", "LICENSE", "LICENCE.txt", "LICENSE.txt")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from probing.edges.targets import Part, Record
-from probing.kernel import text as files
+from probing.kernel import text
 from probing.kernel.errors import EdgeDataError
 
 #: Training, development and test data.
@@ -13,12 +13,12 @@ Parts = tuple[Part, Part, Part | None]
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines of a text file without their line ends, counted from 1; errors are ``EdgeDataError``."""
-    return files.numbered_lines(path, EdgeDataError)
+    return text.numbered_lines(path, EdgeDataError)
 
 
 def numbered(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
     """Lines of a stream of UTF-8; errors are ``EdgeDataError`` and name ``path`` and the line."""
-    return files.numbered(stream, path, EdgeDataError)
+    return text.numbered(stream, path, EdgeDataError)
 
 
 def wrong(path: Path, line: int, message: str) -> EdgeDataError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from probing.edges.readers.own_tasks_data_lines import Parts, numbered_lines, part_of, wrong
 from probing.edges.targets import PARTS, Part, Record, Target
 from probing.kernel.errors import EdgeDataError
-from probing.kernel.text_conllu import conllu_sentences
+from probing.kernel.text import conllu_sentences
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from probing.finetuning.tasks.data_files_data_files import first_of, lines_of
 from probing.kernel.errors import FactsError
-from probing.kernel.text_characters import without_controls
-from probing.kernel.text_conllu import conllu_sentences
+from probing.kernel.text import conllu_sentences, without_controls
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,15 @@ from probing.facts.lama import json_lines
 from probing.finetuning.tasks.data_files import in_test_part
 from probing.finetuning.tasks.data_files_data_files import json_files
 from probing.kernel.errors import FactsError
-from probing.kernel.text import MALFORMED, counted, in_words, sorted_out, text_of
-from probing.kernel.text_characters import refuse_half_characters, without_controls
+from probing.kernel.text import (
+    MALFORMED,
+    counted,
+    in_words,
+    refuse_half_characters,
+    sorted_out,
+    text_of,
+    without_controls,
+)
 
 _log = logging.getLogger(__name__)
 

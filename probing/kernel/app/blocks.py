@@ -9,16 +9,19 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from probing.kernel.app import figure_cache_export as export
-from probing.kernel.app import save as section
-from probing.kernel.app import tables
-from probing.kernel.app.figure_cache import LazyFigure, for_file, on_page
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.figure_cache_page_figures import collect
+from probing.kernel.app import save, tables
+from probing.kernel.app.figure_cache import (
+    LazyFigure,
+    Stamp,
+    collect,
+    csv_bytes,
+    file_name,
+    for_file,
+    html_bytes,
+    on_page,
+)
 from probing.kernel.app.save import FigureNotes
-from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
-from probing.kernel.app.texts_glossary import help_on
-from probing.kernel.app.texts_places import without_server_folders
+from probing.kernel.app.texts import Markdown, escape, filled, help_on, joined, listing, without_server_folders
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
@@ -67,7 +70,7 @@ def figure(
         "displaylogo": False,
         "displayModeBar": True,
         "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": "png", "filename": export.file_name(name, stamp), "scale": 2},
+        "toImageButtonOptions": {"format": "png", "filename": file_name(name, stamp), "scale": 2},
     }
     key = f"{name}.figure"
     if on_point:
@@ -111,7 +114,7 @@ def _quiet_row(drawn: go.Figure | LazyFigure | None, notes: FigureNotes, alt: st
         "How to read": ("help", partial(_how, notes)),
         "Data": ("table", partial(_numbers, notes)),
         **({"Save": ("download", partial(_save, drawn, notes, alt))} if drawn is not None else {}),
-        "Link": ("link", lambda: st.code(section.link(), language=None, wrap_lines=True)),
+        "Link": ("link", lambda: st.code(save.link(), language=None, wrap_lines=True)),
     }
     with st.container(horizontal=True, gap="xsmall", key=f"quiet-{notes.name}"):
         for label, (icon, draw) in offered.items():
@@ -166,13 +169,13 @@ def _numbers(notes: FigureNotes) -> None:
 
 
 def _save(drawn: go.Figure | LazyFigure, notes: FigureNotes, alt: str) -> None:
-    section.draw(drawn, notes)
+    save.draw(drawn, notes)
     with st.container(horizontal=True):
         for label, whole, words in _HTML:
             st.download_button(
                 label,
                 partial(_html, drawn, notes.stamp, alt, whole),
-                export.file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html"),
+                file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html"),
                 "text/html",
                 key=f"{notes.name}.html{'' if whole else '-small'}",
                 on_click="ignore",
@@ -204,8 +207,8 @@ def _csv(table: pd.DataFrame, stamp: Stamp, name: str) -> None:
     """The button that saves a whole table."""
     st.download_button(
         "CSV",
-        lambda: export.csv_bytes(table, stamp),
-        export.file_name(name, stamp, ".csv"),
+        lambda: csv_bytes(table, stamp),
+        file_name(name, stamp, ".csv"),
         "text/csv",
         key=f"{name}.csv",
         on_click="ignore",
@@ -214,7 +217,7 @@ def _csv(table: pd.DataFrame, stamp: Stamp, name: str) -> None:
 
 
 def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) -> bytes:
-    return export.html_bytes(for_file(drawn, stamp.text), stamp, title, whole=whole)
+    return html_bytes(for_file(drawn, stamp.text), stamp, title, whole=whole)
 
 
 def table_with_download(

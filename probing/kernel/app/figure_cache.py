@@ -1,21 +1,29 @@
 """Cache of drawn figures, shared by all users: pages pass figures lazily, and equal arguments are drawn once.
-
-Drawing takes longer than counting, because Plotly validates every value. Streamlit runs a page again after every click,
-which would draw all of its figures again.
+Downloads: tables and figures that state their origin. The figures of the pages in a notebook, drawn by the app's
+link and their name without a browser.
 """
 
 import hashlib
+import html
 import io
+import logging
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from plotly.basedatatypes import BaseFigure
 
+from probing.kernel.app.selection import ADDRESSES
+from probing.kernel.errors import FigureError
 from probing.kernel.figures import theme
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.report import as_csv
 
 
 @dataclass(frozen=True)
@@ -80,3 +88,122 @@ def _on_page(key: str, _wanted: LazyFigure) -> Drawn:
 
 def forget() -> None:
     _on_page.clear()
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Origin of a figure: the selection in words, the runs, and the shown one of several panels, for the names of
+    files.
+
+    ``data_version`` is the fingerprint of the database, ``""`` for live predictions.
+    """
+
+    filters: str
+    data_version: str = ""
+    run_ids: tuple[str, ...] = ()
+    panel: str = ""
+
+    @property
+    def data(self) -> str:
+        """Fingerprint in words: data version and runs."""
+        runs = ", ".join(run[:8] for run in self.run_ids[:4]) + (", …" if len(self.run_ids) > 4 else "")
+        parts = [f"data {self.data_version[:12]}" if self.data_version else "", f"runs {runs}" if runs else ""]
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def text(self) -> str:
+        """Filters and fingerprint on one line."""
+        return " · ".join(part for part in ("BERTnesia Explorer", self.filters, self.data) if part)
+
+
+def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
+    """The table as CSV in UTF-8; its last two columns are filters and fingerprint.
+
+    Text that a spreadsheet would run as a formula is preceded by an apostrophe.
+    """
+    runs = f"{stamp.data_version} {' '.join(stamp.run_ids)}".strip()
+    return as_csv(table.assign(filters=stamp.filters, data=runs)).encode("utf-8")
+
+
+def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool = True) -> bytes:
+    """The figure as one interactive HTML file, with its stamp as a comment, and as title if none is given.
+
+    ``whole`` files have Plotly's script, 4.8 MB, and need no network; others load it.
+    """
+    figure = theme.ink(go.Figure(figure))
+    body = figure.to_html(include_plotlyjs=True if whole else "cdn", full_html=True, config={"displaylogo": False})
+    # "--" would end a comment early.
+    comment = html.escape(f"{stamp.text} · {stamp.data_version} {' '.join(stamp.run_ids)}").replace("--", "&#45;&#45;")
+    head = f"<head>\n<!-- {comment} -->\n<title>{html.escape(title or stamp.text)}</title>"
+    return body.replace("<html>", '<html lang="en">', 1).replace("<head>", head, 1).encode("utf-8")
+
+
+def file_name(name: str, stamp: Stamp, ending: str = "") -> str:
+    """ "layer-curves-1a2b3c4d.csv"."""
+    parts = [name, re.sub(r"[^\w.]+", "-", stamp.panel), stamp.data_version[:8]]
+    return "-".join(part for part in parts if part) + ending
+
+
+#: The figures of a run by name, in the state of the sessions that are asked for them.
+_COLLECTED = "page_figures"
+_SECONDS = 600
+
+
+def collect(name: str, drawn: go.Figure | LazyFigure) -> None:
+    """Keeps a figure that a page draws, if this session is one of ``page_figure``."""
+    if _COLLECTED in st.session_state:
+        st.session_state[_COLLECTED][name] = drawn
+
+
+def page_figure(link: str, name: str) -> go.Figure:
+    """Draws a figure of a page as the page's part "For a paper" has it: light, without a stamp.
+
+    The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page
+    are in no link.
+
+    Args:
+        link: of the page, with or without the address of a server, such as ``Layers?k=10``.
+        name: of the figure, as the page's Python call has it.
+
+    Raises:
+        FigureError: if there is no such page, it cannot be drawn, or it draws no figure of this name.
+
+    >>> import probing
+    >>> probing.page_figure("Layers?k=10", "layer-curves").layout.yaxis.title.text
+    'right answers, % (P@10, mean of relations)'
+    """
+    parts = urlsplit(link)
+    title = parts.path.rpartition("/")[2]
+    if title not in ADDRESSES:
+        known = sorted((name for name in ADDRESSES if name), key=ADDRESSES.__getitem__)
+        raise FigureError(f"got a link to {title}; expected one of {', '.join(known)}, or none for Home")
+    drawn = _figures(ADDRESSES[title] if title else "", parse_qs(parts.query, keep_blank_values=True))
+    if name not in drawn:
+        raise FigureError(
+            f"got the figure {name}; expected one of {', '.join(drawn) or 'none: the page draws no figure'}"
+        )
+    return for_paper(drawn[name])
+
+
+def _figures(page: str, options: dict[str, list[str]]) -> dict[str, go.Figure | LazyFigure]:
+    """All figures that a page draws, by name."""
+    # Only for this: the app itself needs no test runner.
+    from streamlit.testing.v1 import AppTest
+
+    # It warns that it has no server.
+    log = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=_SECONDS)
+        if page:
+            app.switch_page(str(REPOSITORY / page))
+        for field, values in options.items():
+            app.query_params[field] = values
+        app.session_state[_COLLECTED] = {}
+        app.run()
+    finally:
+        log.setLevel(level)
+    if app.exception:
+        raise FigureError(f"the page {page or 'Home'} cannot be drawn: {app.exception[0].value}")
+    return app.session_state[_COLLECTED]

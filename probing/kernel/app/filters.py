@@ -1,19 +1,27 @@
-"""The bar of filters above the figure that they change."""
+"""The bar of filters above the figure that they change. The stored runs that a page shows, and the choice of models and
+tasks among them. Values or differences to a yardstick: the choice that several pages offer.
+"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from probing.kernel.app import selection
-from probing.kernel.app.frame import View
-from probing.kernel.app.texts import Markdown, filled, listing
-from probing.kernel.app.texts_task_marks import mark_key
+from probing.facts.fact import PROBE_SETS
+from probing.kernel.app import blocks, selection
+from probing.kernel.app.figure_cache import Stamp
+from probing.kernel.app.frame import View, counted_rows
+from probing.kernel.app.texts import Markdown, filled, joined, listing, mark_key, size_words
 from probing.kernel.figures.looks import head_name, set_name, set_order
-from probing.kernel.models.names_head_kinds import head_order
+from probing.kernel.figures.yardsticks import MODES as ZEROS
+from probing.kernel.models.names import head_order
+from probing.kernel.stats.intervals import MIN_FACTS, SMALL_SET
+from probing.kernel.store.database import Database
 
 NO_HELP = Markdown("")
 _AVERAGES = {"macro": "relations (macro)", "micro": "facts (micro)"}
@@ -196,3 +204,165 @@ _DRAW: dict[str, Callable[[View, str], None]] = {
         help=Markdown("“Hotel de Paris is located in Paris”: copying is not knowledge."),
     ),
 }
+
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Reading:
+    view: View
+
+    def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The result of a report, from the cache if possible."""
+        assert self.view.database is not None
+        return counted_rows(function, self.view.database, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class ShownRuns(Reading):
+    """The stored runs that a page shows; ``tasks`` has the titles of the chosen ones, in the order of tables."""
+
+    runs: pd.DataFrame
+    tasks: dict[str, str]
+    models: tuple[str, ...]
+
+    @property
+    def colours(self) -> dict[str, str]:
+        return self.view.all_colours
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {model: self.view.label(model) for model in self.models}
+
+    def names(self, models: Sequence[str]) -> str:
+        return listing([self.view.label(model) for model in models], limit=len(models))
+
+    def stamp_of(self, filters: str, models: Sequence[str]) -> Stamp:
+        """Filters and fingerprint of a figure of these models and the chosen tasks."""
+        shown_runs = self.runs[self.runs["model"].isin(list(models)) & self.runs["task"].isin(list(self.tasks))]
+        return self.view.stamp(filters, tuple(shown_runs["run_id"]))
+
+
+class Offer(NamedTuple):
+    """Models in menus' order, and titles of tasks; ``usual`` are shown if none is chosen, ``most`` can be."""
+
+    models: Sequence[str]
+    usual: Sequence[str]
+    tasks: dict[str, str]
+    most: int
+
+    def choose_models(self, view: View, models: str, chosen: Sequence[str]) -> None:
+        """Draws the menu of models; ``models`` is its field of the page's selection."""
+        if len(self.models) > 1:
+            selection.bound(
+                st.multiselect,
+                "Models",
+                models,
+                view.page,
+                options=list(self.models),
+                format_func=view.label,
+                max_selections=self.most,
+                value=chosen or self.usual,
+                help=mark_key(view, self.models),
+            )
+
+    def choose_tasks(self, view: View, tasks: str) -> None:
+        """Draws the menu of tasks; ``tasks`` is its field of the page's selection."""
+        if len(self.tasks) > 1:
+            selection.bound(
+                st.multiselect,
+                "Tasks",
+                tasks,
+                view.page,
+                options=list(self.tasks),
+                format_func=self.tasks.__getitem__,
+                placeholder="all",
+            )
+
+    def taken(
+        self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
+    ) -> tuple[tuple[str, ...], dict]:
+        """The chosen models and tasks; a message names what is not offered, ``unknown`` or too much."""
+        blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
+        stored = [model for model in models if model in self.models]
+        if too_many := stored[self.most :]:
+            names = listing([view.name(model) for model in too_many])
+            st.info(
+                filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names),
+                icon=":material/info:",
+            )
+        tasks_left = {task: title for task, title in self.tasks.items() if task in tasks}
+        return tuple(stored[: self.most] or self.usual), tasks_left or self.tasks
+
+
+MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
+NO_MAJORITY = (
+    "The commonest answer is a single word, so it can be subtracted only from first places: choose rank 1, or right"
+    " among the relation's answers. The figure shows the values."
+)
+NOT_OF_METRIC = (
+    "Blind guesses are measured only for right answers (P@k): choose that curve. The figure shows the values."
+)
+NOT_STORED = (
+    "No blind guess is stored for these facts, so the figure shows the values. Questions without a name and runs stored"
+    " as compact results have none: choose other facts, or probe the model again without compact results."
+)
+TOO_FEW = (
+    f"A commonest answer needs at least {MIN_FACTS} facts, so the figure shows the values. Choose other facts, or"
+    " loosen the filters."
+)
+assert tuple(MODES) == tuple(ZEROS)
+
+
+def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
+    """Draws the choice of the mode; returns the mode to show.
+
+    ``undefined``: mode -> why it cannot be shown; the values are shown in its place. If only ``value`` can be shown,
+    the choice is disabled and its help text states the reason.
+    """
+    nothing_else = len(undefined) == len(MODES) - 1
+    why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
+    mode = selection.bound(
+        st.segmented_control,
+        "Show",
+        field,
+        view.page,
+        options=list(MODES),
+        required=True,
+        wrap=True,
+        format_func=MODES.__getitem__,
+        disabled=nothing_else,
+        help=why,
+    )
+    if mode not in undefined:
+        return mode
+    st.info(filled("{why}", why=undefined[mode]), icon=":material/info:")
+    return "value"
+
+
+def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = True) -> dict[str, str]:
+    """The modes that are undefined for these points of a report, each with the reason and what to do.
+
+    ``majority, swapped``: whether the yardstick is defined for the metric.
+    """
+    why = {} if majority else {"majority": NO_MAJORITY}
+    if majority and points["above_majority"].isna().all():
+        why["majority"] = TOO_FEW
+    if not swapped:
+        why["swapped"] = NOT_OF_METRIC
+    elif points["above_swapped"].isna().all():
+        why["swapped"] = NOT_STORED
+    return why
+
+
+def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
+    """States, for each of the user's own sets below ``SMALL_SET`` facts, what can be said at its size."""
+    sizes = points.assign(probe_set=probe_set) if probe_set else points
+    for name, n in sizes.groupby("probe_set", sort=False)["n"].max().items():
+        if name not in PROBE_SETS and 0 < n < SMALL_SET:
+            st.info(size_words(int(n), "facts", str(name)), icon=":material/straighten:")
+
+
+def labels(view: View) -> dict[str, str]:
+    return {model: view.label(model) for model in view.colours}

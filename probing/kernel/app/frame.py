@@ -1,37 +1,132 @@
-"""The frame of every page: title, navigation, the user's selection, and messages for missing results."""
+"""The frame of every page: title, navigation, the user's selection, and messages for missing results. Runs with stored
+counts only: messages that pages show in place of their facts. Links from a number to its facts. Who opens pages:
+what the server does beforehand waits while somebody is looking around. Stored results for pages: opened when a file
+has changed, and every read is cached by the state of the files.
+"""
 
+import atexit
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from time import monotonic
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
 
+from probing.facts.fact import PROBE_SETS
 from probing.facts.runs_runs import one_run_each
+from probing.facts.sources_sources import SHIPPED
 from probing.facts.store import left_out_files, stored_models
 from probing.facts.store import runs as all_runs
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success import Verdict
 from probing.finetuning.success_report import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import frame_page_reads as page_reads
-from probing.kernel.app import selection_navigation as navigation
-from probing.kernel.app.figure_cache_export import Stamp
-from probing.kernel.app.frame_visits import VISITS
+from probing.kernel.app import selection as navigation
+from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.selection import RunChoice
 from probing.kernel.app.texts import Markdown, code, escape, filled, listing
 from probing.kernel.errors import StoreError
-from probing.kernel.figures.looks import fit, followed, overlaid
-from probing.kernel.figures.looks_model_looks import Looks, looks_of, marked
-from probing.kernel.report_shown_baselines import shown_baselines
+from probing.kernel.figures.looks import Looks, fit, followed, head_name, looks_of, marked, overlaid, set_name
+from probing.kernel.files import SAMPLES_FOLDER, result_folders
+from probing.kernel.models.names import STORED
+from probing.kernel.report import shown_baselines
 from probing.kernel.store.database import Database
-from probing.papers import home as front
+from probing.kernel.store.opening import open_files
+from probing.kernel.store.parquet import SourceFile, find_files, version_of
+from probing.papers import home
+
+
+class Visits:
+    """The pages opened so far, by anybody; ``opened`` counts them."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self._last = float("-inf")
+
+    def note(self) -> None:
+        self.opened += 1
+        self._last = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since a page was last opened; infinite before the first."""
+        return monotonic() - self._last
+
+
+VISITS = Visits()
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Arguments = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
+
+#: How Streamlit's caches distinguish databases.
+BY_DATA: dict[str | type, Callable[[Any], Hashable]] = {Database: lambda database: database.version}
+
+
+def open_results() -> Database:
+    """Opens the results again if a file is new, changed or gone."""
+    sources = result_folders()
+    files = find_files(sources)
+    return _open(version_of(files), sources, files)
+
+
+def open_sample() -> Database:
+    """Opens the finished sample run of a user's own model, which no other page shows."""
+    folders = [SAMPLES_FOLDER / "own-model"]
+    files = find_files(folders)
+    return _open(version_of(files), folders, files)
+
+
+# What a session still reads of an older state ends before that is closed.
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _open(version: str, _sources: Sequence[Path], _files: Sequence[SourceFile]) -> Database:
+    return open_files(_sources, _files)
+
+
+def read_rows(
+    function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """The function's result for this state of the data, from the cache if possible.
+
+    Arguments are tuples, not lists. A nested function is refused: the values that it closes over would not be part of
+    the cache key.
+    """
+    return _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+
+
+def counted_rows(
+    function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Like ``read``, with a spinner for slow functions."""
+    return _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+
+
+def _name(function: Callable) -> str:
+    if "<" in function.__qualname__:
+        raise TypeError(
+            f"got {function.__qualname__}, expected a function at the top level of a module: only its name is part of"
+            " the cache key"
+        )
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+@st.cache_data(max_entries=400, show_spinner=False, hash_funcs=BY_DATA)
+def _read(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
+    return _function(database, *arguments[0], **dict(arguments[1]))
+
+
+@st.cache_data(max_entries=200, show_spinner="Counting …", hash_funcs=BY_DATA)
+def _counted(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
+    return _function(database, *arguments[0], **dict(arguments[1]))
+
+
+# DuckDB prints many warnings if a database is still open when Python exits.
+atexit.register(_open.clear)
 
 
 _MENU = Path(__file__).with_name("menu.html").read_text(encoding="utf-8")
@@ -102,17 +197,17 @@ class View:
         return verdicts_by_model(self.learned)
 
     @cached_property
-    def clearest(self) -> front.Lost | None:
+    def clearest(self) -> home.Lost | None:
         """The fine-tuned model with the clearest finding, shown first; None if no single facts of one are stored."""
         return next(iter(self.clear_ones), None)
 
     @cached_property
-    def clear_ones(self) -> list[front.Lost]:
+    def clear_ones(self) -> list[home.Lost]:
         """The fine-tuned models of which single facts are stored, the one with the clearest finding first."""
         if self.database is None or self.runs.empty:
             return []
-        lost = self.read(front.lost_by_fine_tuning, self.runs, self.chosen.heads[0], self.chosen.probe_sets[0])
-        return front.clear_ones(
+        lost = self.read(home.lost_by_fine_tuning, self.runs, self.chosen.heads[0], self.chosen.probe_sets[0])
+        return home.clear_ones(
             lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned")
         )
 
@@ -151,7 +246,7 @@ class View:
     def read(self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a query of ``probing.store``; see ``reads.read``."""
         assert self.database is not None
-        return page_reads.read(function, self.database, *args, **kwargs)
+        return read_rows(function, self.database, *args, **kwargs)
 
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
@@ -159,7 +254,7 @@ class View:
         """The result of a report of ``probing.reports`` with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
-        counted: Callable[..., pd.DataFrame] = page_reads.counted
+        counted: Callable[..., pd.DataFrame] = counted_rows
         return shown_baselines(counted(function, self.database, *args, **filtered))
 
     def stamp(self, filters: str, run_ids: tuple[str, ...]) -> Stamp:
@@ -188,15 +283,15 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     navigation.follow()
     opened, error = None, None
     try:
-        opened = page_reads.open_results()
+        opened = open_results()
     except StoreError as caught:
         error = caught
-    stored = page_reads.read(stored_models, opened) if opened else None
+    stored = read_rows(stored_models, opened) if opened else None
     _identity(stored, here=page == "home")
     st.title(escape(question))
     if opened:
-        blocks.left_out_files(page_reads.read(left_out_files, opened))
-    runs = one_run_each(page_reads.read(all_runs, opened)) if opened else pd.DataFrame()
+        blocks.left_out_files(read_rows(left_out_files, opened))
+    runs = one_run_each(read_rows(all_runs, opened)) if opened else pd.DataFrame()
     if needs_results:
         if error:
             blocks.problem(error)
@@ -257,3 +352,61 @@ def run_of(view: View) -> pd.Series:
         (runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)
     ]
     return chosen_runs.iloc[0]
+
+
+def counts_only(run: Mapping[str, Any] | Any) -> bool:
+    """Whether only counts are stored for a run, without predictions per fact."""
+    return bool(run.get("counted", False))
+
+
+def probe_command(run: Mapping[str, Any] | Any) -> str:
+    """The command that stores a run's predictions per fact."""
+    probe_set, templates = run["probe_set"], run.get("template_set", "default")
+    own = f"FILE --as {probe_set}" if probe_set not in PROBE_SETS else "LAMA_FOLDER"
+    facts = probe_set if probe_set in SHIPPED and templates == "default" else own
+    return f"python -m probing probe --model {run['model']} --head {run['head']} --facts {facts}"
+
+
+def heads_command(run: Mapping[str, Any] | Any) -> str:
+    """The command that trains a run's heads, if their kind is stored in files, and probes the model through them."""
+    train = (
+        f"python -m probing train-heads --model {run['model']} --head {run['head']} && "
+        if run["head"] in STORED
+        else ""
+    )
+    return train + probe_command(run)
+
+
+def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
+    """Reports each run with stored counts only, with the command that stores more; returns whether there was one."""
+    counted = [run for run in runs if counts_only(run)]
+    for run in counted:
+        st.info(
+            filled(
+                "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This"
+                " command probes it:",
+                model=view.name(run["model"]),
+                head=head_name(run["head"]),
+                facts=set_name(run["probe_set"]),
+            ),
+            icon=":material/info:",
+        )
+        st.code(probe_command(run), language="shell", wrap_lines=True)
+    return bool(counted)
+
+
+def wanted(view: View, **changes: Any) -> dict[str, Any]:
+    """The fields of a link to facts: the run and filters of this page, and the changes."""
+    filters = {"exposures": view.chosen.exposures, "in_subject": view.chosen.in_subject}
+    run = {"model": view.chosen.model, "head": view.chosen.head, "probe_set": view.chosen.probe_set}
+    return {**run, **filters, **changes}
+
+
+def link(view: View, label: str, **changes: Any) -> None:
+    """Draws a link to the facts, which can be reached by keyboard. All other filters of the Facts page are off."""
+    navigation.link("facts", label, afresh=True, **wanted(view, **changes))
+
+
+def go(view: View, **changes: Any) -> None:
+    """Opens the facts at the next run; for callbacks of clicks."""
+    navigation.open_later("facts", afresh=True, **wanted(view, **changes))

@@ -12,12 +12,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.kernel.app.memory import ModelCache
 from probing.kernel.errors import ModelError, PromptError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.models.checkpoint import ARCHITECTURES, NO_HEAD, ModelFiles
-from probing.kernel.models.names import finetuning_note
-from probing.kernel.models.names_folders import own_model_folders
-from probing.kernel.models.names_head_kinds import HEADS as HEADS
-from probing.kernel.models.names_head_kinds import LOGIT_LENS
+from probing.kernel.models.names import HEADS as HEADS
+from probing.kernel.models.names import LOGIT_LENS, finetuning_note, own_model_folders
 from probing.kernel.questions import Answer, EveryToken, Question, UnknownWord
 from probing.kernel.registry import ModelEntry, name_of_model, read_registry
 from probing.own_model.run import own_runs
@@ -66,7 +64,7 @@ def choices() -> dict[str, Choice]:
     """The models of the menu, by name; those on this machine come first.
 
     These are the registry's models, folders below ``cache/models``, the models that ``PROBING_MODELS`` names (see
-    ``kernel.models.names_folders``), the folders that ``finetune`` recorded as the base of one of these, and the models of
+    ``kernel.models.names``), the folders that ``finetune`` recorded as the base of one of these, and the models of
     own runs on this machine. No page or link can load any other model.
     """
     entries = {entry.name: entry for entry in read_registry().models}
@@ -199,7 +197,7 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
             f"{choice.name} is not on this machine; to download it, choose it on the page Ask and press the button"
         )
     from probing.heads.files import heads_folder
-    from probing.kernel.models.hub_model_location import without_the_hub
+    from probing.kernel.models.hub import without_the_hub
     from probing.live.ask import load_live, open_live
 
     cache = cache_folder()

@@ -1,22 +1,87 @@
-"""The part "Save" below every figure: files at the width of a column, and what a caption and a bibliography need."""
+"""The calls of the Python API that draw the figures of the pages. A button that saves a figure as an image which the
+reader's browser draws. The part "Save" below every figure: files at the width of a column, and what a caption and a
+bibliography need.
+"""
 
 import re
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from probing.kernel.app import save_saver as saver
-from probing.kernel.app.figure_cache import LazyFigure, for_paper
-from probing.kernel.app.figure_cache_export import Stamp, file_name
-from probing.kernel.app.save_calls import of_page
+from probing.kernel.app.figure_cache import LazyFigure, Stamp, file_name, for_paper
 from probing.kernel.app.texts import Markdown, filled, joined
-from probing.kernel.figures import paper_pdf as pdf
+from probing.kernel.figures import paper as pdf
 from probing.kernel.figures.paper import PER_INCH, POINTS, WIDTHS, Columns, sized
 from probing.kernel.figures.paper_words import caption as caption_of
 from probing.papers.citations import PAPERS, SOFTWARE
+
+
+def plot(kind: str, name: str, filters: Mapping[str, object], filtered: bool = False, **looks: Any) -> str:
+    """The code that draws the figure of a report; empty if the page leaves out facts that the report counts.
+
+    Filters that are None, False or an empty list are left out, and looks that are None.
+
+    >>> plot("facts", "precision", {"model": ["a"], "head": (), "k": 1}).splitlines()[-1]
+    "probing.results().report('facts', 'precision', model='a', k=1).figure()"
+    """
+    if filtered:
+        return ""
+    given = {key: _plain(value) for key, value in filters.items()}
+    named = [repr(kind), repr(name), *(f"{key}={value!r}" for key, value in given.items() if value)]
+    drawn = ", ".join(f"{key}={value!r}" for key, value in looks.items() if value is not None)
+    return f"import probing\n\nprobing.results().report({', '.join(named)}).figure({drawn})"
+
+
+def of_page(link: str, name: str) -> str:
+    """The code that draws any figure of a page, from the page's link, whose server a notebook does not need.
+
+    >>> print(of_page("http://localhost:8501/Compare_models?k=10", "flow").splitlines()[-1])
+    probing.page_figure('Compare_models?k=10', 'flow')
+    """
+    parts = urlsplit(link)
+    page = parts.path.rpartition("/")[2] + (f"?{parts.query}" if parts.query else "")
+    return f"import probing\n\nprobing.page_figure({page!r}, {name!r})"
+
+
+def _plain(value: object) -> object:
+    """One value instead of a list of one; lists instead of tuples."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return value[0] if len(value) == 1 else list(value)
+    return value
+
+
+_HERE = Path(__file__)
+_COMPONENT = st.components.v2.component(
+    "bertnesia_saver",
+    html='<button type="button"></button> <span role="status"></span>',
+    css=_HERE.with_name("saver.css").read_text(encoding="utf-8"),
+    js=_HERE.with_name("saver.js").read_text(encoding="utf-8"),
+)
+
+
+def resolution(dpi: int) -> bytes:
+    """The PNG chunk pHYs, the dots of an inch, so that a document shows the image at its size."""
+    dots = round(dpi / 0.0254)
+    content = b"pHYs" + struct.pack(">IIB", dots, dots, 1)
+    return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+
+
+def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:
+    """Draws the button.
+
+    ``within`` is the key of the container that has the figure and nothing else with a camera: letters, digits, ``-``
+    and ``_``. ``dpi`` is what a PNG file states; 0 for other formats.
+    """
+    _COMPONENT(key=key, data={"label": label, "within": within, "chunk": list(resolution(dpi)) if dpi else None})
+
 
 FORMATS = ("SVG", "PNG", "PDF")
 #: Resolution of a PNG file, in dots per inch.
@@ -89,9 +154,7 @@ def _files(figure: go.Figure, notes: FigureNotes) -> None:
     )
     st.caption(filled(words, wide=wide / PER_INCH, high=high / PER_INCH, points=POINTS))
     if kind in ("SVG", "PNG"):
-        saver.button(
-            filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0
-        )
+        button(filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0)
     else:
         _pdf(figure, columns, whole_name, name)
 
@@ -119,7 +182,7 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
 def _words(figure: go.Figure, notes: FigureNotes) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
     words = caption_of(
-        _plain(joined(" ", [text for text in (notes.caption, notes.how) if text])),
+        _plain_words(joined(" ", [text for text in (notes.caption, notes.how) if text])),
         notes.stamp.filters,
         notes.table,
         figure,
@@ -142,7 +205,7 @@ def link() -> str:
     return f"{st.context.url or ''}{'?' if query else ''}{query}"
 
 
-def _plain(caption: str) -> str:
+def _plain_words(caption: str) -> str:
     """A caption of a page without its markup and without the spaces at which no line breaks."""
     return (
         re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "").replace("\u00a0", " "))

@@ -1,14 +1,25 @@
-"""Escaping of untrusted text: prompts, tokens and names are shown as text, never as markup.
-
-Markdown on a page is either a literal or comes from ``filled``, which escapes every value that is not ``Markdown``. So
-callers need not remember to escape, and ``tests/ui/test_text.py`` checks every call.
+"""Escaping of untrusted text: prompts, tokens and names are shown as text, never as markup. Hover help: the meaning of
+the terms in a text, from the glossary that the Methods page lists. A sentence that several pages share. Cache keys
+for data sets that were downloaded to this machine. Folders of the server, which a user of a page does not need to
+know. Whether a fine-tuned model learned its task: what the mark on its name means.
 """
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Number
+from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, Protocol
+
+import streamlit as st
+
+from probing.finetuning.success import Verdict
+from probing.kernel.figures.looks import MARKS
+from probing.kernel.files import cache_folder, snapshot_folder
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.stats.intervals import widest
+from probing.terms_terms import Term, terms_in
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
 _MINUS = "−"
@@ -92,3 +103,104 @@ def listing(words: list[str] | tuple[str, ...], limit: int = 3) -> str:
 def count(number: int, thing: str, things: str | None = None) -> str:
     """ "1 fact", "2,310 facts"."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+_BADGE, _MARKUP = re.compile(r":\w+-badge\[[^\]]*\]"), re.compile(r"[*\\`]")
+
+
+def help_on(text: str) -> Markdown:
+    """The terms of a text with their meanings, one per line; ``""`` if it has none."""
+    return joined("\n", map(line, terms_in(_MARKUP.sub("", _BADGE.sub("", text)))))
+
+
+def line(term: Term) -> Markdown:
+    return filled("- **{name}**: {meaning}", name=term.name, meaning=term.meaning)
+
+
+def answer(text: Markdown) -> None:
+    """Draws a page's answer, with its terms in its hover help."""
+    st.markdown(escape(text), help=help_on(text))
+
+
+def size_words(items: int, things: str, name: str = "") -> Markdown:
+    """What can be said with so few ``things`` (in the plural) of a user's own set: the width of an interval.
+
+    ``name`` is ``""`` if there is only one set.
+    """
+    low, high = widest(items)
+    return filled(
+        "**{n:,} {things}{of}.** With so many, a share of 50 % has a 95 % interval from {low:.0f} to {high:.0f} %."
+        " Differences of less than {half:.0f} points are not shown by these curves; models compared on the same"
+        " {things} can be distinguished somewhat better.",
+        n=items,
+        things=things,
+        of=f" of {name}" if name else "",
+        low=100 * low,
+        high=100 * high,
+        half=100 * (high - low) / 2,
+    )
+
+
+#: Path, size in bytes and modification time in nanoseconds of each file.
+State = tuple[tuple[str, int, int], ...]
+
+
+def files_state(folders: Iterable[Path]) -> State:
+    """State of all files in these folders: it changes when a file changes; empty if there are no files."""
+    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    return tuple(
+        (str(path), about.st_size, about.st_mtime_ns) for path, about in ((path, path.stat()) for path in files)
+    )
+
+
+def without_server_folders(text: str) -> str:
+    """A message or command with short names for the server's folders: ``cache/models/mine`` for the path of that
+    folder.
+
+    Commands with these names work in the folder of the repository if the cache is at its usual place.
+    """
+    for folder, name in _named():
+        text = re.sub(rf"{re.escape(folder)}(?=[/\\]|[^\w.-]|$)", name.replace("\\", r"\\"), text)
+    return text
+
+
+def _named() -> list[tuple[str, str]]:
+    """Folders of this server and their names, longer paths first."""
+    folders = {Path.home(): "~", REPOSITORY: ".", snapshot_folder(): "data/snapshot", cache_folder(): "cache"}
+    paths = [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    folders |= {folder: folder.name for folder in paths}
+    spelt = {
+        str(way): name
+        for folder, name in folders.items()
+        for way in (folder.absolute(), folder.resolve())
+        if way.parent != way
+    }
+    return sorted(spelt.items(), key=lambda pair: -len(pair[0]))
+
+
+_KEY: Mapping[str, Markdown] = {
+    " ✓": Markdown(
+        "✓ learned its task: the task score lies above its baseline with its 95 % interval, and at least halfway to the"
+        " score that BERT-base is published to reach, if one is published; its losses may still have other causes than"
+        " the task"
+    ),
+    " ◐": Markdown("◐ partly: only above its baseline, less than halfway to the published score"),
+    " ✗": Markdown("✗ trained, not learned: its losses cannot be attributed to its task"),
+    " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
+    " (control)": Markdown("control: trained further on its base's pre-training text, so it has no task"),
+}
+
+
+class Marked(Protocol):
+    """An object with verdicts on models, such as a page's view."""
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """Fine-tuned model -> verdict; other models are not in it."""
+
+
+def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
+    """One line that explains the marks on these models, for the help of a menu; ``""`` if none has a mark."""
+    signs = {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
+    words = [text for sign, text in _KEY.items() if sign in signs]
+    return filled("{words}.", words=joined("; ", words)) if words else Markdown("")

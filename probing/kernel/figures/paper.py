@@ -1,7 +1,10 @@
-"""A figure at the width of one or two columns of a paper: light, text of 8 pt, without what only a page needs."""
+"""A figure at the width of one or two columns of a paper: light, text of 8 pt, without what only a page needs. A figure
+as PDF, which the package kaleido makes with a browser of this machine.
+"""
 
 import base64
 import html
+import importlib.util
 import math
 import re
 import textwrap
@@ -10,10 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
+import plotly.io as pio
 from PIL import ImageFont
 
-from probing.kernel.figures import axis_layer_axis as layer_axis
+from probing.kernel.errors import FigureError
 from probing.kernel.figures import theme
+from probing.kernel.figures.axis import ZERO
 
 Columns = Literal[1, 2]
 #: Columns -> width in inches, as in the style files of ACL and NeurIPS.
@@ -247,7 +252,7 @@ def _in_a_column(content: dict[str, Any]) -> None:
             bar.setdefault("title", {}).update(side="top")
     for _, axis in _axes(layout):
         if axis.get("ticktext") is not None:
-            axis["ticktext"] = [str(text).removesuffix(f"<br>{layer_axis.ZERO}") for text in axis["ticktext"]]
+            axis["ticktext"] = [str(text).removesuffix(f"<br>{ZERO}") for text in axis["ticktext"]]
     _end_labels(content)
     _side_by_side(content)
 
@@ -481,3 +486,30 @@ def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
         if name.startswith("x") and axis.get("side") == "top":
             height = max(height, _FOOT[columns])
     return height
+
+
+INSTALL_KALEIDO = 'pip install "kaleido>=1.3,<2"'
+INSTALL_BROWSER = "plotly_get_chrome"
+
+
+def missing() -> str:
+    """The command that installs what is missing here for PDF; empty if nothing is."""
+    if importlib.util.find_spec("kaleido") is None:
+        return INSTALL_KALEIDO
+    from choreographer.browsers.chromium import Chromium
+
+    return "" if Chromium.find_browser(skip_local=False) else INSTALL_BROWSER
+
+
+def pdf(figure: go.Figure, columns: Columns) -> bytes:
+    """The figure as PDF; FigureError if kaleido or a browser is missing, or the browser fails."""
+    if command := missing():
+        raise FigureError(
+            "PDF needs the package kaleido and a Chrome browser on the server; this command installs what is missing:"
+            f" {command}"
+        )
+    drawn = sized(figure, columns)
+    try:
+        return pio.to_image(drawn, format="pdf", width=drawn.layout.width, height=drawn.layout.height, scale=1)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise FigureError(f"the server's browser made no PDF: {error}. Save the figure as SVG") from error

@@ -1,8 +1,13 @@
-"""One look for every figure: colours that are safe for colour blindness, on light and dark pages."""
+"""One look for every figure: colours that are safe for colour blindness, on light and dark pages. Lines and bands
+across panels, added to a figure together. Rows that carry their whole names: a long name stands on several lines,
+and its row is as many times as high.
+"""
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -10,8 +15,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from probing.finetuning.objectives import task_of
-from probing.kernel.models.names_head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS
-from probing.kernel.models.names_model_names import KnownModel
+from probing.kernel.models.names import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS, KnownModel
 
 #: Okabe and Ito (2008), without black and yellow, which are invisible on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
@@ -328,3 +332,66 @@ def empty(message: str) -> go.Figure:
     figure.update_yaxes(visible=False)
     figure.add_annotation(text=plain(message), x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
     return figure
+
+
+Shape = dict[str, Any]
+
+
+def _axes(figure: go.Figure, row: int | None, col: int | None) -> tuple[str, str]:
+    """What a shape calls the axes of a panel, or of a figure without panels."""
+    if row is None:
+        return "x", "y"
+    x, y = figure.get_subplot(row, col)
+    return x.plotly_name.replace("axis", ""), y.plotly_name.replace("axis", "")
+
+
+def horizontal_line(figure: go.Figure, y: float, row: int | None = None, col: int | None = None, **look: Any) -> Shape:
+    """A line across a panel at a value; ``look`` is as for ``add_shape``."""
+    x_axis, y_axis = _axes(figure, row, col)
+    return {"type": "line", "x0": 0, "x1": 1, "xref": f"{x_axis} domain", "y0": y, "y1": y, "yref": y_axis, **look}
+
+
+def vertical(figure: go.Figure, x: float, row: int | None = None, col: int | None = None, **look: Any) -> Shape:
+    """A line from the bottom of a panel to its top."""
+    x_axis, y_axis = _axes(figure, row, col)
+    return {"type": "line", "x0": x, "x1": x, "xref": x_axis, "y0": 0, "y1": 1, "yref": f"{y_axis} domain", **look}
+
+
+def band(
+    figure: go.Figure, x: tuple[float, float], row: int | None = None, col: int | None = None, **look: Any
+) -> Shape:
+    """A band from the bottom of a panel to its top, between two values."""
+    x_axis, y_axis = _axes(figure, row, col)
+    return {
+        "type": "rect",
+        "x0": x[0],
+        "x1": x[1],
+        "xref": x_axis,
+        "y0": 0,
+        "y1": 1,
+        "yref": f"{y_axis} domain",
+        **look,
+    }
+
+
+def add(figure: go.Figure, shapes: Iterable[Shape]) -> go.Figure:
+    """Adds the shapes after those that the figure has, in place."""
+    figure.layout.shapes = [*(shape.to_plotly_json() for shape in figure.layout.shapes), *shapes]
+    return figure
+
+
+def name_rows(names: Sequence[str], width: int, further: float = 1.0) -> tuple[list[str], list[float]]:
+    """The names on lines of ``width`` characters, and the ends of their rows from the top, one more than names.
+
+    The unit is the row of a name of one line; each ``further`` line adds its height.
+    """
+    lines = [wrap(name, width) or [""] for name in names]
+    return ["<br>".join(map(plain, wrapped)) for wrapped in lines], [
+        0.0,
+        *accumulate(1 + further * (len(wrapped) - 1) for wrapped in lines),
+    ]
+
+
+def centres(ends: Sequence[float]) -> list[float]:
+    """The middle of each row."""
+    return [(top + bottom) / 2 for top, bottom in pairwise(ends)]

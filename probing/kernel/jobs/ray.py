@@ -17,7 +17,7 @@ from typing import Any
 
 from probing import __version__
 from probing.kernel.errors import JobError, ProbingError
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.files import cache_folder
 from probing.kernel.jobs.shards import Line, Work, noted
 
 log = logging.getLogger(__name__)

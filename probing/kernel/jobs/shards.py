@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from probing.kernel.errors import JobError, NoLocksError
-from probing.kernel.files import rename_file
-from probing.kernel.files_checksums import file_sha256
+from probing.kernel.files import file_sha256, rename_file
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 
 log = logging.getLogger(__name__)

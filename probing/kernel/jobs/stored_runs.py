@@ -11,21 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from probing import __version__
-from probing.kernel.errors import NewerVersionError, OptionError, ProbingError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import link_or_copy
-from probing.kernel.files_paths import cache_folder, pulled_folders, result_folders, runs_folder
+from probing.kernel.errors import NewerVersionError, OptionError, ProbingError, Say
+from probing.kernel.files import cache_folder, link_or_copy, pulled_folders, result_folders, runs_folder
 from probing.kernel.jobs.shards import MANIFEST, Work, claimed, run_job
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.records import refuse_taken_name
 from probing.kernel.models.torch_settings import set_threads, thread_count
 from probing.kernel.provenance import Provenance, stored_configuration
-from probing.kernel.requests import Who, executor
-from probing.kernel.requests_model import LongWork, StoredRuns
-from probing.kernel.store.kinds_kinds import KINDS, RUNS_OF_FILES
-from probing.kernel.store.opening_counts import write_counts
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.requests import LongWork, StoredRuns, Who, executor
+from probing.kernel.store.kinds import KINDS, RUNS_OF_FILES
+from probing.kernel.store.opening import write_counts
+from probing.kernel.store.parquet import files_of, read_table, write_table
 
 _log = logging.getLogger(__name__)
 

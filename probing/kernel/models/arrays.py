@@ -1,10 +1,21 @@
-"""Arrays on disk with a checksum, so that a file with one wrong bit is detected."""
+"""Arrays on disk with a checksum, so that a file with one wrong bit is detected. Background threads: the next items are
+read ahead, and results are written while the computation goes on. Batches of rows of similar length in an order that
+a seed fixes, and the label of tokens that the loss ignores. BERT's masking: of the chosen pieces 80 % become the
+mask, 10 % another, 10 % stay (Devlin et al. 2019). Files of trained probes, for spans and for sentences: one folder
+per task, local ones before shipped ones.
+"""
 
+import json
 import logging
 import mmap
+import random
 import zlib
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import TracebackType
+from typing import Literal, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -102,3 +113,112 @@ def _sum_of_rows(array: np.ndarray) -> str:
     for start in range(0, len(array), 4096):
         total = zlib.crc32(np.ascontiguousarray(array[start : start + 4096]).reshape(-1).view(np.uint8).data, total)
     return f"{total:08x}"
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[Made]:
+    """``make`` of each item in order, the next one in a thread while this one is used; errors in order, too."""
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
+        waiting: deque[Future[Made]] = deque()
+        for item in items:
+            waiting.append(thread.submit(make, item))
+            if len(waiting) == 2:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+class BackgroundWriter:
+    """Runs calls one after another in a thread; leaving the ``with`` block waits for all of them.
+
+    At most ``limit`` calls run or wait, else ``later`` blocks. The next ``later``, or leaving the block, raises the
+    first error of a call; an error inside the block takes precedence.
+    """
+
+    def __init__(self, limit: int = 2):
+        self._limit = limit
+        self._waiting: deque[Future[object]] = deque()
+
+    def __enter__(self) -> "BackgroundWriter":
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="behind")
+        return self
+
+    def later(self, call: Callable[..., object], *arguments: object) -> None:
+        """Schedules ``call(*arguments)`` in the thread; raises the error of an earlier call."""
+        while self._waiting and (len(self._waiting) >= self._limit or self._waiting[0].done()):
+            self._waiting.popleft().result()
+        self._waiting.append(self._thread.submit(call, *arguments))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.shutdown(wait=True)
+        while kind is None and self._waiting:
+            self._waiting.popleft().result()
+
+
+IGNORED = -100
+
+
+def plan_batches(lengths: Sequence[int], tokens: int, seed: int) -> list[list[int]]:
+    """Batches of similar length with about ``tokens`` padded tokens each, in a shuffled order fixed by the seed."""
+    rng = random.Random(seed)
+    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], rng.random()))
+    batches: list[list[int]] = []
+    for i in order:
+        if batches and (len(batches[-1]) + 1) * lengths[i] <= tokens:
+            batches[-1].append(i)
+        else:
+            batches.append([i])
+    rng.shuffle(batches)
+    return batches
+
+
+_MASKED, _TENTH = 0.8, 0.9
+
+
+def mask_pieces(
+    pieces: np.ndarray,
+    dice: np.ndarray,
+    draw: Callable[[np.ndarray], np.ndarray],
+    mask: int,
+    unchanged: Literal["first", "last"] = "last",
+) -> np.ndarray:
+    """The (chosen,) token ids of the input; ``dice`` are (chosen,) uniform numbers in [0, 1).
+
+    ``draw`` returns a token for every piece that becomes another one, which its (chosen,) bool argument marks.
+    ``unchanged``: which tenth above 0.8 stays; both are in use, so that each use keeps its bytes.
+    """
+    above = dice >= _MASKED
+    other = above & ((dice < _TENTH) if unchanged == "last" else (dice >= _TENTH))
+    read = np.where(above, pieces, mask)
+    read[other] = draw(other)
+    return read
+
+
+FILE = "probes.safetensors"
+
+
+def find_probe_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
+    """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
+
+    Files for other weights, by their ``field``, are left out, unreadable files are not.
+    """
+    paths: dict[str, Path] = {}
+    for folder in (local, shipped):
+        for path in sorted(folder.glob(f"*/{FILE}")):
+            if path.parent.name not in paths and _weights_id_of(path, field) in (weights_id, ""):
+                paths[path.parent.name] = path
+    return dict(sorted(paths.items()))
+
+
+def _weights_id_of(path: Path, field: str) -> str:
+    """Identity of the encoder of a file's probes; empty if it cannot be read: that raises when the probes are read."""
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            return str(json.loads((stream.metadata() or {})["probes"])[field])
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        return ""

@@ -8,9 +8,7 @@ from pathlib import Path
 import torch
 
 from probing.kernel.errors import ModelError, ProbingError
-from probing.kernel.models.hub_model_location import check_configuration
-from probing.kernel.models.hub_reasons import HUB_ERRORS
-from probing.kernel.models.hub_weights import joint_weights_id
+from probing.kernel.models.hub import HUB_ERRORS, check_configuration, joint_weights_id
 from probing.kernel.models.load import BaseSource, Encoder, load_encoder
 from probing.kernel.models.names import base_entry, find_entry, variant_and_seed
 from probing.kernel.options import spelled

@@ -16,8 +16,8 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.activations import ACT2FN
 
 from probing.kernel.errors import HeadError, ModelError
-from probing.kernel.models.arrays_planned_batches import IGNORED
-from probing.kernel.models.names_head_kinds import FULL, MAPPED, STORED, listed
+from probing.kernel.models.arrays import IGNORED
+from probing.kernel.models.names import FULL, MAPPED, STORED, listed
 
 
 class Parts(NamedTuple):

@@ -1,25 +1,194 @@
-"""A model at a commit of the Hugging Face Hub, with its files in the hub's own cache on this machine."""
+"""The files of a model that hold its weights, and the identity of the weights. A model of the hub before it is
+downloaded: its configuration, and the size of its weights. Where the files of a model are: in a user's folder, or in
+the hub's cache at the commit that they came from. Why something on the Hugging Face Hub cannot be used: one sentence
+that says what to do. A model at a commit of the Hugging Face Hub, with its files in the hub's own cache on this
+machine.
+"""
 
+import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from huggingface_hub import HfApi, constants, get_cached_repo_tree, hf_hub_download, snapshot_download
-from huggingface_hub.errors import CachedRepoTreeNotFoundError, RemoteEntryNotFoundError
-from huggingface_hub.utils import tqdm
+from huggingface_hub.errors import (
+    CachedRepoTreeNotFoundError,
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    HTTPError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RemoteEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+    RevisionResolutionError,
+)
+from huggingface_hub.utils import parse_ratelimit_headers, tqdm
 
 from probing.kernel.errors import ModelError
-from probing.kernel.files_checksums import file_sha256
-from probing.kernel.models.checkpoint import chosen_weights
-from probing.kernel.models.hub_reasons import HUB_ERRORS, in_words, patiently
+from probing.kernel.files import cannot_write, file_sha256, no_room
+from probing.kernel.models.checkpoint import ModelFiles, check_files, chosen_weights, has_tokenizer
+from probing.kernel.provenance import LOCAL
+
+
+def weight_files(folder: str | Path) -> list[Path]:
+    """The weight files of a folder, in order; ModelError if there are none."""
+    files = sorted([*Path(folder).glob("*.safetensors"), *Path(folder).glob("pytorch_model*.bin")])
+    if not files:
+        raise ModelError(f"{folder} has no weight files; expected model.safetensors")
+    return files
+
+
+def identity_of(files: Iterable[Path]) -> str:
+    """sha256 over weight files, name and bytes, independent of their folder."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode())
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 22):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def weights_id_of(folder: str | Path) -> str:
+    """``identity_of`` the weight files of a folder."""
+    return identity_of(weight_files(folder))
+
+
+def joint_weights_id(weights: str, base_weights: str) -> str:
+    """Identity of a model with two sets of weights: its own and its base's."""
+    return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()
+
 
 log = logging.getLogger(__name__)
+# The library would query the hub for its user agent, even if all files are on this machine.
+constants.HF_HUB_DISABLE_TELEMETRY = True
 T = TypeVar("T")
+
+#: What the hub's library raises. ``HTTPError`` is the base of all errors of a connection; Xet's transfers raise
+#: ``RuntimeError``.
+HUB_ERRORS = (OSError, HTTPError, EntryNotFoundError, RevisionResolutionError, HFValidationError, RuntimeError)
+TRIES = 4
+#: Seconds before the second try; each further wait is twice as long, or as long as the hub asks for.
+FIRST_WAIT = 1.0
+#: A longer wait is left to the user.
+LONGEST_WAIT = 60.0
+#: Status codes after which another try can succeed: time-out, too many requests, trouble of the hub.
+_PASSING = {408, 429, 500, 502, 503, 504}
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """The result of a call of the hub's library, tried again if the hub is busy; its last error is raised."""
+    for number in range(1, TRIES):
+        try:
+            return call()
+        except HUB_ERRORS as error:
+            status = _status(error)
+            wait = max(FIRST_WAIT * 2 ** (number - 1), _requested_wait(error))
+            if status not in _PASSING or wait > LONGEST_WAIT:
+                raise
+            log.warning("the hub answers with HTTP %d; try %d of %d follows in %.0f s", status, number + 1, TRIES, wait)
+            time.sleep(wait)
+    return call()
+
+
+def in_words(error: BaseException, name: str, kind: str = "model", revision: str | None = None) -> str:
+    """The reason of an error of the hub's library, and what to do; ``kind`` is ``model`` or ``data set``."""
+    for cause in _chain(error):
+        if words := no_room(cause) or cannot_write(cause):
+            return words
+        if reason := _of_the_library(cause, name, kind, revision):
+            return reason
+    return f"{name} cannot be read from the hub: {_first_line(error)}"
+
+
+def _of_the_library(error: BaseException, name: str, kind: str, revision: str | None) -> str | None:
+    """The sentence for one of the library's own errors; None for those that only wrap another one."""
+    if isinstance(error, GatedRepoError):
+        page = f"{constants.ENDPOINT}/{'datasets/' if kind != 'model' else ''}{name}"
+        return f"{name} is gated: ask for access at {page}, then log in with `hf auth login`"
+    if isinstance(error, RevisionNotFoundError):
+        return f"{name} has no revision {revision or 'main'}; expected a branch, a tag or a commit of it"
+    if isinstance(error, RepositoryNotFoundError):
+        return f"the hub has no public {kind} {name}; check the name, or log in with `hf auth login` if it is private"
+    if isinstance(error, OfflineModeIsEnabled):
+        return f"{name} is not in the hub's cache on this machine, and HF_HUB_OFFLINE is set; unset it to download"
+    if isinstance(error, HFValidationError):
+        return f"{name!r} is no name of the hub: {_first_line(error)}"
+    if isinstance(error, HfHubHTTPError):
+        return _of_status(error, name)
+    if isinstance(error, HTTPError):
+        broken = f"{type(error).__name__}: {_first_line(error)}"
+        return (
+            f"the connection to {constants.ENDPOINT} failed ({broken}); check it and repeat the command: downloaded"
+            " files are kept"
+        )
+    if isinstance(error, LocalEntryNotFoundError | RevisionResolutionError) and not (
+        error.__cause__ or error.__context__
+    ):
+        return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
+    return None
+
+
+def _of_status(error: HfHubHTTPError, name: str) -> str | None:
+    """The sentence for an HTTP status; None if the library's own words are better."""
+    status = error.response.status_code
+    if status == 401:
+        return f"the hub does not accept the login for {name}; log in again with `hf auth login`"
+    if status == 403:
+        return (
+            f"the hub does not allow this for {name} ({error.server_message or 'HTTP 403'}); use a token that may: `hf"
+            " auth login`"
+        )
+    if status == 429:
+        wait = _requested_wait(error)
+        return (
+            f"the hub limits the number of requests; repeat the command {f'in {wait:.0f} s' if wait else 'later'}, or"
+            " log in for more"
+        )
+    if status >= 500:
+        return f"the hub is not available (HTTP {status}); repeat the command later"
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what caused it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _status(error: BaseException) -> int | None:
+    return next((cause.response.status_code for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), None)
+
+
+def _requested_wait(error: BaseException) -> float:
+    """Seconds that the hub wants us to wait before the next request; 0 if it does not say."""
+    for cause in _chain(error):
+        if isinstance(cause, HfHubHTTPError):
+            limit = parse_ratelimit_headers(cause.response.headers)
+            if limit is not None and limit.remaining == 0:
+                return float(limit.reset_in_seconds)
+            after = cause.response.headers.get("Retry-After", "")
+            return float(after) if after.isdigit() else 0.0
+    return 0.0
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+snapshot_log = logging.getLogger(__name__)
 
 #: Configuration, tokenizer and lists of shards: all that is read but the weights. Files in subfolders belong to other
 #: software.
@@ -139,7 +308,7 @@ class Snapshot:
             return
         what = f"{name} of {self.hub_id} has sha256 {got[:12]}, the hub has {expected[:12]}: the download is damaged"
         if not self.local_only and not constants.HF_HUB_OFFLINE:
-            log.warning("%s; it is downloaded again", what)
+            snapshot_log.warning("%s; it is downloaded again", what)
             self._file(name, force_download=True)
             if file_sha256(path) == expected:
                 return
@@ -193,3 +362,82 @@ def _request(call: Callable[[], T], hub_id: str, revision: str | None) -> T:
     except HUB_ERRORS as error:
         reason = in_words(error, hub_id, revision=revision)
         raise ModelError(reason if hub_id in reason else f"{hub_id} cannot be downloaded: {reason}") from error
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """A model of the hub, with the folder of its configuration."""
+
+    folder: Path
+    here: bool  #: whether its weights are on this machine
+    weight_bytes: int  #: that a download takes; 0 if it is not known, or they are here
+
+
+def look_up(hub_id: str, revision: str | None, local_only: bool) -> LookedUp:
+    """Looks a model up; only its configuration is downloaded. ModelError: no such model, or no hub."""
+    snapshot = open_snapshot(hub_id, revision or None, local_only)
+    here = snapshot.is_complete()
+    return LookedUp(snapshot.folder, here, 0 if here else snapshot.weight_bytes())
+
+
+#: Whether this thread loads local models only.
+_LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
+
+
+@contextmanager
+def without_the_hub() -> Iterator[None]:
+    """Inside the ``with`` block only models on this machine load, and the hub is not contacted."""
+    before = _LOCAL_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _LOCAL_ONLY.reset(before)
+
+
+@dataclass(frozen=True)
+class Located:
+    """The files of a model on this machine."""
+
+    title: str  #: as the user or the registry names the model
+    folder: Path
+    hub_id: str = ""  #: empty for a folder of the user's
+    revision: str = LOCAL  #: commit on the hub, or ``LOCAL``
+    fetched: tuple[Path, ...] = ()
+
+    @property
+    def at_commit(self) -> str:
+        """Hub id and commit, as ``ID@COMMIT``; empty for a folder."""
+        return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
+
+    @cached_property
+    def weights_id(self) -> str:
+        """sha256 over the weight files."""
+        return identity_of(self.fetched or weight_files(self.folder))
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether it has a vocabulary."""
+        return has_tokenizer(path.name for path in self.folder.iterdir())
+
+
+def locate(source: str | Path, revision: str | None) -> Located:
+    """The files of a model; those of a hub id are downloaded, unless they are on this machine.
+
+    ModelError: no such folder or hub id, a failed download, a damaged file, or a case of ``kernel.models.checkpoint``.
+    """
+    located = Located(str(source), Path(source))
+    if not located.folder.is_dir():
+        if located.folder.is_absolute():
+            raise ModelError(f"no folder {source}; expected a model folder")
+        snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
+        check_files(source, ModelFiles(snapshot.folder, complete=False))
+        located = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
+    check_files(source, ModelFiles(located.folder))
+    return located
+
+
+def check_configuration(source: str | Path, revision: str | None = None) -> None:
+    """Checks a model's folder, or the ``config.json`` of a hub id, without more; ModelError as ``locate``."""
+    here = Path(source).is_dir()
+    folder = Path(source) if here else open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder
+    check_files(source, ModelFiles(folder, complete=here))

@@ -1,16 +1,271 @@
-"""Finds what is known of a model by its registry name, hub id or folder, without loading it."""
+"""The kinds of decoding heads, in the order of the menus. Short names of models for figures, menus and sentences;
+tables, links and files keep the full name. The user's own models that ``PROBING_MODELS`` names: folders of models,
+or folders that contain them. Finds what is known of a model by its registry name, hub id or folder, without loading
+it.
+"""
 
 import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from probing.finetuning.objectives import CALLED
 from probing.finetuning.recipe import FinetuneRecipe, variant_of
 from probing.kernel.errors import ModelError
-from probing.kernel.files_paths import cache_folder
-from probing.kernel.models.names_folders import own_model_folders
+from probing.kernel.files import cache_folder
+from probing.kernel.metric import Metric
 from probing.kernel.options import spelled
 from probing.kernel.provenance import COMMIT
-from probing.kernel.registry import ModelEntry, name_of_model, read_registry
+from probing.kernel.registry import ModelEntry, Registry, name_in_files, name_of_model, read_registry
+
+HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = (
+    "tied",
+    "logit_lens",
+    "full",
+    "least_squares",
+    "tuned_lens",
+)
+#: Kinds that are stored in files.
+STORED = tuple(kind for kind in HEADS if kind != LOGIT_LENS)
+#: Kinds that start with an affine map to the last layer.
+MAPPED = (LEAST_SQUARES, TUNED_LENS)
+
+#: Quantities of heads and of their effect on results.
+HEAD_METRICS = (
+    Metric(
+        "head_loss",
+        "validation loss",
+        "nats",
+        0.0,
+        None,
+        "lower",
+        "Mean cross-entropy of the right word pieces at the masked positions of a validation text, by layer and kind of"
+        " head. Lower: the head predicts words better from the layer. It is no evidence that the layer knows facts.",
+        "no ties: a value, not an order",
+        "undefined if the training of the head is not stored",
+        "as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train the"
+        " tuned lens by KL divergence and report the divergence",
+        "heads.files.validation_losses",
+    ),
+    Metric(
+        "points_lost",
+        "loss from the base",
+        "difference of shares",
+        -1.0,
+        1.0,
+        "neither",
+        "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over"
+        " facts. The same for P@k minus the swapped subject leaves out answers that do not depend on the subject; cues"
+        " in the subject's name still count. The choice of the head changes a conclusion if the 95 % intervals of two"
+        " kinds of heads do not overlap, and one of them leaves out 0 where the other does not, or on the other side.",
+        "as for the two shares",
+        "undefined without facts; minus the swapped subject undefined if either of the two has no swapped subject",
+        "ours; not in the paper",
+        "facts.report_pairs_yardsticks.joined",
+    ),
+)
+
+
+def head_order(head: str) -> int:
+    """Position of a kind of heads in lists; kinds that are not ours come last."""
+    return (*HEADS, head).index(head)
+
+
+def canonical_head(name: str) -> str:
+    """The name of a kind of head: ``logit_lens`` for ``logit-lens``; an unknown name is returned unchanged."""
+    canonical = name.replace("-", "_")
+    return canonical if canonical in HEADS else name
+
+
+def canonical_heads(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    """``canonical_head`` of each, once; None stays None."""
+    return None if names is None else tuple(dict.fromkeys(map(canonical_head, names)))
+
+
+def listed(kinds: tuple[str, ...] = HEADS) -> str:
+    """The kinds as a list in a sentence."""
+    return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+
+
+#: The seed at the end of a name.
+_SEED = re.compile(r"-seed-(\d+)$")
+#: A name of this many characters is shown whole; a longer one is cut in the middle, less and less until it differs from
+#: all others.
+LENGTHS = (28, 40, 60)
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """What is known of a model apart from its full name, as results have it."""
+
+    name: str
+    base: str = ""
+    objective: str = ""
+    #: The base of the registry's family that has the model; else the model's own base, or its name.
+    family: str = ""
+    #: The family's in the registry; families that are not in it come last.
+    place: int = 0
+    #: Whether it is in the registry or has the name that ``finetune`` gives by itself.
+    listed: bool = False
+    shipped: bool = False
+    #: Whether results of it are part of the repository, and no weights.
+    results_only: bool = False
+    colour: str = ""
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it was fine-tuned from another model."""
+        return self.base not in ("", self.name)
+
+
+def known_model(registry: Registry, name: str, base: str = "", objective: str = "") -> KnownModel:
+    """A model as the registry describes it, else by ``base`` and ``objective``, as its runs have them."""
+    entry = next((model for model in registry.models if model.name == name), None)
+    base, objective = (entry.base, entry.objective) if entry else (base, objective)
+    named = {name_in_files(f"{base}-{CALLED[objective].name}")} if base and objective in CALLED else set()
+    place, family = next(
+        (
+            (place, candidate.base)
+            for place, candidate in enumerate(registry.families)
+            if name in (candidate.base, *(member.model for member in candidate.members))
+        ),
+        (len(registry.families), base or name),
+    )
+    results_only = name in registry.results_only
+    if entry is None and base:
+        place = next((place for place, candidate in enumerate(registry.families) if candidate.base == base), place)
+    return KnownModel(
+        name,
+        base,
+        objective,
+        family,
+        place,
+        listed=entry is not None or name in named or results_only,
+        shipped=entry is not None and entry.shipped,
+        results_only=results_only,
+        colour=entry.colour if entry else "",
+    )
+
+
+def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
+    """Full name -> short name, different for any two; of *all* models of the store, so that a filter renames none.
+
+    A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are
+    among these, and with its seed if it is a further training of which only results ship. A listed base keeps its name.
+    All others keep theirs too, cut in the middle if they are long.
+    """
+    known = {model.name: model for model in models}
+    several = len({model.family for model in known.values() if _by_objective(model)}) > 1
+    candidates = {name: _candidates(model, several) for name, model in known.items()}
+    chosen = dict.fromkeys(known, 0)
+    while clashing := [name for name in _alike(candidates, chosen) if chosen[name] + 1 < len(candidates[name])]:
+        for name in clashing:
+            chosen[name] += 1
+    return {name: candidates[name][place] for name, place in chosen.items()}
+
+
+def _by_objective(model: KnownModel) -> bool:
+    return model.listed and model.tuned and bool(model.objective)
+
+
+def _candidates(model: KnownModel, several: bool) -> Sequence[str]:
+    """Names for a model, the shortest first; the last is its own, which no other model has."""
+    if _by_objective(model):
+        seed = _SEED.search(model.name) if model.results_only else None
+        objective = f"{model.objective}, seed {seed[1]}" if seed else model.objective
+        with_base = f"{shortened(model.base, LENGTHS[0])} · {objective}"
+        return (with_base, model.name) if several else (objective, with_base, model.name)
+    return (model.name,) if model.listed else (*(shortened(model.name, length) for length in LENGTHS), model.name)
+
+
+def _alike(candidates: dict[str, Sequence[str]], chosen: dict[str, int]) -> list[str]:
+    """The models whose chosen name another one has too; capitals make no difference."""
+    by_short_name: dict[str, list[str]] = {}
+    for name, place in chosen.items():
+        by_short_name.setdefault(candidates[name][place].casefold(), []).append(name)
+    return [name for names in by_short_name.values() if len(names) > 1 for name in names]
+
+
+def shortened(name: str, length: int) -> str:
+    """At most ``length`` characters, cut in the middle; the number of a checkpoint is kept whole."""
+    if len(name) <= length:
+        return name
+    checkpoint = re.search(r"/checkpoint-\d+$", name)
+    tail = max((length - 1) // 2, len(checkpoint.group()) if checkpoint else 0)
+    head = max(length - 1 - tail, 1)
+    return f"{name[:head]}…{name[-tail:]}"
+
+
+#: Of one named folder, as many models are listed.
+MOST = 200
+_CHECKPOINT = re.compile(r"checkpoint-\d+")
+
+
+@dataclass(frozen=True)
+class NamedFolder:
+    """A folder that ``PROBING_MODELS`` names, with the folders of models: itself, or those in it."""
+
+    path: Path
+    models: tuple[Path, ...]
+
+    @property
+    def said(self) -> str:
+        """What was found in it, in words."""
+        if not self.path.is_dir():
+            return "no such folder"
+        if self.models == (self.path,):
+            return "a model"
+        if not self.models:
+            return "no model: neither it nor a folder in it has a config.json"
+        names = [str(model.relative_to(self.path)) for model in self.models]
+        more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        return f"{len(names):,} {'model' if len(names) == 1 else 'models'}: {', '.join(names[:5])}{more}"
+
+
+def named_folders() -> list[NamedFolder]:
+    """The folders that ``PROBING_MODELS`` names, separated like ``PATH``, each with the models in it."""
+    named = [Path(text).expanduser() for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    return [NamedFolder(path, tuple(_models_in(path)[:MOST])) for path in named]
+
+
+def own_model_folders() -> list[Path]:
+    """The folders of models that ``PROBING_MODELS`` names or that are in a folder that it names."""
+    return [model for folder in named_folders() for model in folder.models]
+
+
+def _models_in(folder: Path) -> list[Path]:
+    """The folder itself if it is a model; else the models in it, and the checkpoints of the trainings in it."""
+    if _is_model(folder):
+        return [folder]
+    models = []
+    for inside in _folders_in(folder):
+        if _is_model(inside):
+            models.append(inside)
+        else:
+            models += [path for path in _folders_in(inside) if _CHECKPOINT.fullmatch(path.name) and _is_model(path)]
+    return models
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / "config.json").is_file()
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    """Its folders by name, numbers by their size; none if it cannot be read."""
+    try:
+        folders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    except OSError:
+        return []
+    return sorted(
+        folders,
+        key=lambda path: [
+            (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", path.name)
+        ],
+    )
+
 
 #: What ``finetune`` writes to a model's folder: its base, objective, recipe, losses and scores.
 FINETUNING = "finetuning.json"

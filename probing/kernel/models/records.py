@@ -6,12 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probing.kernel.errors import ModelError, ProbingError
-from probing.kernel.errors_output import Say
-from probing.kernel.files import atomic_copy
-from probing.kernel.files_paths import cache_folder
+from probing.kernel.errors import ModelError, ProbingError, Say
+from probing.kernel.files import atomic_copy, cache_folder
 from probing.kernel.locks import exclusive_lock
-from probing.kernel.models.checkpoint_fit import unlike, warn_of_drift
+from probing.kernel.models.checkpoint import unlike, warn_of_drift
 from probing.kernel.options import spelled
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.registry import ModelEntry, name_in_files
@@ -62,8 +60,7 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
 
 def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
     """Folder and row of every stored run that can be read; others report damaged files."""
-    from probing.kernel.store.parquet import read_table
-    from probing.kernel.store.parquet_sources import files_of
+    from probing.kernel.store.parquet import files_of, read_table
 
     for path in sorted(path for folder in folders if folder.is_dir() for path in files_of("runs", folder)):
         try:
@@ -81,7 +78,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
     """
     from probing.kernel.models.catalogue import open_base
     from probing.kernel.models.check import shape_of
-    from probing.kernel.models.states_weight_drift import weight_drift
+    from probing.kernel.models.states import weight_drift
 
     try:
         base = open_base(entry)
@@ -123,7 +120,7 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
 
 def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
     """Adds rows to a stored file and replaces those with the same keys; a damaged file is made again."""
-    from probing.kernel.store.columns_schema import KEYS
+    from probing.kernel.store.columns import KEYS
     from probing.kernel.store.parquet import read_table, write_differing
 
     # Two processes that read a file at once would each drop the other's rows.

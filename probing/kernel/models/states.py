@@ -1,16 +1,134 @@
-"""Hidden states of every layer at the mask, from one forward pass."""
+"""Hidden states of every layer at the mask, from one forward pass. Token ids of sentences with gaps: those of the
+filled sentence, with the mask in place of the word. Encoders of the same shape with random weights, a baseline: what
+a probe reads there is not due to pre-training. The distance by which fine-tuning moved the weights of every layer.
+"""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import copy
+import hashlib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 import torch
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.kernel.errors import ModelError
+from probing.facts.fact import MASK
+from probing.kernel.errors import ModelError, OptionError
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states_masked_prompts import tokenize
+from probing.kernel.provenance import RANDOM, RANDOM_BODY, TRAINED
+
+#: Words that stand in a gap while a sentence is cut into tokens. Only the tokens around them are kept, and these are
+#: the same for every word that does not merge with its neighbours: in the three kinds of vocabulary (WordPiece, byte
+#: pairs, unigram) a part of a text is cut by itself, once its ends are known. A word may merge with letters that touch
+#: the gap; then the next is tried.
+_STAND_INS = ("internationally", "qq", "zz", "vw", "the", "xj", "L", "7")
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A sentence with words in its gaps, in tokens, special ones included; spans are of characters."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+    added: list[int]  #: whether the tokenizer added it, as a special token
+    words: list[tuple[int, int]]
+    text: str
+
+    def pieces(self, first: int, last: int) -> list[int]:
+        """Numbers of the tokens of these characters, with that of the space before them, if it is one."""
+        space = first - (self.text[first - 1 : first] == " ")
+        # A space has no width where offsets are trimmed (RoBERTa).
+        return [
+            n
+            for n, (start, end) in enumerate(self.spans)
+            if ((start < last and end > space) or start == end == first) and not self.added[n]
+        ]
+
+    def own_pieces(self, gap: int) -> list[int]:
+        """Numbers of the tokens of a gap's word; none if one of them has letters beside it, too."""
+        first, last = self.words[gap]
+        pieces = self.pieces(first, last)
+        merged = pieces and (
+            self.spans[pieces[0]][0] < len(self.text[:first].rstrip()) or self.spans[pieces[-1]][1] > last
+        )
+        return [] if merged else pieces
+
+    def masked(self, mask: int) -> list[int] | None:
+        """The token ids with one mask in place of each word; None if a word has no tokens of its own."""
+        row, start = [], 0
+        for gap in range(len(self.words)):
+            pieces = self.own_pieces(gap)
+            if not pieces:
+                return None
+            row += [*self.ids[start : pieces[0]], mask]
+            start = pieces[-1] + 1
+        return row + self.ids[start:]
+
+
+def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: Encoder) -> list[Filled]:
+    """The prompts with a word in each ``[MASK]``, in tokens, never truncated."""
+    return filled_by(encoder.tokenizer, prompts, words)
+
+
+def filled_by(
+    tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str], words: Sequence[Sequence[str]]
+) -> list[Filled]:
+    """As ``fill_gaps``, by a tokenizer alone."""
+    if not prompts:
+        return []
+    texts, places = [], []
+    for prompt, inserted in zip(prompts, words, strict=True):
+        text, *others = prompt.split(MASK)
+        spans = []
+        for word, after in zip(inserted, others, strict=True):
+            spans.append((len(text), len(text) + len(word)))
+            text += word + after
+        texts.append(text)
+        places.append(spans)
+    read = tokenizer(
+        texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
+    )
+    columns = zip(read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], places, texts, strict=True)
+    return [Filled(*column) for column in columns]
+
+
+def own_mask(text: str, encoder: Encoder) -> str:
+    """The text with the model's mask in each ``[MASK]``; some tokenizers set a token for a blank before it."""
+    return re.sub(rf" ?{re.escape(MASK)}", lambda _: encoder.tokenizer.mask_token, text)
+
+
+def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:
+    """Token ids of each prompt, and the word of its gaps: the mask, if every word merges with its neighbours."""
+    mask = encoder.tokenizer.mask_token
+    readings: list[tuple[list[int], str]] = [([], mask)] * len(prompts)
+    left = list(range(len(prompts)))
+    for word in (*_STAND_INS, mask):
+        filled = fill_gaps([prompts[n] for n in left], [[word] * prompts[n].count(MASK) for n in left], encoder)
+        rows = [
+            prompt.masked(encoder.tokenizer.mask_token_id) or (prompt.ids if word == mask else []) for prompt in filled
+        ]
+        for n, row in zip(left, rows, strict=True):
+            readings[n] = (row, word)
+        left = [n for n, row in zip(left, rows, strict=True) if not row]
+    return readings
+
+
+def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
+    """Token ids of each prompt, special tokens included, never truncated.
+
+    For an answer of one token they are those of the filled sentence with the mask in place of the answer, as in
+    pre-training; the tokenizer's own reading of a text with a mask may have a token for the space before or after it.
+    """
+    return [row for row, _ in masked_rows(prompts, encoder)]
+
 
 TOKENS_A_BATCH = 4096
 #: A batch of prompts with this many tokens takes no longer row: more tokens are not faster, and padding is wasted work.
@@ -137,3 +255,71 @@ def cached_states(
         else:
             later(write_sealed, {"states": states}, path)
     return states
+
+
+#: Seed of the random weights. It is fixed, because another draw is another encoder.
+SEED = 0
+
+
+def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
+    """The encoder itself (``trained``), or one of its shape with random weights, whose identity names the kind.
+
+    ``random``: as before pre-training; ``random-body``: only the layers, on top of the trained embeddings.
+    """
+    if kind == TRAINED:
+        return encoder
+    if kind not in (RANDOM, RANDOM_BODY):
+        raise OptionError(f"got the encoder {kind!r}, expected {TRAINED}, {RANDOM} or {RANDOM_BODY}")
+    parameter = next(encoder.body.parameters())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        # A config that sets its attention kernels is copied, because from_config may write into it.
+        body = AutoModel.from_config(copy.deepcopy(encoder.body.config)).to(parameter.dtype)
+    if kind == RANDOM_BODY:
+        for name in embedding_modules(encoder.body):
+            attrgetter(name)(body).load_state_dict(attrgetter(name)(encoder.body).state_dict())
+    body = body.eval().requires_grad_(False).to(encoder.device)
+    identity = hashlib.sha256(f"{encoder.weights_id}+{kind}+{SEED}".encode()).hexdigest()
+    return replace(encoder, body=body, weights_id=identity)
+
+
+def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
+    """Names of the modules of the embeddings, the only trained ones that a ``random-body`` encoder keeps."""
+    projection = {"albert": "encoder.embedding_hidden_mapping_in", "electra": "embeddings_project"}.get(
+        body.config.model_type, ""
+    )
+    with suppress(AttributeError):
+        if projection and attrgetter(projection)(body) is not None:
+            return "embeddings", projection
+    return ("embeddings",)
+
+
+_LAYER = re.compile(r"(?:^|\.)(?:layer|layers|albert_layer_groups)\.(\d+)\.")
+
+
+def layer_of(parameter: str) -> int | None:
+    """0 for the embeddings, 1..L for a transformer layer, None for others (pooler, heads).
+
+    ALBERT's shared weights count as layer 1. DeBERTa's embeddings of relative positions are in no layer: all read them.
+    """
+    if match := _LAYER.search(parameter):
+        return int(match[1]) + 1
+    return 0 if "embeddings" in parameter and "rel_embeddings" not in parameter else None
+
+
+def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor]) -> list[dict]:
+    """``layer, drift, parameters``: Frobenius norm of the difference over that of the base's weights, by layer."""
+    change: dict[int, float] = defaultdict(float)
+    size: dict[int, float] = defaultdict(float)
+    count: dict[int, int] = defaultdict(int)
+    for name, before in base.items():
+        layer = layer_of(name)
+        if layer is None or name not in tuned or tuned[name].shape != before.shape or not before.is_floating_point():
+            continue
+        change[layer] += (tuned[name].double() - before.double()).square().sum().item()
+        size[layer] += before.double().square().sum().item()
+        count[layer] += before.numel()
+    return [
+        {"layer": n, "drift": math.sqrt(change[n] / size[n]) if size[n] else 0.0, "parameters": count[n]}
+        for n in sorted(count)
+    ]

@@ -1,7 +1,16 @@
-"""Selects the facts that a model can be asked: those whose object is one token of its vocabulary."""
+"""Selects the facts that a model can be asked: those whose object is one token of its vocabulary. Which facts a model
+cannot be asked, by its tokenizer alone: no weights are read. Readable text of a vocabulary's tokens: the same for
+stored results and for live models.
+"""
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from tokenizers import models
+from transformers import PreTrainedTokenizerBase
 
 from probing.facts.fact import (
     MASK,
@@ -16,8 +25,11 @@ from probing.facts.fact import (
     restrict,
 )
 from probing.kernel.models.head import NO_PLACE
-from probing.kernel.models.load import Encoder
-from probing.kernel.models.states_masked_prompts import Filled, fill_gaps, masked_rows
+from probing.kernel.models.hub import Located, open_snapshot
+from probing.kernel.models.load import Encoder, load_tokenizer
+from probing.kernel.models.names import base_entry, find_entry
+from probing.kernel.models.states import Filled, fill_gaps, filled_by, masked_rows
+from probing.kernel.text import SPACE, TokenText
 
 #: A word's token id or the reason why it has none, its prompt's token ids, and the filled sentence.
 _Answer = tuple[int | str, list[int], Filled]
@@ -99,3 +111,51 @@ def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:
     }
     answerable = restrict(facts, lambda fact: reasons[id(fact)])
     return answerable, [answer for answer in answers if isinstance(answer, int)]
+
+
+def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
+    """The facts without those whose answer is several word pieces of the model, which count as left out.
+
+    ``base`` is the model whose tokenizer is used if the model has none; empty: the recorded one.
+    """
+    entry = find_entry(model)
+    lender = find_entry(base) if base else base_entry(entry)
+    located = _located(entry.location, entry.hub_id, entry.revision)
+    if not located.has_tokenizer and lender:
+        located = _located(lender.location, lender.hub_id, lender.revision)
+    tokenizer = _tokenizer(located, located.folder.stat().st_mtime_ns)
+    filled = filled_by(tokenizer, [fact.prompt for fact in facts.facts], [[fact.object] for fact in facts.facts])
+    several = {id(fact) for fact, prompt in zip(facts.facts, filled, strict=True) if len(prompt.own_pieces(0)) > 1}
+
+    def reason(fact: Fact) -> str | None:
+        return SEVERAL_TOKENS if id(fact) in several else None
+
+    return replace(restrict(facts, reason), said=facts.said)
+
+
+def _located(location: str, hub_id: str, revision: str) -> Located:
+    folder = open_snapshot(hub_id, revision or None, True).folder if hub_id else Path(location)
+    return Located(hub_id or location, folder, hub_id)
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(located: Located, changed: int) -> PreTrainedTokenizerBase:
+    return load_tokenizer(located)
+
+
+#: A token before the decoded one, because decoders drop the space of the first token of a text.
+_BEFORE = "a"
+
+
+def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[TokenText]:
+    """The texts of tokens in the vocabulary's notation (``Ġparis``, ``▁paris``), by its decoder; ``##`` stays."""
+    model, decoder = tokenizer.backend_tokenizer.model, tokenizer.backend_tokenizer.decoder
+    if isinstance(model, models.WordPiece):
+        return [TokenText(token, not token.startswith(model.continuing_subword_prefix)) for token in tokens]
+    if decoder is None:
+        return [TokenText(token, True) for token in tokens]
+    texts = []
+    for token in tokens:
+        text = decoder.decode([_BEFORE, token]).removeprefix(_BEFORE)
+        texts.append(TokenText(text.strip() or SPACE, text.startswith(" ")))
+    return texts

@@ -1,9 +1,15 @@
-"""Torch's number of threads and number formats, for modules that do not import torch themselves."""
+"""Torch's number of threads and number formats, for modules that do not import torch themselves. Suppresses output of
+transformers while models load.
+"""
 
 import contextlib
 import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
+import transformers
 
 #: Numbers of glibc's settings of memory, of its ``malloc.h``.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -41,3 +47,36 @@ def number_format(name: str) -> torch.dtype:
     """Torch's dtype for a number format of a configuration, such as ``float64``."""
     dtype: torch.dtype = getattr(torch, name)
     return dtype
+
+
+class _Quiet:
+    """Silences transformers while models load, in any number of threads, and restores the earlier settings."""
+
+    def __init__(self) -> None:
+        self._lock, self._depth = threading.Lock(), 0
+        self._verbosity, self._bars = 0, False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._depth == 0:
+                self._verbosity, self._bars = (
+                    transformers.logging.get_verbosity(),
+                    transformers.logging.is_progress_bar_enabled(),
+                )
+                transformers.logging.set_verbosity_error()
+                transformers.logging.disable_progress_bar()
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._depth -= 1
+                if self._depth == 0:
+                    transformers.logging.set_verbosity(self._verbosity)
+                    if self._bars:
+                        transformers.logging.enable_progress_bar()
+
+
+#: Used around loading: the loader reads transformers' report of missing weights as data and raises its own errors.
+quiet_loading = _Quiet()

@@ -1,16 +1,22 @@
-"""From counts by relation to a share or a mean with its 95 % interval.
-
-Two averages, always labelled: *micro* pools the facts, *macro* is the mean over relations. The curves of BERTnesia
-(Wallat et al. 2020) are macro.
+"""From counts by relation to a share or a mean with its 95 % interval. What a number of items allows to be said:
+whether a baseline may be shown, and how wide an interval is. Rank correlation of few pairs. Shares as whole numbers
+that add up. The wider of two intervals, for sentences that compare layers, models or yardsticks. Many intervals at
+once: a page of curves has hundreds, and each takes thousands of draws.
 """
 
 import itertools
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
+import scipy
 from numpy.typing import NDArray
 from scipy import special
 
@@ -220,3 +226,94 @@ def _variance(n: int, total: float, squares: float) -> float:
 def _with_interval(mean: float, error: float, n: int, relations: int, quantile: float) -> Estimate:
     half = quantile * error
     return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), n, relations)
+
+
+#: A baseline comes from at least this number of facts of a probe set or relation. The most frequent answer of two facts
+#: is right for one of them at least, and that of ten for one in ten, whatever the facts are; from 50 facts on, this
+#: part is 2 per cent at most.
+MIN_FACTS = 50
+
+
+def may_be_shown(facts: float) -> bool:
+    """Whether a baseline counted on this number of facts may be shown; not if the number is missing (NaN)."""
+    return facts >= MIN_FACTS
+
+
+#: A user's own set of fewer items has intervals that are too wide for most differences between layers or models: its
+#: page states the width.
+SMALL_SET = 1000
+
+
+def widest(items: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of one half of so many items: no other share has a wider one."""
+    return wilson_mean(0.5, items)
+
+
+#: Up to this many pairs all orders are counted, 5,040 for seven.
+_COUNTED = 7
+#: With fewer pairs no order is rare enough: with four the rarest has p = 2 / 24.
+FEWEST = 5
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """Spearman's rank correlation with its two-sided p-value; both NaN with fewer than three pairs, or a constant side.
+
+    With up to seven pairs p is exact: the share of all orders of the second side whose correlation is at least as far
+    from 0. With more it comes from the t distribution. Equal values have their mean rank.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"got {len(first)} and {len(second)} values, expected pairs")
+    first_ranks, second_ranks = (scipy.stats.rankdata(side) if len(side) else np.zeros(0) for side in (first, second))
+    if np.isnan([*first, *second]).any():
+        raise ValueError("got a NaN, expected pairs of numbers")
+    n = len(first_ranks)
+    if n < 3 or len(set(first_ranks)) < 2 or len(set(second_ranks)) < 2:
+        return float("nan"), float("nan")
+    correlation = scipy.stats.spearmanr(first, second)
+    rho, p = float(correlation.statistic), float(correlation.pvalue)
+    if n <= _COUNTED:
+        orders = second_ranks[np.array(list(permutations(range(n))))]
+        p = float(np.mean(np.abs(scipy.stats.pearsonr(orders, first_ranks[None], axis=1).statistic) >= abs(rho) - 1e-9))
+    return rho, p
+
+
+def whole_shares(sizes: Sequence[int], total: int = 100) -> list[int]:
+    """Sizes as whole numbers of ``total``: rounded down, and the rest to the largest remainders, first come first.
+
+    >>> whole_shares([1, 1, 1]), whole_shares([0, 0])
+    ([34, 33, 33], [0, 0])
+    """
+    whole = sum(sizes)
+    if not whole:
+        return [0] * len(sizes)
+    shares = [size * total // whole for size in sizes]
+    remainders = sorted(range(len(sizes)), key=lambda place: -(sizes[place] * total % whole))
+    for place in remainders[: total - sum(shares)]:
+        shares[place] += 1
+    return shares
+
+
+def wider(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the outer ends of both intervals as low and high; where ``_answers`` are empty, ends stay."""
+    ends = {}
+    for name in (name for name in table if str(name).endswith(("low_answers", "high_answers"))):
+        end = str(name).removesuffix("_answers")
+        both = table[[end, name]].astype("float64")
+        ends[end] = both.min(axis=1) if end.endswith("low") else both.max(axis=1)
+    return table.assign(**ends)
+
+
+_One = TypeVar("_One")
+_Other = TypeVar("_Other")
+
+#: More threads would only wait for each other: NumPy draws run in parallel, the Python code between them does not.
+_THREADS = min(4, os.cpu_count() or 1)
+
+
+def parallel_map(make: Callable[[_One], _Other], of: Iterable[_One]) -> list[_Other]:
+    """``make`` of every item, in order; NumPy draws for several items in parallel."""
+    many = list(of)
+    if len(many) < 2 or _THREADS < 2:
+        return [make(one) for one in many]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(make, many))

@@ -9,12 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.kernel.errors import StoreError
-from probing.kernel.store.columns_schema import KEYS, SCHEMAS, TABLES
-from probing.kernel.store.kinds import LIGHT, light
-from probing.kernel.store.kinds_kinds import KINDS, RUNS_OF_FILES, Kind
-from probing.kernel.store.opening_counts import counted
-from probing.kernel.store.parquet import as_stored, read_table
-from probing.kernel.store.parquet_sources import SourceFile, find_files
+from probing.kernel.store.columns import KEYS, SCHEMAS, TABLES
+from probing.kernel.store.kinds import KINDS, LIGHT, RUNS_OF_FILES, Kind, light
+from probing.kernel.store.opening import counted
+from probing.kernel.store.parquet import SourceFile, as_stored, find_files, read_table
 
 _Read = tuple[SourceFile, pa.Table]
 

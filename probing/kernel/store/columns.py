@@ -1,4 +1,6 @@
-"""How a stored table is declared: its columns with type, bounds and meaning, and what a row belongs to."""
+"""How a stored table is declared: its columns with type, bounds and meaning, and what a row belongs to. What the tables
+are: columns, types, bounds, and what identifies a row, from the declarations in ``store.tables``.
+"""
 
 import itertools
 import math
@@ -8,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from probing.subjects import Declared, kinds
 
 #: Maximum of a count, far above every data set's; sums over a file's rows then fit into 64 bits.
 MOST = 1_000_000_000
@@ -209,3 +213,23 @@ MADE = (
     text("created", "when, in UTC").or_empty(),
     text("config", "canonical JSON of the run's configuration, which ``run_id`` is the fingerprint of"),
 )
+
+
+#: Table name -> its declaration.
+TABLES = Declared[Table](lambda: {table.name: table for kind in kinds().values() for table in kind.tables})
+#: Table name -> its columns in order.
+SCHEMAS = Declared[pa.Schema](lambda: {name: table.schema for name, table in TABLES.items()})
+#: Table name -> the columns that identify a row.
+KEYS = Declared[tuple[str, ...]](lambda: {name: table.keys for name, table in TABLES.items()})
+#: Table name -> the order of rows in a file. If columns are equal, the writer's order stays.
+SORT = Declared[tuple[str, ...]](
+    lambda: {name: tuple(table.sort.split()) or table.keys for name, table in TABLES.items()}
+)
+#: Table name -> the version that its files are written with.
+VERSIONS = Declared[int](lambda: {name: table.version for name, table in TABLES.items()})
+
+
+def create_statement(table_name: str, schema: pa.Schema) -> str:
+    """The SQL that creates an empty table with the columns of a schema."""
+    columns = ", ".join(f'"{field.name}" {SQL_TYPES[field.type]}' for field in schema)
+    return f"CREATE TABLE {table_name} ({columns})"

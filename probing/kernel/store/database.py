@@ -17,8 +17,7 @@ import duckdb
 import pandas as pd
 
 from probing.kernel.errors import StoreError
-from probing.kernel.store.parquet import read_table
-from probing.kernel.store.parquet_sources import SourceFile, fingerprint_of, version_of
+from probing.kernel.store.parquet import SourceFile, fingerprint_of, read_table, version_of
 
 _log = logging.getLogger(__name__)
 #: DuckDB has no statement timeout; our queries take less than a tenth of this.

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from probing.kernel.errors import StoreError
-from probing.kernel.errors_output import Say
+from probing.kernel.errors import Say, StoreError
 from probing.kernel.registry import name_in_files
-from probing.kernel.store.columns_schema import KEYS
-from probing.kernel.store.parquet import read_table, write_table
-from probing.kernel.store.parquet_sources import files_of
+from probing.kernel.store.columns import KEYS
+from probing.kernel.store.parquet import files_of, read_table, write_table
 
 #: Run -> its row in the table of runs.
 Runs = Mapping[str, Mapping]

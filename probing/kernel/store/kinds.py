@@ -1,18 +1,25 @@
-"""Rules on stored rows: written in SQL, asked when files are checked."""
+"""Rules on stored rows: written in SQL, asked when files are checked. What opening, checking and sharing know of a kind
+of run; the kinds themselves are in ``store.declared``.
+"""
 
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
+from typing import Any
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 
 from probing.kernel.errors import StoreError
-from probing.kernel.store.columns_schema import KEYS, SCHEMAS
-from probing.kernel.store.database import THREADS
-from probing.kernel.text_characters import in_short
+from probing.kernel.provenance import Provenance, fingerprint_problem
+from probing.kernel.store.columns import KEYS, SCHEMAS, TABLES, Table
+from probing.kernel.store.database import THREADS, Database
+from probing.kernel.text import in_short
+from probing.subjects import SHARED_AS, Declared, kinds
 
 #: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration
 #: as JSON.
@@ -151,3 +158,98 @@ def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:
         for table in tables
     )
     return (counts, *strays)
+
+
+#: The kind of runs on facts, whose queries name the runs that they read.
+FACTS = "facts"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of run; ``config`` is the class of the configuration whose fingerprint is a run's id."""
+
+    name: str
+    config: type[Provenance]
+    tables: Sequence[Table]
+    #: In the order in which they are asked; those of every kind are put first.
+    rules: Sequence[Rule]
+    #: As ``kernel.store.kinds.ask`` has it.
+    scans: Mapping[str, str] = field(default_factory=dict)
+    _: KW_ONLY
+    command: str
+    title: str
+    #: Said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
+    line: str
+    #: Gives its runs with the columns of their files and of their provenance, in the order of lists.
+    listed: Callable[[Database], pd.DataFrame]
+    about: str | None = ""
+    #: Gives the rows of further tables that are counted of a run's; None: nothing is.
+    counts: Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]] | None = None
+    #: The tables that it needs besides the run's row.
+    counted_from: Sequence[str] = ()
+    #: The tables that have rows of every run; a run without is left out.
+    needs: Sequence[str] = ()
+    #: Whether the licence of a built-in task allows results to hold the sentences; own tasks are not in it.
+    open_tasks: Mapping[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        of_runs = [table.name for table in self.tables if table.per == "run_id" and table.key != "run_id"]
+        object.__setattr__(self, "rules", (*rules_of_rows(of_runs), *self.rules))
+
+    @property
+    def runs(self) -> str:
+        """The table with one row per run."""
+        return next(
+            table.name
+            for table in self.tables
+            if table.key == "run_id" and {"config", "model"} <= set(table.schema.names)
+        )
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row of a table of runs is a run of this kind."""
+        return set(row) == set(TABLES[self.runs].schema.names)
+
+    def problems(self, tables: Mapping[str, pa.Table]) -> list[str]:
+        """What is wrong with rows from files, of each run the first broken rule; of equal keys the first row counts."""
+        names = [table.name for table in self.tables]
+        if not any(len(rows) for name, rows in tables.items() if name in names):
+            return []
+        runs = tables[self.runs].select(["run_id", "config"]).to_pylist() if self.runs in tables else []
+        unsigned = {run["run_id"]: problem for run in runs if (problem := fingerprint_problem(**run))}
+        with in_memory(tables, names) as connection:
+            create_asked_runs(connection, f"SELECT * FROM {self.runs}")
+            broken = ask(connection, self.rules, self.scans)
+        again = f"delete its files and run `{self.command}` again"
+        return list(unsigned.values()) + [
+            f"run {run_id}: {words}; {again}" for run_id, words in broken.items() if run_id not in unsigned
+        ]
+
+    def describe(self, row: Mapping[str, Any]) -> str:
+        """What a line about a run says of it, without its id and model."""
+        left_out = json.loads(row["left_out"] or "{}")
+        flat = [
+            (reason, n, f" ({part})")
+            for part, counts in left_out.items()
+            if isinstance(counts, dict)
+            for reason, n in counts.items()
+        ]
+        flat += [(reason, n, "") for reason, n in left_out.items() if not isinstance(n, dict)]
+        left = ", ".join(f"{n:,} {reason}{part}" for reason, n, part in flat)
+        words = {
+            "left_out": left or "none",
+            "left": f", left out {left}" if left else "",
+            "against": f"against {row['base']}, " if row["base"] else "",
+            "only": ", only counts" if row.get("counted") else "",
+        }
+        return self.line.format(**{**row, **words})
+
+
+def kinds_of(what: str) -> list[Kind]:
+    """The kinds of runs that are shared together."""
+    return [kind for subject, kind in kinds().items() if SHARED_AS[subject] == what]
+
+
+#: Name -> kind of run.
+KINDS = Declared[Kind](lambda: {kind.name: kind for kind in kinds().values()})
+#: The tables of files with one row per run -> the kind of their runs.
+RUNS_OF_FILES = Declared[str](lambda: {kind.runs: kind.name for kind in KINDS.values()})

@@ -1,4 +1,7 @@
-"""Opening results: which files are read, and the tables that queries see. Nothing is built or written."""
+"""What is counted of a run, stored next to its predictions. The tables of runs that queries see: the columns of all
+runs, separate from those that only runs on facts have. Opening results: which files are read, and the tables that
+queries see. Nothing is built or written.
+"""
 
 import logging
 import re
@@ -6,18 +9,118 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.kernel.errors import StoreError
-from probing.kernel.store.columns_schema import KEYS, SCHEMAS, TABLES, create_statement
+from probing.kernel.provenance import Provenance, stored_provenance
+from probing.kernel.store.columns import KEYS, SCHEMAS, SORT, TABLES, create_statement
 from probing.kernel.store.database import THREADS, TRIES, Database, Opened, damaged_files, read_files
-from probing.kernel.store.kinds_kinds import KINDS, Kind
-from probing.kernel.store.opening_run_tables import create_run_tables
-from probing.kernel.store.parquet import check_values, read_table
-from probing.kernel.store.parquet_sources import SourceFile, find_files
+from probing.kernel.store.kinds import FACTS, KINDS, Kind
+from probing.kernel.store.parquet import (
+    SourceFile,
+    as_stored,
+    check_values,
+    files_of,
+    find_files,
+    read_table,
+    write_differing,
+)
+
+
+def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: Sequence[Path]) -> None:
+    """Counts a run, which need not be stored yet, and writes the tables that are missing or differ.
+
+    ``folders`` are those of all results with which it is shown.
+    """
+    if kind.counts is None:
+        return
+    tables = {kind.runs: as_stored(kind.runs, [{name: row.get(name) for name in SCHEMAS[kind.runs].names}])}
+    for name in kind.counted_from:
+        if TABLES[name].per == "run_id":
+            path = target / TABLES[name].file_name(dict(row))
+            # A run with control labels has no predictions.
+            if not path.is_file():
+                return
+            tables[name] = read_table(path, name)
+        else:
+            tables[name] = _rows_of(name, dict.fromkeys((target, *folders)))
+    for name, rows in counted(kind, tables).items():
+        write_differing(name, rows, target / TABLES[name].file_name(dict(row)))
+
+
+def counted(kind: Kind, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """What a kind that counts counts of a run's rows."""
+    try:
+        return kind.counts(tables) if kind.counts else {}
+    except (duckdb.Error, pa.ArrowException, ValueError) as error:
+        (run_id,) = tables[kind.runs].column("run_id").to_pylist()
+        reason = str(error).partition("\n")[0]
+        raise StoreError(
+            f"run {run_id}: its rows cannot be counted ({reason}); delete its files and run `{kind.command}` again"
+        ) from error
+
+
+def _rows_of(table: str, folders: Mapping[Path, None]) -> pa.Table:
+    """The rows of all files of a table that can be read; another run's damaged file is its own matter."""
+    tables = [SCHEMAS[table].empty_table()]
+    for path in (path for folder in folders if folder.is_dir() for path in files_of(table, folder)):
+        try:
+            tables.append(read_table(path, table))
+        except StoreError:
+            continue
+    return pa.concat_tables(tables)
+
+
+_PROVENANCE = {
+    name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()
+}
+#: Kind and provenance of a run; values that its configuration lacks are empty.
+_RUNS = pa.schema(
+    [("run_id", pa.string()), ("kind", pa.string()), *_PROVENANCE.items()]
+    + [(name, pa.string()) for name in ("device", "created", "config")]
+)
+
+
+def create_run_tables(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table], whole: set[str]) -> None:
+    """Makes the tables and views of runs from rows by kind; ``whole`` are ids of runs with stored predictions."""
+    all_runs = [_run(row, kind) for kind, runs in rows.items() for row in runs.to_pylist()]
+    _create(connection, "runs", pa.Table.from_pylist(all_runs, schema=_RUNS), ("model", "kind", "seed", "run_id"))
+    of_facts = rows[FACTS]
+    counted = pa.array([run_id not in whole for run_id in of_facts.column("run_id").to_pylist()], pa.bool_())
+    columns = [name for name in SCHEMAS["runs"].names if name == "run_id" or name not in _RUNS.names]
+    _create(
+        connection,
+        "fact_runs",
+        of_facts.select(columns).append_column("counted", counted),
+        (*SORT["runs"][1:4], "run_id"),
+    )
+    connection.execute("CREATE VIEW runs_of_facts AS SELECT * FROM runs JOIN fact_runs USING (run_id)")
+    for kind, table in ((kind.name, kind.runs) for kind in KINDS.values() if kind.name != FACTS):
+        _create(connection, table, rows[kind], SORT[table])
+        provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS[table].names)
+        connection.execute(
+            f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM runs r JOIN {table} e ON e.run_id = r.run_id"
+        )
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, order: tuple[str, ...]) -> None:
+    connection.register("incoming", rows)
+    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming ORDER BY {', '.join(order)}")
+    connection.unregister("incoming")
+
+
+def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
+    origin = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
+    return origin | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
+
+
+def _is(value: Any, kind: pa.DataType) -> bool:
+    return isinstance(value, str if kind == pa.string() else int)
+
 
 _log = logging.getLogger(__name__)
 #: Tables of which each file has the rows of the run in its name: questions on some runs open only the files of these.
@@ -69,7 +172,7 @@ def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], withou
     rows = {kind.name: _runs_of(kind, by_table[kind.runs], left_out) for kind in KINDS.values()}
     for table, table_files in by_table.items():
         if table not in OF_RUN and table not in {kind.runs for kind in KINDS.values()}:
-            _create(connection, table, table_files)
+            _create_views(connection, table, table_files)
     for kind in KINDS.values():
         rows[kind.name] = _with_rows(connection, kind, rows[kind.name], left_out)
     known = {run_id for runs in rows.values() for run_id in runs.column("run_id").to_pylist()}
@@ -112,7 +215,7 @@ def _problem(path: Path, table: str, size: int, changed: int) -> str | None:
     return None
 
 
-def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
+def _create_views(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
     """Makes the view of a table; if files have rows in common, a table of those that come first."""
     paths, key = [file.path for file in files], ", ".join(KEYS[table])
     if TABLES[table].per == "run_id":

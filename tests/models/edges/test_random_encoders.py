@@ -6,7 +6,7 @@ import torch
 from probing.edges.states import word_states
 from probing.edges.targets import Record, Target
 from probing.kernel.errors import OptionError
-from probing.kernel.models.states_random_encoder import encoder_of_kind
+from probing.kernel.models.states import encoder_of_kind
 
 
 def weights(encoder) -> dict[str, torch.Tensor]:

@@ -25,7 +25,7 @@ from probing.facts.requests import ProbeRequest
 from probing.facts.sources import read_own_facts
 from probing.forgetting.series import COUNTS, AskedStates, counts
 from probing.kernel.errors import HeadError, ModelError, OptionError
-from probing.kernel.models.load_in_memory import weights_id_in_memory
+from probing.kernel.models.load import weights_id_in_memory
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.store.check import check_store
 from probing.kernel.store.parquet import read_table
