@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, SCALES, TOPS, AskSelection
-from probing.facts.report_typed_sentence import Stored
-from probing.facts.report_typed_sentence import asked as stored_of
+from probing.facts.report import Stored
+from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, live_models, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
 from probing.kernel.app.frame import View, end, open_page

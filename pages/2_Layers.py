@@ -11,19 +11,22 @@ from probing.choices_layers import METRICS as SHOWN
 from probing.choices_layers import LayersSelection
 from probing.facts.fact import PROBE_SETS
 from probing.facts.figures import metric_curve, series_name
-from probing.facts.figures_pairs_loss_points import loss_points
-from probing.facts.figures_relations import ORDERS, relation_map
-from probing.facts.figures_relations_relation_curves import MAX_LINES, relation_curves
+from probing.facts.figures_pairs import loss_points
+from probing.facts.figures_relations import MAX_LINES, ORDERS, relation_curves, relation_map
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.report_forgotten import by_model, forgotten, relation_forgetting, with_yardsticks
-from probing.facts.report_layers import METRIC_COLUMNS, WITH_MAJORITY, by_layer, precision_by_relation
-from probing.facts.report_layers_early_exit import early_exit
-from probing.facts.report_layers_total import total
-from probing.facts.runs_runs import pairs
+from probing.facts.report_layers import (
+    METRIC_COLUMNS,
+    WITH_MAJORITY,
+    by_layer,
+    early_exit,
+    precision_by_relation,
+    total,
+)
+from probing.facts.runs import pairs
 from probing.facts.store import runs as all_runs
-from probing.facts.store_facts_fact_queries import count_facts
-from probing.facts.totals_onset import steepest
-from probing.facts.totals_shares import hits_of
+from probing.facts.store_facts import count_facts
+from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
 from probing.heads.report import points_lost, read_out
 from probing.heads.report_training import costs, losses

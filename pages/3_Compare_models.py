@@ -9,19 +9,13 @@ import streamlit as st
 
 from probing.changes import page_beyond as beyond
 from probing.choices_compare import ALL_LOST, TABS, CompareSelection
-from probing.facts.figures import layer_curve
-from probing.facts.figures_answer_shares import answer_shares
-from probing.facts.figures_pairs import alluvial
-from probing.facts.figures_pairs_paired_curve import paired_curve
-from probing.facts.figures_relations_relation_slopes import relation_slopes
-from probing.facts.forgotten_transitions import FATES, outcome_words
+from probing.facts.figures import answer_shares, layer_curve
+from probing.facts.figures_pairs import alluvial, paired_curve
+from probing.facts.figures_relations import relation_slopes
+from probing.facts.forgotten import FATES, outcome_words
 from probing.facts.page_pair import Pair, choose, comparable
-from probing.facts.report_layers import by_layer
-from probing.facts.report_layers_answer_drift import answer_drift
-from probing.facts.report_layers_early_exit import early_exit
-from probing.facts.report_pairs import transitions_beside_wrong
-from probing.facts.report_pairs_relation_losses import FEWEST, relation_losses
-from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
+from probing.facts.report_layers import answer_drift, by_layer, early_exit
+from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
 from probing.facts.totals import KIND_LABELS, KINDS
 from probing.finetuning import page_all_models as all_models
 from probing.forgetting import page_when as when

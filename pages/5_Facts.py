@@ -7,13 +7,21 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_facts import KNOWN, ORDERS, PARTS, TABS, FactsSelection
-from probing.facts.forgotten_transitions import FATES, outcome_words
+from probing.facts.forgotten import FATES, outcome_words
 from probing.facts.page_upload import show
-from probing.facts.report_fates import fates
+from probing.facts.report import fates
 from probing.facts.store import relations
-from probing.facts.store_facts import commonest_answer, fact_predictions, fact_runs
+from probing.facts.store_facts import (
+    MAX_ROWS,
+    commonest_answer,
+    count_facts,
+    fact_predictions,
+    fact_runs,
+    neighbours,
+    random_fact,
+    search_facts,
+)
 from probing.facts.store_facts import fact as fact_of
-from probing.facts.store_facts_fact_queries import MAX_ROWS, count_facts, neighbours, random_fact, search_facts
 from probing.forgetting.report_outcome_places import facts as lost_facts
 from probing.forgetting.report_outcome_runs import stored_runs
 from probing.forgetting.ways import LISTED_BY

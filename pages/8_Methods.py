@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_methods import TABS, MethodsSelection
-from probing.facts.report_layers_total import total
+from probing.facts.report_layers import total
 from probing.facts.store import runs as all_runs
 from probing.facts.store_facts import null_examples
 from probing.finetuning.success_report import learned

@@ -12,9 +12,9 @@ from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges.ask import SHIPPED as EDGE_PROBES
 from probing.edges.ask import read_probes as read_edge_probes
 from probing.edges.published import PublishedEdges
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import shipped_relations
 from probing.facts.published import PublishedKnowledge
-from probing.facts.sources_sources import read_facts
+from probing.facts.sources import read_facts
 from probing.heads.files import head_path, read_identity, read_weights, refuse_damage
 from probing.kernel.errors import ProbingError, Say, StoreError
 from probing.kernel.files import cache_folder, differing_files, file_sha256, result_folders

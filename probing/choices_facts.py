@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from probing.facts import forgotten_transitions
+from probing.facts import forgotten
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 from probing.kernel.models.names import HEADS, LOGIT_LENS
@@ -10,7 +10,7 @@ from probing.kernel.models.names import HEADS, LOGIT_LENS
 ORDERS = ("telling", "layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
-PARTS = ("", *forgotten_transitions.PARTS, *forgotten_transitions.FATES)
+PARTS = ("", *forgotten.PARTS, *forgotten.FATES)
 TABS = {"stored": "One fact", "own": "Your own facts"}
 
 

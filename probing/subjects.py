@@ -50,7 +50,7 @@ def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
     from probing.changes.kind_changes import CHANGES
     from probing.edges.kind_edges import EDGES
-    from probing.facts.kind_knowledge import FACTS
+    from probing.facts.kind import FACTS
     from probing.forgetting.kind_forgetting import FORGETTING
     from probing.forgetting.kind_series2 import SERIES
     from probing.sentences.kind_sentences import SENTENCES

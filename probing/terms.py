@@ -2,7 +2,7 @@
 
 from probing.changes.measures import CHANGE_METRICS
 from probing.edges.metrics import EDGE_METRICS
-from probing.facts.forgotten_transitions import outcome_words
+from probing.facts.forgotten import outcome_words
 from probing.finetuning.scores import TASK_METRICS
 from probing.kernel.metric import Metric
 from probing.kernel.models.names import HEAD_METRICS
@@ -117,7 +117,7 @@ _ALL = (
         _TIES,
         "undefined without facts",
         _BERTNESIA,
-        "facts.totals_total.knowledge",
+        "facts.totals.knowledge",
     ),
     Metric(
         "intermediate_share",
@@ -130,7 +130,7 @@ _ALL = (
         _TIES,
         "undefined if no fact is known at any layer",
         _BERTNESIA,
-        "facts.totals_total.intermediate_share",
+        "facts.totals.intermediate_share",
     ),
     Metric(
         "gold_rank",
@@ -271,7 +271,7 @@ _ALL = (
         _TIES,
         "undefined if no swapped subject is measured, or if only the last layer is stored",
         "ours; not in the paper",
-        "facts.report_layers_total.total",
+        "facts.report_layers.total",
     ),
     Metric(
         "seed_union",
@@ -356,7 +356,7 @@ _ALL = (
         _TIES,
         "undefined if the last layer knows no fact of the relation",
         "ours; not in the paper",
-        "facts.totals_onset.onset",
+        "facts.totals.onset",
     ),
     Metric(
         "transitions",
@@ -426,7 +426,7 @@ _ALL = (
         "among equally good layers the last",
         "undefined without facts in the scored half",
         "ours; not in the paper",
-        "facts.totals_early_exit.early_exit",
+        "facts.totals.early_exit",
     ),
     Metric(
         "weight_drift",

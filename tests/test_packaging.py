@@ -129,7 +129,7 @@ import probing
 from probing.kernel.errors import ProbingError
 for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-mini-cola"), lambda: read("trex")):
     try:
-        from probing.facts.sources_sources import read_facts
+        from probing.facts.sources import read_facts
         read = lambda name: read_facts(name, {})
         wanted()
     except ProbingError as error:

@@ -11,10 +11,9 @@ from data.making.models import FIRST, RATES
 from data.making.models import MODEL as BASE
 from data.making.plan import SECOND_WORDING, fact_by_fact
 from probing.facts.corpus import EXPOSURES, fact_key, held_out_pairs, pair
-from probing.facts.fact import PROBE_SETS
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import PROBE_SETS, shipped_relations
 from probing.facts.report_layers import precision
-from probing.facts.sources_sources import read_facts
+from probing.facts.sources import read_facts
 from probing.facts.store import exposures, head_training
 from probing.facts.store import runs as stored_runs
 from probing.kernel.models.hub import weights_id_of

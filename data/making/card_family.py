@@ -10,11 +10,10 @@ from probing.changes.report import perplexities
 from probing.changes.report_measures import values
 from probing.edges.report_summary import summary
 from probing.edges.tasks import EDGE_TASKS
-from probing.facts import forgotten_transitions as facts
-from probing.facts.report_layers import precision
-from probing.facts.report_layers_total import total
+from probing.facts import forgotten as facts
+from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import transitions_beside_wrong
-from probing.facts.runs_runs import pairs
+from probing.facts.runs import pairs
 from probing.facts.store import runs
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.success_report import scores

@@ -10,11 +10,17 @@ from typing import Any, Literal
 from data.making.pretraining.start import continued_start, fresh_start
 from data.making.pretraining.train import PretrainRecipe
 from data.making.pretraining.train import pretrain as train
-from probing.facts.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
-from probing.facts.corpus_training_text import TrainingText, training_text, words_to_hold
-from probing.facts.fact import Fact
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.corpus import (
+    EXPOSURES,
+    Sentence,
+    TrainingText,
+    fact_key,
+    relations_with_evidence,
+    training_text,
+    words_to_hold,
+)
+from probing.facts.fact import Fact, shipped_relations
+from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, Say
 from probing.kernel.files import atomic_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from probing.facts.fact import Fact
-from probing.facts.fact_templates import Relation
+from probing.facts.fact import Fact, Relation
 from probing.facts.lama import json_lines, read_lama
 from probing.kernel.errors import FactsError
 from probing.kernel.files import atomic_text

@@ -15,16 +15,14 @@ from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.report_summary import PARTS
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.targets_encoders import AT, CUMULATIVE
-from probing.facts.figures import metric_curve
+from probing.facts.figures import metric_curve, total_bars
 from probing.facts.figures_pairs import alluvial
 from probing.facts.figures_relations import relation_map
-from probing.facts.figures_total_bars import total_bars
 from probing.facts.report import chosen_pairs, chosen_runs
 from probing.facts.report_forgotten import forgotten
-from probing.facts.report_layers import by_layer, precision_by_relation
-from probing.facts.report_layers_total import in_bar_order, total
+from probing.facts.report_layers import by_layer, in_bar_order, precision_by_relation, total
 from probing.facts.report_pairs import transitions
-from probing.facts.runs_runs import pair_identities
+from probing.facts.runs import pair_identities
 from probing.facts.store import stored_models
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives_families_of_models import tuned_models

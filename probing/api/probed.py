@@ -10,21 +10,16 @@ import pandas as pd
 
 from probing.api.answers import Shown
 from probing.api.arguments import checked, in_a_notebook, text
-from probing.facts.fact import PROBE_SETS
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import PROBE_SETS, shipped_relations
 from probing.facts.figures import layer_curve
-from probing.facts.forgotten_transitions import FATES, PARTS
+from probing.facts.forgotten import FATES, PARTS
 from probing.facts.probe import ProbedSet, probe_sets
 from probing.facts.report import KNOWLEDGE
-from probing.facts.report_layers import precision
-from probing.facts.report_layers_total import total
-from probing.facts.report_pairs import BESIDE, transitions_beside_wrong
-from probing.facts.report_pairs_fact_lists import listed_facts
-from probing.facts.report_pairs_paired_layers import paired_by_layer
+from probing.facts.report_layers import precision, total
+from probing.facts.report_pairs import BESIDE, listed_facts, paired_by_layer, transitions_beside_wrong
 from probing.facts.requests import ProbeRequest
-from probing.facts.sources import own_facts, own_probe_set
-from probing.facts.sources_sources import read_facts
-from probing.facts.store_predictions import answers_of_runs
+from probing.facts.sources import own_facts, own_probe_set, read_facts
+from probing.facts.store import answers_of_runs
 from probing.kernel.errors import OptionError
 from probing.kernel.figures import theme
 from probing.kernel.models.names import known_model

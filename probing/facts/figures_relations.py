@@ -1,15 +1,101 @@
-"""Relations by layers as a heat map: which kinds of knowledge come early, and which late."""
+"""P@k by layer of chosen relations (Figure 3 of BERTnesia), with their yardsticks. Relations by layers as a heat map:
+which kinds of knowledge come early, and which late. What each kind of fact lost: one row per relation, the worst
+loss first.
+"""
 
 import math
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.facts.totals_onset import onset
-from probing.kernel.figures import theme
-from probing.kernel.figures.axis import aligned, horizontal
+from probing.facts.totals import onset
+from probing.kernel.figures import theme, yardsticks
+from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 from probing.kernel.figures.theme import centres, name_rows
 from probing.kernel.figures.yardsticks import MODES
+
+#: More lines than this cannot be distinguished.
+MAX_LINES = 6
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BD1")
+
+
+def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
+    """One line per relation with its 95 % band; grey: its majority answer, dotted: its swapped subject.
+
+    Columns: ``relation, label, layer, n, value, low, high, majority, swapped``, shares, empty if not defined, or the
+    result of ``yardsticks.above``. Relations beyond ``MAX_LINES`` are not drawn.
+    """
+    points = points.dropna(subset=["value"]).reset_index(drop=True)
+    if points.empty:
+        return theme.empty("No relation is chosen, or no facts are left under these filters.")
+    figure = go.Figure()
+    points = points[points["relation"].isin(list(dict.fromkeys(points["relation"]))[:MAX_LINES])].assign(
+        line=points["relation"]
+    )
+    names = {relation: str(label) for relation, label in zip(points["relation"], points["label"], strict=True)}
+    ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=names)
+    lent: list[EndLabel] = []
+    for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
+        ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
+    ends += lent[:1]
+    theme.apply(theme.clickable_last(figure), height=420)
+    last = int(points["layer"].max())
+    horizontal(figure, last)
+    zero = yardsticks.zero_of(points)
+    title = f"right answers beyond the {zero}, points (P@{k})" if zero else f"right answers, % (P@{k})"
+    figure.update_yaxes(title_text=title, ticksuffix="" if zero else " %")
+    extent = yardsticks.extent(points, ("value", "low", "high", "majority", "swapped"), 100)
+    return aligned(write(figure, ends, ranges=[extent]))
+
+
+def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:
+    """Draws a relation; ``lent`` gets the name of its swapped subject's line."""
+    colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
+    relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
+    zero = yardsticks.zero_of(line)
+    theme.interval_band(
+        figure, line["layer"], line["low"] * 100, line["high"] * 100, colour, label, legendgroup=relation
+    )
+    if "swapped" in line and line["swapped"].notna().any():
+        figure.add_scatter(
+            x=line["layer"],
+            y=line["swapped"] * 100,
+            mode="lines",
+            line={"dash": "dot", "color": colour, "width": 1.3},
+            opacity=0.8,
+            showlegend=False,
+            legendgroup=relation,
+            name=f"{label}: {yardsticks.SWAPPED}",
+            hovertemplate=f"{label}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
+        )
+        lent.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+    figure.add_scatter(
+        x=line["layer"],
+        y=line["value"] * 100,
+        mode="lines+markers",
+        cliponaxis=False,
+        name=f"{label} (n = {n:,})",
+        showlegend=False,
+        legendgroup=relation,
+        line={"color": colour, "width": 2.5},
+        marker={"symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)], "size": 8},
+        customdata=[[relation, int(layer)] for layer in line["layer"]],
+        hovertext=[_hover_of_point(point, label, zero) for point in line.itertuples()],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    # The number of facts stays on one line.
+    name = f"{line['label'].iloc[0]} (n\u00a0=\u00a0{n:,})"
+    return EndLabel(end, float(line["value"].iloc[-1]) * 100, name, colour)
+
+
+def _hover_of_point(point, label: str, zero: str) -> str:
+    value, low, high = point.value * 100, point.low * 100, point.high * 100
+    if zero:
+        words = f"{value:+.1f} points against the {zero}<br>95 % interval {low:+.1f} to {high:+.1f}"
+    else:
+        words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
+    return f"<b>{label}</b><br>layer {int(point.layer)}: {words}<br>{int(point.n):,} facts"
+
 
 #: How rows can be ordered -> words for it.
 ORDERS = {
@@ -33,7 +119,7 @@ _FEWER = {False: {10: "#F6DCC8", 45: "#DE8544", 100: "#7A3300"}, True: {10: "#57
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
     """One row per relation, by name: ``relation, label, cardinality, onset, last, drop``, to order rows by.
 
-    Columns: ``relation, label, cardinality, layer, n, value``. ``onset`` as in ``facts.totals_onset``; ``drop``: the
+    Columns: ``relation, label, cardinality, layer, n, value``. ``onset`` as in ``facts.totals``; ``drop``: the
     best inner layer's value minus the last one's, in shares; negative if the last layer is best.
     """
     rows = []
@@ -164,7 +250,7 @@ def relation_map(
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         customdata=[[cell.relation, int(cell.layer)] for cell in cells.itertuples()],
-        hovertext=[_hover(cell, base, mode) for cell in cells.itertuples()],
+        hovertext=[_hover_of_cell(cell, base, mode) for cell in cells.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
@@ -184,7 +270,7 @@ def relation_map(
     return aligned(figure)
 
 
-def _hover(cell, base: str, mode: str) -> str:
+def _hover_of_cell(cell, base: str, mode: str) -> str:
     kind = f", {cell.cardinality}" if cell.cardinality else ""
     lines = [
         f"<b>{theme.plain(cell.label)}</b> ({theme.plain(cell.relation)}{kind})",
@@ -211,3 +297,127 @@ def _hover(cell, base: str, mode: str) -> str:
         above = [getattr(cell, f"above_{mode}{end}") * 100 for end in ("", "_low", "_high")]
         lines.append(f"against the {MODES[mode]}: {above[0]:+.1f} points ({above[1]:+.1f} to {above[2]:+.1f})")
     return "<br>".join([*lines, f"{int(cell.n):,} facts"])
+
+
+#: More rows than this do not fit next to each other.
+MAX_ROWS = 45
+_SLOPE_ROW, _FRAME, _SIZE = 14.6, 114, 12
+#: Characters of a relation's name on one line.
+_SLOPE_NAME = 27
+
+
+def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
+    """From base to fine-tuned model, with the share of known facts that was lost at the right.
+
+    Columns: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of the
+    rows; those after ``MAX_ROWS`` are not drawn, and what only counts cannot say is empty. Relations of which the base
+    knows fewer than ``fewest`` facts come last, below a gap.
+    """
+    rows = relations.head(MAX_ROWS).reset_index(drop=True)
+    if rows.empty:
+        return theme.empty("No fact was asked of both models under these filters.")
+    names, ends = name_rows([str(label) for label in rows["label"].fillna(rows["relation"])], _SLOPE_NAME, 0.75)
+    few = rows["kept"].add(rows["lost"]).fillna((rows["base_value"] * rows["n"]).round()) < fewest
+    gap = int((~few).sum()) if few.any() and not few.all() else None
+    places = [place + (gap is not None and number >= gap) for number, place in enumerate(centres(ends))]
+    rows.index = pd.Index(places)
+    bottom = ends[-1] + (gap is not None)
+    figure = go.Figure()
+    for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
+        of = rows[(rows["value"] > rows["base_value"]) == gains]
+        slopes = [(row.Index, end) for row in of.itertuples() for end in (row.base_value * 100, row.value * 100, None)]
+        figure.add_scatter(
+            x=[end for _, end in slopes],
+            y=[row for row, _ in slopes],
+            mode="lines",
+            line={"width": 3, "color": theme.faint(colour, 0.55)},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    hover = [_hover_of_slope(row, base, model) for row in rows.itertuples()]
+    for name, column, colour, symbol in (
+        (base, "base_value", theme.BASE, "circle-open"),
+        (model, "value", theme.TUNED, "circle"),
+    ):
+        figure.add_scatter(
+            x=rows[column] * 100,
+            y=rows.index,
+            mode="markers",
+            name=theme.plain(name),
+            customdata=[[relation] for relation in rows["relation"]],
+            marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
+        )
+    figure.add_scatter(
+        x=[121] * len(rows),
+        y=rows.index,
+        mode="text",
+        textposition="middle left",
+        textfont={"size": _SIZE},
+        showlegend=False,
+        text=[
+            "" if pd.isna(share) else f"−{share * 100:.0f} %" if share > 0 else f"+{-share * 100:.0f} %"
+            for share in rows["share_lost"]
+        ],
+        customdata=[[relation] for relation in rows["relation"]],
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+    )
+    theme.apply(figure, height=int(_FRAME + _SLOPE_ROW * bottom))
+    # The legend is a line above the heading of the numbers at the right.
+    figure.update_layout(
+        margin={"t": 62, "r": 8}, legend={"y": 1 + 20 / (_SLOPE_ROW * bottom), "font_size": _SIZE}, hoverdistance=12
+    )
+    figure.update_xaxes(
+        title_text=f"right answers, % (P@{k})",
+        range=[-2, 121],
+        tickvals=list(range(0, 101, 20)),
+        tickfont_size=_SIZE,
+        title_font_size=_SIZE,
+    )
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(rows.index),
+        ticktext=names,
+        tickfont_size=_SIZE,
+        range=[bottom + 0.1, -0.1],
+        showgrid=False,
+    )
+    figure.add_annotation(
+        x=1,
+        xref="paper",
+        y=1,
+        yref="paper",
+        xanchor="right",
+        yanchor="bottom",
+        text="of known",
+        showarrow=False,
+        font_size=_SIZE,
+        yshift=2,
+    )
+    if gap is not None:
+        words = f"fewer than {fewest:,} known facts"
+        figure.add_annotation(
+            x=0,
+            y=ends[gap] + 0.5,
+            xanchor="left",
+            text=words,
+            showarrow=False,
+            font={"size": _SIZE, "color": theme.NEUTRAL},
+        )
+    return figure
+
+
+def _hover_of_slope(row, base: str, model: str) -> str:
+    lines = [f"<b>{theme.plain(row.label if pd.notna(row.label) else row.relation)}</b>, {int(row.n):,} facts"]
+    lines += [
+        f"{theme.plain(name)}: {value * 100:.1f} %" for name, value in ((base, row.base_value), (model, row.value))
+    ]
+    if pd.notna(row.kept):
+        lines.append(
+            f"{int(row.kept):,} kept, {int(row.lost):,} lost, {int(row.gained):,} gained<br>click to see the lost facts"
+        )
+    return "<br>".join(lines)

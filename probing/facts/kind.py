@@ -1,6 +1,11 @@
-"""When stored runs on facts, and what is counted of them, are complete."""
+"""When stored runs on facts, and what is counted of them, are complete. The runs on facts."""
 
-from probing.kernel.store.kinds import ASKED, Rule
+from probing.facts import tables
+from probing.facts.counts import count_facts
+from probing.facts.requests import RunConfig
+from probing.facts.store import runs
+from probing.kernel.store.kinds import ASKED, Kind, Rule
+from probing.kernel.store.kinds import FACTS as NAME
 from probing.terms import RANKS
 
 #: Table of counts of a run's facts -> what its counts are grouped by, and their sum; each group holds every fact of the
@@ -122,5 +127,25 @@ RULES = (
     Rule(
         f"SELECT run_id AS id, tokenizer FROM {ASKED} WHERE tokenizer NOT IN (SELECT tokenizer FROM vocabulary)",
         "no vocabulary file has its tokenizer {tokenizer!r}",
+    ),
+)
+
+
+FACTS = Kind(
+    NAME,
+    RunConfig,
+    tables.TABLES,
+    RULES,
+    SCANS,
+    about=tables.__doc__,
+    listed=runs,
+    command="probe",
+    title="runs",
+    counts=count_facts,
+    counted_from=("predictions", "facts", "vocabulary", "exposure"),
+    needs=("layer_counts", "total_counts"),
+    line=(
+        "{head:<13} {probe_set:<12} {template_set:<10} read {n_read:,} = probed {n_probed:,} + left out"
+        " ({left_out}){only}"
     ),
 )

@@ -7,8 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from probing.facts.fact import DUPLICATE, JUDGED_WRONG, MALFORMED, MASK, PROBE_SETS, Fact, FactSet, fill, select
-from probing.facts.fact_templates import Relation, checked
+from probing.facts.fact import (
+    DUPLICATE,
+    JUDGED_WRONG,
+    MALFORMED,
+    MASK,
+    PROBE_SETS,
+    Fact,
+    FactSet,
+    Relation,
+    checked,
+    fill,
+    select,
+)
 from probing.kernel.errors import FactsError
 from probing.kernel.text import (
     counted,

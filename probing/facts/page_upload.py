@@ -1,4 +1,6 @@
-"""The user's own facts, asked of a live model."""
+"""The facts of the user's own that cannot be asked, named before anything is asked. The user's own facts, asked of a
+live model.
+"""
 
 import hashlib
 import shlex
@@ -8,17 +10,49 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_facts import FactsSelection
-from probing.facts.fact import Fact
-from probing.facts.page_upload_left_out_facts import of_model, say
+from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet
 from probing.facts.sources import COLUMNS, SUFFIXES, own_facts
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import link
-from probing.kernel.app.texts import count, filled
+from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
+
+_WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
+
+
+def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
+    """The facts that a model's tokenizer allows; all if it is not on this machine, or cannot be read."""
+    from probing.kernel.models.tokens import one_piece_only
+
+    try:
+        return one_piece_only(facts, model, base)
+    except (ProbingError, OSError):
+        return facts
+
+
+def say(facts: FactSet, *, checked: bool = True) -> None:
+    """States how many facts can be asked (or were read, if unchecked), and names those left out, with reasons."""
+    words = "{facts} can be asked." if checked else "{facts} read."
+    parts: list[Markdown] = [filled(words, facts=count(len(facts.facts), "fact"))]
+    for reason, number in sorted(facts.left_out.items()):
+        named = listing([fact.object or fact.prompt for fact, why in facts.dropped if why == reason])
+        which = filled(" ({named})", named=named) if named else ""
+        parts.append(
+            filled("{n:,} left out: {reason}{which}.", n=number, reason=_WORDS.get(reason, reason), which=which)
+        )
+    st.markdown(joined(" ", [*parts, *([filled("Read as {how}.", how=facts.said)] if facts.said else [])]))
+    if facts.dropped:
+        with st.expander("What is left out", icon=":material/filter_alt_off:"):
+            rows = [
+                {"reason": _WORDS.get(reason, reason), "prompt": fact.prompt, "object": fact.object}
+                for fact, reason in facts.dropped
+            ]
+            st.dataframe(pd.DataFrame(rows).head(blocks.MAX_ROWS), hide_index=True)
+
 
 MAX_FACTS = 200
 SAMPLE = (

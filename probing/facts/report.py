@@ -1,21 +1,22 @@
-"""The reports of what models know."""
+"""The reports of what models know. What became of one fact in every model that was fine-tuned from the same base.
+Stored information on a typed sentence: its fact or its template, and the relation's majority answer.
+"""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.facts.forgotten import DEFINITIONS
-from probing.facts.forgotten_transitions import PARTS
+from probing.facts.forgotten import DEFINITIONS, PARTS, fate_of, outcome_words, part_of
 from probing.facts.report_forgotten import forgotten
-from probing.facts.report_layers import precision
-from probing.facts.report_layers_total import total
-from probing.facts.report_pairs import transitions_beside_wrong
-from probing.facts.report_pairs_fact_lists import listed_facts, named_pairs
-from probing.facts.runs_runs import pairs
-from probing.facts.runs_runs2 import RunSelection
+from probing.facts.report_layers import precision, total
+from probing.facts.report_pairs import listed_facts, named_pairs, transitions_beside_wrong
+from probing.facts.runs import RunSelection, pairs
 from probing.facts.store import stored_models
 from probing.facts.store import tasks as task_scores
-from probing.facts.totals_total import AVERAGES
+from probing.facts.store_facts import answers_of, commonest_answer_of_template, templates
+from probing.facts.totals import AVERAGES
 from probing.finetuning.success_report import scores, without_weights
 from probing.kernel.errors import OptionError
 from probing.kernel.models.names import listed
@@ -370,3 +371,68 @@ KNOWLEDGE = Reports(
     usual=False,
     hint=_hint,
 )
+
+
+COLUMNS = ("model", "outcome", "rank", "best_rank", "best_layer", "known_at")
+
+
+def fates(before: Sequence[int], after: Mapping[str, Sequence[int]], k: int = 1) -> pd.DataFrame:
+    """The outcome of a fact by model, from the ranks of the right answer at layers 0 to L of the base and of each
+    model.
+
+    ``outcome`` is in words, of a lost fact its fate; ``best_rank`` is of the layers from 1 on, first reached at
+    ``best_layer``; ``known_at`` has the layers with rank 1.
+    """
+    rows = []
+    for model, ranks in after.items():
+        part = part_of(before[-1], ranks[-1], k)
+        outcome = f"lost: {outcome_words(fate_of(before, ranks))}" if part == "lost" else part
+        best = min(ranks[1:])
+        known = ", ".join(str(layer) for layer, rank in enumerate(ranks) if layer and rank == 1)
+        rows.append((model, outcome, ranks[-1], best, 1 + list(ranks[1:]).index(best), known))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A sentence that is stored, or that has a stored template; then it has no recorded answers.
+
+    ``majority`` is the most frequent of the relation's recorded answers, of equally frequent ones the first by label;
+    it is right for ``share`` of the relation's ``n`` stored facts.
+    """
+
+    probe_set: str
+    label: str
+    answers: tuple[str, ...]
+    majority: str
+    share: float
+    n: int
+
+
+def asked(db: Database, prompt: str) -> Stored | None:
+    """Stored information on a sentence with the gap ``[MASK]``, whatever its case and spaces; None if neither it nor
+    its template is stored.
+    """
+    prompt = " ".join(prompt.split())
+    fitting = answers_of(db, prompt)
+    if fitting.empty:
+        known = templates(db)
+        fits = known[[_fits(template, prompt) for template in known["template"]]] if len(known) else known
+        # "[X] is in [Y]." matches many sentences; the most specific template wins.
+        fitting = fits.sort_values("template", key=lambda texts: -texts.str.len(), kind="stable")
+    if fitting.empty:
+        return None
+    first = fitting.iloc[0]
+    key = (str(first["probe_set"]), str(first["relation"]), str(first["template_set"]))
+    of_relation = fitting[
+        (fitting["probe_set"] == key[0]) & (fitting["relation"] == key[1]) & (fitting["template_set"] == key[2])
+    ]
+    (most,) = commonest_answer_of_template(db, *key).itertuples()
+    answers = tuple(dict.fromkeys(of_relation["object"])) if "object" in of_relation else ()
+    return Stored(key[0], str(first["label"]), answers, str(most.object), int(most.hits) / int(most.n), int(most.n))
+
+
+def _fits(template: str, prompt: str) -> bool:
+    """Whether a sentence is the template with some subject."""
+    parts = [re.escape(" ".join(part.split())) for part in re.split(r"\s*\[X\]\s*", template.replace("[Y]", "[MASK]"))]
+    return re.fullmatch(r"\s?(?:(?!\[MASK\]).)+\s?".join(parts), prompt, re.IGNORECASE) is not None

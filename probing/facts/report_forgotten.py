@@ -7,11 +7,10 @@ import pandas as pd
 
 from probing.facts.corpus import EXPOSURES
 from probing.facts.forgotten import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
-from probing.facts.runs_runs import IDENTITY, identities
+from probing.facts.runs import IDENTITY, identities
 from probing.facts.store import relations
 from probing.facts.store_pairs import against_last, relation_exposures
-from probing.facts.totals_onset import onset
-from probing.facts.totals_shares import hits_of
+from probing.facts.totals import hits_of, onset
 from probing.kernel.stats.intervals import wider
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
@@ -146,7 +145,7 @@ def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.D
 
 
 def with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
-    """The relations of one run with where they appear (``facts.totals_onset``), and with what guessing gives.
+    """The relations of one run with where they appear (``facts.totals``), and with what guessing gives.
 
     ``points`` are of ``precision_by_relation``, of the same run and k. above_guess: whether the best inner layer is
     above the majority answer, or where that is not defined above the swapped subject, by its 95 % interval. The layer

@@ -1,15 +1,39 @@
-"""Which facts are probed, and which sentence is asked."""
+"""The configuration whose fingerprint names a run on facts. Which facts are probed, and which sentence is asked."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
+
+from pydantic import PlainSerializer
 
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
 from probing.kernel.errors import HeadError
 from probing.kernel.files import runs_folder
 from probing.kernel.models.names import LOGIT_LENS, canonical_head, listed
 from probing.kernel.options import Option, spelled
+from probing.kernel.provenance import Provenance
 from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
+
+
+class RunConfig(Provenance):
+    """Everything that decides the result of a run on facts; ``head`` is one of ``HEADS``."""
+
+    #: In the JSON that ids are made from, the logit lens is called ``lens``: stored runs keep their ids.
+    head: Annotated[str, PlainSerializer(lambda head: "lens" if head == LOGIT_LENS else head)]
+    probe_set: str
+    template_set: str
+    facts_sha256: str
+    top_k: int
+    shard: int
+    compact: bool = False
+    #: Rule that selects the swapped subjects; empty in compact runs.
+    lenders: str = ""
+
+    @property
+    def run_id(self) -> str:
+        """Its fingerprint."""
+        return self.fingerprint
+
 
 Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are trained, logit_lens.")]
 

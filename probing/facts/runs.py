@@ -1,4 +1,7 @@
-"""Can two runs be compared? The conditions, in words that every figure and file carries."""
+"""Which stored runs a report is about, and which run of its base a fine-tuned model is compared with. The runs of facts
+that a report or a figure shows, by their names. Can two runs be compared? The conditions, in words that every figure
+and file carries.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +14,191 @@ from probing.facts.store import runs as all_runs
 from probing.facts.store import same_tokens
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success_training_length import training_of
+from probing.kernel.errors import StoreError
+from probing.kernel.models.names import canonical_heads
+from probing.kernel.options import spelled
 from probing.kernel.store.database import Database
+
+IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
+PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
+
+
+def choose(
+    db: Database,
+    models: Sequence[str] | None = None,
+    heads: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    templates: str = "default",
+) -> pd.DataFrame:
+    """Runs with every column of the table ``runs``, the newest of each model, head, seed and probe set.
+
+    None keeps all, but of seeds the primary runs only.
+    """
+    runs, heads = all_runs(db), canonical_heads(heads)
+    runs = runs[runs["template_set"] == templates]
+    runs = runs[runs["role"] == "primary"] if seeds is None else runs[runs["seed"].isin(list(seeds))]
+    for column, values in (("model", models), ("head", heads), ("probe_set", probe_sets)):
+        if values is not None:
+            runs = runs[runs[column].isin(list(values))]
+    names = ["model", "head", "seed", "probe_set"]
+    return _newest(runs, names).sort_values(names).reset_index(drop=True)
+
+
+def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
+    """The one run that a page shows for each model, head and probe set: as ``choose``, but with another template set if
+    there is none with the default one.
+    """
+    if runs.empty:
+        return runs
+    names = ["model", "head", "probe_set"]
+    primary = runs[runs["role"] == "primary"]
+    by_default = primary["template_set"] == "default"
+    either = [_newest(primary[by_default], names), _newest(primary[~by_default], names)]
+    return (
+        pd.concat([newest for newest in either if len(newest)] or either[:1])
+        .drop_duplicates(names)
+        .reset_index(drop=True)
+    )
+
+
+def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The newest of the runs with the same names, newest first; of several made at the same time, the one with the
+    first id.
+
+    A run with predictions comes before one with counts only, whatever their dates.
+    """
+    order = ["counted", "_when", "run_id"]
+    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
+        order, ascending=[True, False, True]
+    )
+    return ordered.drop_duplicates(list(names)).drop(columns="_when")
+
+
+def stored_templates(
+    db: Database,
+    models: Sequence[str] | None = None,
+    heads: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+) -> list[str]:
+    """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
+    runs, heads = all_runs(db), canonical_heads(heads)
+    runs = runs[runs["role"] == "primary"]
+    for column, values in (("model", models), ("head", heads), ("probe_set", probe_sets)):
+        runs = runs if values is None else runs[runs[column].isin(list(values))]
+    return sorted(set(runs["template_set"]))
+
+
+def pairs(runs: pd.DataFrame, bases: Sequence[str] | None = None) -> pd.DataFrame:
+    """Every fine-tuned model's run paired with its base's (or each of ``bases``') with the same head, seed, probe set
+    and template set.
+
+    A run whose base is not among ``runs`` has no pair.
+    """
+    if bases is not None:
+        runs = runs.drop(columns="base").merge(pd.DataFrame({"base": list(bases)}), how="cross")
+    tuned = runs[runs["base"].fillna("").ne("") & runs["base"].ne(runs["model"])]
+    keys = ["head", "seed", "probe_set", "template_set"]
+    theirs = (
+        runs[["run_id", "model", *keys]].drop_duplicates().rename(columns={"run_id": "base_run_id", "model": "base"})
+    )
+    return tuned.merge(theirs, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
+
+
+def base_of(run: pd.Series) -> str:
+    """The base that a run's model was fine-tuned from; empty if there is none."""
+    return run["base"] if isinstance(run["base"], str) and run["base"] != run["model"] else ""
+
+
+def nothing_common(runs: pd.DataFrame, model: str, base: str) -> str:
+    """The message for two models that have no runs with the same head and probe set."""
+
+    def has(name: str) -> str:
+        model_runs = runs[runs["model"] == name]
+        return (
+            "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in model_runs.groupby("head"))
+            or "no run"
+        )
+
+    return (
+        f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has"
+        f" {has(base)}. Probe both on the same facts with the same head"
+    )
+
+
+def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> pd.DataFrame:
+    """run_id, model, head, seed, probe_set of the runs, in the order given; unknown ones are left out.
+
+    With ``by_fact``, runs with counts only are left out, too.
+    """
+    known = (_by_fact(db) if by_fact else all_runs(db)).set_index("run_id", drop=False)
+    return known.loc[[run_id for run_id in run_ids if run_id in known.index], list(IDENTITY)].reset_index(drop=True)
+
+
+def pair_identities(db: Database, run_pairs: pd.DataFrame | Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """The columns of ``pairs`` for a frame of it, or for (base's run id, run id) of each pair.
+
+    A pair is left out if one of its runs has counts only, because its facts cannot be compared one by one.
+    """
+    known = _by_fact(db).set_index("run_id")
+    if isinstance(run_pairs, pd.DataFrame):
+        run_pairs = run_pairs[run_pairs["base_run_id"].isin(known.index) & run_pairs["run_id"].isin(known.index)]
+        return run_pairs[list(PAIR)].drop_duplicates(["base_run_id", "run_id"]).reset_index(drop=True)
+    rows = [
+        (base, run, known.at[base, "model"], *known.loc[run, ["model", "head", "seed", "probe_set"]])
+        for base, run in dict.fromkeys(run_pairs)
+        if base in known.index and run in known.index
+    ]
+    return pd.DataFrame(rows, columns=list(PAIR))
+
+
+def _by_fact(db: Database) -> pd.DataFrame:
+    runs = all_runs(db)
+    return runs[~runs["counted"].astype(bool)]
+
+
+@dataclass(frozen=True)
+class RunSelection:
+    """The chosen runs of facts; None keeps all."""
+
+    models: Sequence[str] | None = None
+    heads: Sequence[str] | None = None
+    probe_sets: Sequence[str] | None = None
+    templates: str = "default"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", canonical_heads(self.heads))
+
+    def runs(self, db: Database) -> pd.DataFrame:
+        """The primary run of each model, head and probe set."""
+        return choose(db, self.models, self.heads, self.probe_sets, templates=self.templates)
+
+    def other_templates(self, db: Database) -> list[str]:
+        """Further template sets that the chosen models were probed with."""
+        return [
+            name for name in stored_templates(db, self.models, self.heads, self.probe_sets) if name != self.templates
+        ]
+
+    def refuse_unknown(self, db: Database, bases: Sequence[str] | None = None) -> None:
+        """Raises a ``StoreError`` for an unknown template set, or a name no run of it has, with the sets that do."""
+        if (there := stored_templates(db)) and self.templates not in there:
+            raise StoreError(f"no run with {spelled('templates', self.templates)}; there are {', '.join(there)}")
+        every = choose(db, templates=self.templates)
+        for option, values in {
+            "model": self.models,
+            "head": self.heads,
+            "probe_set": self.probe_sets,
+            "base": bases,
+        }.items():
+            column = "model" if option == "base" else option
+            if unknown := sorted(set(values or ()) - set(every[column])):
+                elsewhere = stored_templates(db, **{f"{column}s": unknown})
+                with_templates = f" probed with {spelled('templates', self.templates)}" if elsewhere else ""
+                probed_with = f"; it was probed with {spelled('templates', ', '.join(elsewhere))}" if elsewhere else ""
+                names = ", ".join(sorted(set(every[column]))) or "none"
+                raise StoreError(
+                    f"no run with {spelled(option, ', '.join(unknown))}{with_templates}{probed_with}; there are {names}"
+                )
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,43 @@
-"""Queries about whole runs. Every result is a count or a sum; ``probing.core`` turns them into shares and intervals.
-
-All functions take the database first and return a frame. Filters that are None do not filter. ``exposures`` holds
-values such as ``"stated"`` or ``"unknown"``; an empty tuple keeps nothing.
+"""Which facts are counted: the filters by exposure and by answer in the subject, the same in every query. Queries about
+whole runs. Every result is a count or a sum; ``probing.core`` turns them into shares and intervals. How a run's
+numbers are stored, one row per layer and fact, in full or compact, and read for a notebook. How far each right
+answer moves a share of known facts: sums for ``kernel.stats.paired_tests``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from probing.facts.store_scope import OF_RUNS, of_runs
+from probing.facts.fact import Fact
 from probing.kernel.store.columns import SCHEMAS, SORT
 from probing.kernel.store.database import Database
+from probing.terms import RANKS
+
+#: Condition on the columns exposure and answer_in_subject; its values come from ``filters``.
+KEPT = """
+    (NOT $by_exposure OR exposure IN (SELECT unnest($exposures::VARCHAR[])))
+    AND ($answer_in_subject::BOOLEAN IS NULL OR answer_in_subject = $answer_in_subject::BOOLEAN)
+"""
+#: The same for the rows of chosen runs; its values come from ``of_runs``.
+OF_RUNS = f"WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND {KEPT}"
+
+
+def filters(exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
+    """Values of ``KEPT``; None does not filter, no exposures at all keep nothing."""
+    return {
+        "by_exposure": exposures is not None,
+        "exposures": list(exposures or ()),
+        "answer_in_subject": answer_in_subject,
+    }
+
+
+def of_runs(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
+    """Values of ``OF_RUNS``."""
+    return {"run_ids": list(run_ids), **filters(exposures, answer_in_subject)}
 
 
 def runs(db: Database) -> pd.DataFrame:
@@ -198,3 +225,182 @@ def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:
     return db.query(
         "SELECT id, token FROM vocabulary WHERE tokenizer = $tokenizer ORDER BY id", {"tokenizer": tokenizer}
     )
+
+
+#: A compact run keeps log-probabilities to this many significant bits (within 6.3 per cent of their value) ...
+COMPACT_BITS = 4
+#: ... and ranks exactly up to here, above to two significant digits: no P@k, fate or first answer depends on more.
+EXACT_RANKS = 100
+
+
+def stored_logp(values: np.ndarray, compact: bool) -> np.ndarray:
+    """Log-probabilities in steps of 1/256 nat (at most 0.2 % of the probability), or to ``COMPACT_BITS``."""
+    flat = values.reshape(-1)
+    if not compact:
+        return (np.round(flat * np.float32(256)) / np.float32(256)).astype(np.float32)
+    fraction, exponent = np.frexp(flat)
+    return np.ldexp(np.round(fraction * 2**COMPACT_BITS) / 2**COMPACT_BITS, exponent).astype(np.float32)
+
+
+def stored_rank(values: np.ndarray, compact: bool) -> np.ndarray:
+    """Ranks as stored: exact, or compact above ``EXACT_RANKS``, never rounded down to it."""
+    if not compact:
+        return values
+    step = 10.0 ** (np.floor(np.log10(np.maximum(values, 1))) - 1)
+    return np.where(values > EXACT_RANKS, np.maximum(np.round(values / step) * step, EXACT_RANKS + 1), values).astype(
+        np.uint32
+    )
+
+
+def prediction_columns(
+    run_id: str, facts: Sequence[Fact], columns: dict[str, np.ndarray], layers: Sequence[int], compact: bool
+) -> dict:
+    """The columns of ``predictions``, from (layers, facts) arrays of ``facts.probe.probe``.
+
+    ``compact`` rounds as ``stored_logp`` and ``stored_rank`` say, and leaves out the swapped rank.
+    """
+    n, k = len(facts), columns["top_ids"].shape[2]
+
+    def lists(values: np.ndarray) -> pa.ListArray:
+        return pa.ListArray.from_arrays(
+            pa.array(np.arange(0, len(layers) * n * k + 1, k, dtype=np.int32)), pa.array(values)
+        )
+
+    other = columns["other_rank"].reshape(-1)
+    return {
+        "run_id": pa.array([run_id] * (len(layers) * n)),
+        "fact_id": pa.array([fact.fact_id for fact in facts] * len(layers)),
+        "layer": pa.array(np.repeat(np.asarray(layers, dtype=np.uint8), n)),
+        "gold_rank": pa.array(stored_rank(columns["gold_rank"].reshape(-1), compact)),
+        "answer_rank": pa.array(stored_rank(columns["answer_rank"].reshape(-1), compact)),
+        "other_rank": pa.array(other, mask=np.ones_like(other, dtype=bool) if compact else other == 0),
+        "gold_logp": pa.array(stored_logp(columns["gold_logp"], compact)),
+        "top_ids": lists(columns["top_ids"].reshape(-1)),
+        "top_logp": lists(stored_logp(columns["top_logp"], compact)),
+    }
+
+
+def answers_of_runs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """The predictions of runs on own facts, one row per fact and layer, by run, relation, subject and object.
+
+    ``rank`` is of the right answer in the whole vocabulary, from 1, ``answer_rank`` among the answers of its relation,
+    ``swapped_rank`` with the swapped subject (empty if there is none); ``probability`` is of the right answer.
+    """
+    return db.query(
+        """
+        SELECT f.fact_id, f.probe_set, f.relation, f.subject, f.object, f.prompt, CAST(p.layer AS BIGINT) AS layer,
+            CAST(p.gold_rank AS BIGINT) AS rank, CAST(p.answer_rank AS BIGINT) AS answer_rank, p.other_rank AS
+                swapped_rank,
+            exp(p.gold_logp::DOUBLE) AS probability,
+            -- Half a character has no text, so its token is shown.
+            coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, 'unused ' || p.top_ids[1]) AS
+                top_token,
+            exp(p.top_logp[1]::DOUBLE) AS top_probability
+        FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id JOIN facts f ON f.fact_id = p.fact_id
+        LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
+        WHERE p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+        ORDER BY list_position($run_ids::VARCHAR[], p.run_id), f.relation, f.subject, f.object, f.fact_id, p.layer
+        """,
+        {"run_ids": list(run_ids)},
+        of=run_ids,
+    ).astype({"swapped_rank": "Int64"})
+
+
+#: The squared change of a mean without an answer, which is NULL if it is the only one.
+_CHANGE = (
+    "power(({v}_t - {v}_c * sum({v}_t) OVER {scope} / sum({v}_c) OVER {scope}) / nullif(sum({v}_c) OVER {scope} -"
+    " {v}_c, 0), 2)"
+)
+#: Sums of such steps are exact, so the order of threads makes no difference; a change of 1e-6 is still seen.
+_STEP = f"{2.0**44}::DOUBLE"
+_ROUNDED = f"coalesce(sum(floor({{v}}_{{scope}} * {_STEP} + 0.5)) / {_STEP}, 0)"
+_SUMS = {
+    "n": "sum({v}_c)",
+    "total": "sum({v}_t)",
+    "squares": "sum({v}_s)",
+    "clusters": "count(*) FILTER ({v}_c > 0)",
+    "within": _ROUNDED.replace("{scope}", "within"),
+    "overall": _ROUNDED.replace("{scope}", "overall"),
+}
+
+
+def columns_of(value: str) -> list[str]:
+    """The columns of a value with the fields of ``kernel.stats.paired_tests.ClusterSums``."""
+    return [f"{value}_{name}" for name in _SUMS]
+
+
+def sums_of(rows: pd.DataFrame, value: str) -> NDArray[np.float64]:
+    """(sums, rows) of a value, as ``kernel.stats.paired_tests`` takes them."""
+    return rows[columns_of(value)].to_numpy(np.float64).T
+
+
+def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: Mapping[str, str] | None = None) -> str:
+    """SQL of sums over right answers.
+
+    ``values`` are name -> SQL of a number of each fact, NULL if the fact does not count. ``facts`` is SQL from FROM on,
+    of rows with the columns of ``keys``; f is the fact, with its relation and object. ``keys`` tell one mean over all
+    relations from another, each with its table, if there are several; ``groups`` are the columns of the result,
+    ``more`` further ones: name -> condition of the facts that they count.
+    """
+    by_answer = [
+        f"count({x}) AS {v}_c, coalesce(sum({x}), 0) AS {v}_t, coalesce(sum(({x}) * ({x})), 0) AS {v}_s"
+        for v, x in values.items()
+    ]
+    by_answer += [f"count(*) FILTER ({condition}) AS {name}" for name, condition in (more or {}).items()]
+    changes = [f"{_CHANGE.format(v=v, scope=scope)} AS {v}_{scope}" for v in values for scope in ("within", "overall")]
+    sums = [f"CAST({sql.format(v=v)} AS DOUBLE) AS {v}_{name}" for v in values for name, sql in _SUMS.items()]
+    sums += [f'CAST(sum("{name}") AS BIGINT) AS "{name}"' for name in more or {}]
+    plain = ", ".join(key.split(".")[-1] for key in keys.split(", "))
+    return f"""
+    SELECT {groups}, {", ".join(sums)}
+    FROM (
+        SELECT *, {", ".join(changes)}
+        FROM (SELECT {keys}, f.relation, f.object, {", ".join(by_answer)} {facts} GROUP BY {keys}, f.relation, f.object)
+        WINDOW within AS (PARTITION BY {plain}, relation), overall AS (PARTITION BY {plain})
+    )
+    GROUP BY {groups} ORDER BY {groups}
+    """
+
+
+def _by_layer(ks: Sequence[int], scope: str = "", last: str = "") -> str:
+    values = {f"hits_{k}": f"CAST(p.gold_rank <= {k} AS INTEGER)" for k in ks}
+    values |= {f"above_{k}": f"CAST(p.gold_rank <= {k} AS INTEGER) - CAST(p.other_rank <= {k} AS INTEGER)" for k in ks}
+    facts = f"""
+        FROM predictions p
+        JOIN (SELECT * FROM known {scope}) k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
+        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = p.fact_id {last}
+    """
+    return summed(values, facts, "p.run_id, p.layer", "run_id, layer, relation")
+
+
+#: The sums of all facts of a run, stored for those who filter nothing.
+BY_LAYER = _by_layer(RANKS)
+
+
+def answer_clusters(
+    db: Database,
+    run_ids: Sequence[str],
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+    last_only: bool = False,
+) -> pd.DataFrame:
+    """Sums over the right answers: run_id, layer, relation and ``columns_of`` the values hits_k and above_k.
+
+    above_k is own minus swapped subject; with ``last_only`` rows of other layers may be there, too.
+    """
+    columns = f"SELECT run_id, layer, relation, {', '.join((*columns_of(f'hits_{k}'), *columns_of(f'above_{k}')))}"
+    if exposures is None and answer_in_subject is None:
+        condition = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
+        return db.query(f"{columns} FROM answer_clusters {condition}", {"run_ids": list(run_ids)})
+    # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
+    counted = _by_layer(
+        (k,), OF_RUNS, "JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1" if last_only else ""
+    )
+    return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject), of=run_ids)
+
+
+def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:
+    """SQL of what the second of two runs knows more of a fact, and of the same minus the swapped subject."""
+    known = [f"CAST({rank} <= $k AS INTEGER)" for rank in (second, first, second_swapped, first_swapped)]
+    return {"more": f"{known[0]} - {known[1]}", "above_more": f"{known[0]} - {known[1]} - {known[2]} + {known[3]}"}

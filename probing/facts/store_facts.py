@@ -1,11 +1,235 @@
-"""One fact through all layers, and facts that are worth looking at."""
+"""Which facts of a run are chosen: one filter for searching, counting, paging and picking. Finding facts of a run, and
+paging through them. One fact through all layers, and facts that are worth looking at. Facts and templates that a
+typed sentence may match.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from probing.facts.store_facts_fact_queries import whole_numbers
+from probing.facts.store_pairs import PART_CONDITIONS
 from probing.kernel.store.database import Database
+
+#: A longer text is cut: each word is one more condition.
+MAX_WORDS = 16
+
+_EQUAL = {
+    "relation": "f.relation",
+    "probe_set": "f.probe_set",
+    "first_known": "k.first_layer",
+    "last_known": "k.last_layer",
+    "answer_in_subject": "k.answer_in_subject",
+}
+
+
+@dataclass(frozen=True)
+class FactFilter:
+    """Conditions that all must hold; None, or an empty text, does not filter. *Known* is rank 1, at layers 1..L."""
+
+    #: Words that must all occur in subject, object, prompt or relation, ignoring case and accents.
+    text: str = ""
+    relation: str | None = None
+    probe_set: str | None = None
+    known_at: int | None = None
+    first_known: int | None = None
+    last_known: int | None = None
+    never_known: bool | None = None
+    #: Exposures to the training text that are kept; empty keeps nothing.
+    exposures: tuple[str, ...] | None = None
+    answer_in_subject: bool | None = None
+    #: (layer, k): rank <= k at that layer.
+    layer_rank: tuple[int, int] | None = None
+    #: The base's run that ``part``, of ``PARTS`` or ``FATES``, compares with.
+    versus: str | None = None
+    part: str | None = None
+    part_k: int = 1
+    #: (id of the run that asked for the lost facts, outcomes of ``forgetting.ways`` that are kept).
+    back: tuple[str, tuple[str, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.part is not None and self.part not in PART_CONDITIONS:
+            raise ValueError(f"unknown part {self.part!r}; expected one of {list(PART_CONDITIONS)}")
+        if self.part is not None and self.versus is None:
+            raise ValueError(f"the part {self.part!r} needs versus, the run that it is compared with")
+
+    def condition(self) -> tuple[str, dict[str, Any]]:
+        """SQL over ``known k``, ``facts f`` and ``relations l``, and its parameters; the SQL holds no given value."""
+        parts: list[str] = []
+        values: dict[str, Any] = {}
+        haystack = "strip_accents(lower(concat_ws(' ', f.subject, f.object, f.prompt, f.relation, l.label)))"
+        for number, word in enumerate(self.text.split()[:MAX_WORDS]):
+            parts.append(f"contains({haystack}, strip_accents(lower($word_{number})))")
+            values[f"word_{number}"] = word
+        for name, column in _EQUAL.items():
+            if (value := getattr(self, name)) is not None:
+                parts.append(f"{column} = ${name}")
+                # A frame's numbers are numpy's, which DuckDB does not bind.
+                values[name] = value if isinstance(value, str | bool) else int(value)
+        if self.never_known is not None:
+            parts.append("(k.layers_known = 0) = $never_known")
+            values["never_known"] = self.never_known
+        if self.exposures is not None:
+            parts.append("k.exposure IN (SELECT unnest($exposures::VARCHAR[]))")
+            values["exposures"] = list(self.exposures)
+        at = {"known_at": None if self.known_at is None else (self.known_at, 1), "layer_rank": self.layer_rank}
+        for name, pair in at.items():
+            if pair is not None:
+                parts.append(
+                    f"k.fact_id IN (SELECT p.fact_id FROM predictions p WHERE p.run_id = $run_id "
+                    f"AND p.layer = ${name}_layer AND p.gold_rank <= ${name}_k)"
+                )
+                values |= {f"{name}_layer": int(pair[0]), f"{name}_k": int(pair[1])}
+        if self.part is not None:
+            parts.append(
+                "k.fact_id IN (SELECT m.fact_id FROM known m JOIN known b ON b.fact_id = m.fact_id "
+                "JOIN fact_runs r ON r.run_id = b.run_id "
+                f"WHERE m.run_id = $run_id AND b.run_id = $versus AND {PART_CONDITIONS[self.part]})"
+            )
+            values |= {"versus": self.versus, "part_k": int(self.part_k)}
+        if self.back is not None:
+            parts.append(
+                "k.fact_id IN (SELECT w.fact_id FROM forgetting_facts w WHERE w.run_id = $back_run "
+                "AND w.way IN (SELECT unnest($back_ways::VARCHAR[])))"
+            )
+            values |= {"back_run": self.back[0], "back_ways": list(self.back[1])}
+        return " AND ".join(parts) or "true", values
+
+
+#: A table on a page loses its search, selection and download when it is very long.
+MAX_ROWS = 5000
+
+#: Name of an order -> SQL. Facts that are known nowhere come last; ties are broken by ``fact``, so that paging is
+#: stable.
+ORDERS = {
+    "fact": "",
+    "first layer": "k.first_layer ASC NULLS LAST, ",
+    "last layer": "k.last_layer DESC NULLS LAST, ",
+    # Known, and by no guess: the name does not give the answer away, and somebody else's name does not have it.
+    "telling": "k.answer_in_subject, k.layers_known = 0, k.last_rank, coalesce(k.swapped_last_rank, 0) DESC, ",
+    "layers known": "k.layers_known DESC, ",
+    "best rank": "k.best_rank ASC, ",
+    "last rank": "k.last_rank ASC, ",
+    "worst last rank": "k.last_rank DESC, ",
+}
+_TIES = "f.probe_set, f.relation, f.subject, f.object, f.fact_id"
+
+_FROM = """
+    FROM known k
+    JOIN facts f ON f.fact_id = k.fact_id
+    LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
+"""
+_COLUMNS = """
+    f.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt,
+    f.answer_in_subject, f.pred, k.exposure, k.first_layer, k.last_layer, k.layers_known, k.best_rank, k.last_rank
+"""
+_WHOLE_NUMBERS = (
+    "first_layer",
+    "last_layer",
+    "layers_known",
+    "best_rank",
+    "last_rank",
+    "answer_rank",
+    "other_rank",
+    "their_last_rank",
+)
+
+
+def search_facts(
+    db: Database,
+    run_id: str,
+    *,
+    order: str = "fact",
+    offset: int = 0,
+    limit: int = 100,
+    other: str | None = None,
+    **filters: Any,
+) -> pd.DataFrame:
+    """Facts of a run that pass the filters (fields of ``FactFilter``), at most ``MAX_ROWS``.
+
+    first_layer and last_layer have rank 1, of 1..L (missing when none), best_rank is over 1..L, last_rank at L; with
+    ``other``, a run of another model, their_last_rank.
+    """
+    if not 0 <= limit <= MAX_ROWS or offset < 0:
+        raise ValueError(f"got offset {offset} and limit {limit}; expected offset >= 0 and limit from 0 to {MAX_ROWS}")
+    where, values = FactFilter(**filters).condition()
+    theirs, join = "", ""
+    if other:
+        theirs, join = (
+            ", o.last_rank AS their_last_rank",
+            "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id",
+        )
+        values = {**values, "other": other}
+    facts = db.query(
+        f"""SELECT {_COLUMNS}{theirs} {_FROM} {join} WHERE k.run_id = $run_id AND {where}
+            ORDER BY {_order(order)} LIMIT $limit OFFSET $offset""",
+        {"run_id": run_id, "limit": int(limit), "offset": int(offset), **values},
+        of=_of(run_id, other, filters),
+    )
+    return whole_numbers(facts)
+
+
+def count_facts(db: Database, run_id: str, **filters: Any) -> int:
+    """How many facts ``search_facts`` finds in all pages."""
+    where, values = FactFilter(**filters).condition()
+    counted = db.query(
+        f"SELECT count(*) AS n {_FROM} WHERE k.run_id = $run_id AND {where}",
+        {"run_id": run_id, **values},
+        of=_of(run_id, None, filters),
+    )
+    return int(counted["n"].iloc[0])
+
+
+def neighbours(
+    db: Database, run_id: str, fact_id: str, *, order: str = "fact", **filters: Any
+) -> tuple[str | None, str | None]:
+    """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if it is not listed."""
+    where, values = FactFilter(**filters).condition()
+    around = db.query(
+        f"""
+        SELECT previous_id, next_id FROM (
+            SELECT f.fact_id, lag(f.fact_id) OVER neighbours AS previous_id, lead(f.fact_id) OVER neighbours AS next_id
+            {_FROM} WHERE k.run_id = $run_id AND {where}
+            WINDOW neighbours AS (ORDER BY {_order(order)})
+        ) WHERE fact_id = $fact_id
+        """,
+        {"run_id": run_id, "fact_id": fact_id, **values},
+        of=_of(run_id, None, filters),
+    )
+    if around.empty:
+        return None, None
+    previous_id, next_id = (None if pd.isna(value) else str(value) for value in around.iloc[0])
+    return previous_id, next_id
+
+
+def random_fact(db: Database, run_id: str, *, seed: int | str = 0, **filters: Any) -> str | None:
+    """Id of one fact that passes the filters, the same for the same seed; None if there is none."""
+    where, values = FactFilter(**filters).condition()
+    facts = db.query(
+        f"SELECT f.fact_id {_FROM} WHERE k.run_id = $run_id AND {where} ORDER BY md5(f.fact_id || $seed), f.fact_id"
+        " LIMIT 1",
+        {"run_id": run_id, "seed": str(seed), **values},
+        of=_of(run_id, None, filters),
+    )
+    return None if facts.empty else str(facts["fact_id"].iloc[0])
+
+
+def whole_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Layers and ranks as integers that can be missing, not as floats."""
+    return frame.astype({name: "Int64" for name in _WHOLE_NUMBERS if name in frame.columns})
+
+
+def _of(run_id: str, other: str | None, filters: dict[str, Any]) -> list[str]:
+    """The runs whose files a search opens."""
+    return [run_id, *(run for run in (other, filters.get("versus")) if run)]
+
+
+def _order(name: str) -> str:
+    if name not in ORDERS:
+        raise ValueError(f"unknown order {name!r}; expected one of {list(ORDERS)}")
+    return ORDERS[name] + _TIES
+
 
 #: Three sentences of this length fit next to each other, and each fits one line on a phone.
 _SHORT = 34
@@ -193,4 +417,41 @@ def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
             {"run_id": run_id, "fact_id": fact_id},
             of=[run_id],
         )
+    )
+
+
+_FROM_PROMPTS = "FROM facts f LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set"
+_RELATION = (
+    "f.probe_set, f.relation, coalesce(f.template_set, 'default') AS template_set, coalesce(l.label, f.relation) AS"
+    " label"
+)
+#: LAMA's large sets first, as a sentence may be in several.
+_ORDER = "ORDER BY f.probe_set = 'trex' DESC, f.probe_set, f.relation, template_set"
+
+
+def answers_of(db: Database, prompt: str) -> pd.DataFrame:
+    """The facts that a sentence asks, without case: probe_set, relation, template_set, label, object."""
+    return db.query(
+        f"SELECT {_RELATION}, f.object {_FROM_PROMPTS} WHERE lower(f.prompt) = lower($prompt) {_ORDER}, f.object",
+        {"prompt": prompt},
+    )
+
+
+def templates(db: Database) -> pd.DataFrame:
+    """Every template with a place for the subject: probe_set, relation, template_set, label, template."""
+    return db.query(
+        f"SELECT DISTINCT {_RELATION}, f.template, f.probe_set = 'trex' AS large {_FROM_PROMPTS} "
+        "WHERE contains(f.template, '[X]') ORDER BY large DESC, f.probe_set, f.relation, template_set, f.template"
+    )
+
+
+def commonest_answer_of_template(db: Database, probe_set: str, relation: str, template_set: str) -> pd.DataFrame:
+    """A relation's commonest answer among its stored facts: object, hits, n; of equal ones the first by label."""
+    return db.query(
+        """
+        SELECT object, count(*) AS hits, sum(count(*)) OVER () AS n FROM facts
+        WHERE probe_set = $probe_set AND relation = $relation AND coalesce(template_set, 'default') = $template_set
+        GROUP BY object ORDER BY hits DESC, object LIMIT 1
+        """,
+        {"probe_set": probe_set, "relation": relation, "template_set": template_set},
     )

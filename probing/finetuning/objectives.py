@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from probing.facts.corpus_control_text import control_texts
+from probing.facts.corpus import control_texts
 from probing.finetuning.tasks.conll import conll_dev, conll_parts, ewt_part
 from probing.finetuning.tasks.data_files import split_texts
 from probing.finetuning.tasks.glue import cola_parts, rte_parts, sst2_parts

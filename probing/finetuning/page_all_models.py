@@ -7,8 +7,8 @@ import streamlit as st
 
 from probing.changes.figures_drift_points import drift_points
 from probing.choices_compare import CompareSelection
-from probing.facts.figures_pairs_retention_bars import retention_bars
-from probing.facts.runs_runs import pairs
+from probing.facts.figures_pairs import retention_bars
+from probing.facts.runs import pairs
 from probing.finetuning.report import all_models, drift_and_losses
 from probing.finetuning.report_by_layer import LOSSES, by_layer
 from probing.finetuning.report_evidence import FactRuns

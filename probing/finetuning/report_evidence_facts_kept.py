@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.facts.report_pairs_paired_layers import paired_by_layer
-from probing.facts.runs_runs import one_run_each, pairs
+from probing.facts.report_pairs import paired_by_layer
+from probing.facts.runs import one_run_each, pairs
 from probing.facts.store import runs as all_runs
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
@@ -15,7 +15,7 @@ COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
 
 
 def fact_pairs(db: Database) -> pd.DataFrame:
-    """Runs of fine-tuned models paired with their base's, both stored fact by fact; see ``facts.runs_runs.pairs``."""
+    """Runs of fine-tuned models paired with their base's, both stored fact by fact; see ``facts.runs.pairs``."""
     runs = all_runs(db)
     return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
 

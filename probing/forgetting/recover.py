@@ -11,8 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from probing.facts.corpus import fact_key, wikitext_sentences
-from probing.facts.fact import Fact, FactSet, facts_sha256
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import Fact, FactSet, facts_sha256, shipped_relations
 from probing.facts.stored_run import in_order, write_facts, write_relations
 from probing.forgetting.memory import summary
 from probing.forgetting.memory_groups import LOST, Groups, groups_of

@@ -1,8 +1,7 @@
 """The facts that models are asked before and after a training."""
 
-from probing.facts.fact import FactSet
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.fact import FactSet, shipped_relations
+from probing.facts.sources import read_facts
 from probing.kernel.errors import FactsError, Say
 from probing.kernel.options import spelled
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.facts.report_layers import by_layer
-from probing.facts.report_pairs import transitions
-from probing.facts.report_pairs_yardsticks import joined
-from probing.facts.runs_runs import PAIR
-from probing.facts.store_answer_clusters import sums_of
+from probing.facts.report_pairs import joined, transitions
+from probing.facts.runs import PAIR
+from probing.facts.store import sums_of
 from probing.facts.store_pairs import transition_counts
 from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database

@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 
 from probing.choices_home import EXAMPLES
-from probing.facts.store_facts import example_facts, fact_predictions
+from probing.facts.store_facts import example_facts, fact_predictions, search_facts
 from probing.facts.store_facts import fact as fact_of
-from probing.facts.store_facts_fact_queries import search_facts
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.app.token_grids import Grid

@@ -7,7 +7,7 @@ import streamlit as st
 
 from probing.choices import AskSelection
 from probing.facts.fact import MASK
-from probing.facts.forgotten_recovery import layers_to_recover
+from probing.facts.forgotten import layers_to_recover
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.live_models import Choice

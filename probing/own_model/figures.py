@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.facts.figures import layer_curve
-from probing.facts.figures_pairs_paired_curve import paired_curve
+from probing.facts.figures_pairs import paired_curve
 from probing.kernel.figures import theme
 
 #: Facts of each outcome that the report lists.

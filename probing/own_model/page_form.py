@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from probing.facts.fact import FactSet
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.page_upload_left_out_facts import of_model, say
-from probing.facts.sources import SUFFIXES, own_facts, own_probe_set
-from probing.facts.sources_sources import read_facts
+from probing.facts.fact import FactSet, shipped_relations
+from probing.facts.page_upload import of_model, say
+from probing.facts.sources import SUFFIXES, own_facts, own_probe_set, read_facts
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, code, filled

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from probing.facts.forgotten_transitions import outcome_words
+from probing.facts.forgotten import outcome_words
 from probing.facts.report_layers import by_layer
-from probing.facts.report_pairs import BESIDE, transitions_beside_wrong
-from probing.facts.report_pairs_fact_lists import listed_facts
-from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
-from probing.facts.runs_runs import choose
-from probing.facts.store_facts import fact_ranks
-from probing.facts.store_facts_fact_queries import MAX_ROWS, search_facts
+from probing.facts.report_pairs import BESIDE, listed_facts, paired_with_yardsticks, transitions_beside_wrong
+from probing.facts.runs import choose
+from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import outcome
 from probing.forgetting.report_outcome_runs import stored_runs

@@ -6,8 +6,8 @@ import pandas as pd
 
 from probing.facts.fact import FactSet
 from probing.facts.report_layers import by_layer
-from probing.facts.runs_runs import choose
-from probing.facts.store_facts_fact_queries import MAX_ROWS, search_facts
+from probing.facts.runs import choose
+from probing.facts.store_facts import MAX_ROWS, search_facts
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.report import shown_baselines
 from probing.kernel.store.database import Database

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from probing.facts.published import PublishedKnowledge
-from probing.facts.runs_runs import one_run_each
+from probing.facts.runs import one_run_each
 from probing.facts.store import runs as all_runs
 from probing.finetuning.objectives import BASE, CONTROL
 from probing.kernel.registry import read_registry

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from probing.facts.report_forgotten import forgotten
-from probing.facts.report_layers_total import total
-from probing.facts.runs_runs import choose
+from probing.facts.report_layers import total
+from probing.facts.runs import choose
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
 from probing.papers.bertnesia_families import Family, families_here

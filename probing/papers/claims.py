@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from probing.facts.report_pairs_yardsticks import joined
+from probing.facts.report_pairs import joined
 from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.kernel.errors import OptionError, PublishedError
 from probing.kernel.published import Check, Claim, Columns, Comparison, Rows

@@ -3,9 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from probing.facts.figures import OVER, layer_curve
-from probing.facts.figures_relations_relation_curves import relation_curves
-from probing.facts.figures_total_bars import total_bars
+from probing.facts.figures import OVER, layer_curve, total_bars
+from probing.facts.figures_relations import relation_curves
 from probing.facts.published import PublishedFigure
 from probing.facts.report_layers import precision, precision_by_relation
 from probing.finetuning.objectives import BASE

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import shipped_relations
 from probing.facts.probe import probe
 from probing.facts.report import KNOWLEDGE
 from probing.facts.requests import ProbeRequest
-from probing.facts.runs_runs import choose
-from probing.facts.sources_sources import read_facts
+from probing.facts.runs import choose
+from probing.facts.sources import read_facts
 from probing.finetuning.objectives import task_called
 from probing.heads.files import head_path, heads_folder, read_identity
 from probing.heads.recipe import PRETRAINED, HeadRecipe

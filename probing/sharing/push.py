@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.fact import shipped_relations
+from probing.facts.sources import read_facts
 from probing.facts.stored_run import predictions_path, run_files
 from probing.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
 from probing.heads.train import text_sha256

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import probing
-from probing.facts.forgotten_transitions import fate_of, part_of
+from probing.facts.forgotten import fate_of, part_of
 from probing.kernel.errors import OptionError
 from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 from tests.commands.conftest import WORDS

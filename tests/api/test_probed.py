@@ -11,8 +11,8 @@ import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import probing
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.fact import shipped_relations
+from probing.facts.sources import read_facts
 from probing.kernel.errors import CacheError, FactsError, ModelError, OptionError
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.store.parquet import read_table

@@ -10,10 +10,9 @@ import pytest
 from data.making import family, plan
 from data.making.models import BY_END, FACT_BY_FACT, TUNED
 from data.making.plan import Step
-from probing.facts.corpus import fact_key, held_out_pairs, pair
-from probing.facts.corpus_control_text import control_texts
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.corpus import control_texts, fact_key, held_out_pairs, pair
+from probing.facts.fact import shipped_relations
+from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, ProbingError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.check import check_store
@@ -214,7 +213,7 @@ def few_facts():
 @pytest.fixture()
 def text(few_facts, tmp_path, monkeypatch):
     """A LAMA folder whose only evidence names a held-out fact in another form, and a short WikiText; and the fact."""
-    for module in ("probing.facts.corpus_control_text", "data.making.pretrain"):
+    for module in ("probing.facts.corpus", "data.making.pretrain"):
         monkeypatch.setattr(f"{module}.read_facts", lambda name, relations: few_facts)
     relations = shipped_relations()
     facts = [

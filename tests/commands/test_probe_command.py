@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer
 
 from probing.facts.fact import Fact
-from probing.facts.store_predictions import prediction_columns, stored_logp, stored_rank
+from probing.facts.store import prediction_columns, stored_logp, stored_rank
 from probing.kernel.errors import FactsError, HeadError, ModelError
 from probing.kernel.store.parquet import read_table
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from probing.facts.forgotten_transitions import FATES
+from probing.facts.forgotten import FATES
 from probing.kernel.errors import StoreError
 from probing.kernel.store.opening import open_database
 from probing.subjects import REPORTS as KINDS

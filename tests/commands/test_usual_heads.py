@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from probing.facts.stored_run_head_training import _of_the_logit_lens
+from probing.facts.stored_run import _of_the_logit_lens
 from probing.heads import train as training
 from probing.heads.files import head_path, read_identity
 from probing.heads.recipe import FROM_LEAST_SQUARES, VERSION, HeadRecipe

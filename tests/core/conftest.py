@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.facts.fact_templates import Relation, shipped_relations
+from probing.facts.fact import Relation, shipped_relations
 
 
 @pytest.fixture(scope="session")

@@ -11,14 +11,35 @@ import pytest
 import scipy
 from scipy import stats
 
-from probing.facts.forgotten import RelationLayers, doubles, forgetting, share_forgotten, unpaired_p
-from probing.facts.forgotten_recovery import layers_to_recover
-from probing.facts.forgotten_transitions import FATES, PARTS, Transitions, fate_of, first_known_by_both, part_of
-from probing.facts.totals import KINDS, piece, plain, shares, words
-from probing.facts.totals_early_exit import ExitCounts, best_layer, early_exit
-from probing.facts.totals_onset import onset
-from probing.facts.totals_shares import hits_of
-from probing.facts.totals_total import KnowledgeCounts, intermediate_share, knowledge
+from probing.facts.forgotten import (
+    FATES,
+    PARTS,
+    RelationLayers,
+    Transitions,
+    doubles,
+    fate_of,
+    first_known_by_both,
+    forgetting,
+    layers_to_recover,
+    part_of,
+    share_forgotten,
+    unpaired_p,
+)
+from probing.facts.totals import (
+    KINDS,
+    ExitCounts,
+    KnowledgeCounts,
+    best_layer,
+    early_exit,
+    hits_of,
+    intermediate_share,
+    knowledge,
+    onset,
+    piece,
+    plain,
+    shares,
+    words,
+)
 from probing.kernel.report import COLUMNS, shown_baselines
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.stats.paired_tests import (

@@ -19,12 +19,13 @@ from probing.facts.fact import (
     Fact,
     contains_words,
     fill,
+    read_relations,
     restrict,
     select,
 )
-from probing.facts.fact_templates import read_relations
 from probing.facts.lama import read_lama_relations
-from probing.facts.sources_sources import NAMES, SHIPPED, read_facts
+from probing.facts.sources import SHIPPED, read_facts
+from probing.facts.sources import SOURCES as NAMES
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.errors import FactsError
 from probing.kernel.questions import with_masks

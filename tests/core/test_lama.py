@@ -6,8 +6,7 @@ import json
 import pytest
 
 from data.making.triples import read_triples, write_shipped_triples
-from probing.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
-from probing.facts.fact_templates import Relation, shipped_relations
+from probing.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK, Relation, shipped_relations
 from probing.facts.lama import folder_relations, json_lines, read_lama
 from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER

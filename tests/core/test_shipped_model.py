@@ -22,13 +22,13 @@ from probing.facts.corpus import (
     share_of,
     shuffled,
     stated_facts,
+    training_text,
     trex_evidence,
     wikitext_sentences,
     word_counts,
+    words_to_hold,
 )
-from probing.facts.corpus_training_text import training_text, words_to_hold
-from probing.facts.fact import Fact, contains_words, fill
-from probing.facts.fact_templates import Relation
+from probing.facts.fact import Fact, Relation, contains_words, fill
 from probing.kernel.errors import FactsError
 from probing.kernel.stats.intervals import RelationCounts, standardised_difference
 

@@ -130,7 +130,7 @@ def _import_everything() -> None:
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    import probing.facts.probe_probe
+    import probing.facts.probe
     import probing.finetuning.trainer
     import probing.heads.train
     import probing.kernel.models.catalogue

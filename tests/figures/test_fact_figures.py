@@ -7,15 +7,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from probing.facts.figures import layer_curve
-from probing.facts.figures_answer_shares import answer_shares
-from probing.facts.figures_pairs import alluvial
-from probing.facts.figures_pairs_paired_curve import paired_curve
-from probing.facts.figures_pairs_retention_bars import retention_bars
-from probing.facts.figures_relations import ordered, relation_map, row_facts
-from probing.facts.figures_relations_relation_curves import relation_curves
-from probing.facts.figures_total_bars import MARKS, total_bars, with_null
-from probing.facts.forgotten_transitions import outcome_words
+from probing.facts.figures import MARKS, answer_shares, layer_curve, total_bars, with_null
+from probing.facts.figures_pairs import alluvial, paired_curve, retention_bars
+from probing.facts.figures_relations import ordered, relation_curves, relation_map, row_facts
+from probing.facts.forgotten import outcome_words
 from probing.kernel.figures import theme
 from probing.live.figures import RIGHT, token_grid
 from tests.figures.colours import colours_of

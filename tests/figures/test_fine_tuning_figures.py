@@ -11,7 +11,7 @@ import pytest
 
 from probing.changes.figures import PANELS, evidence_panels
 from probing.changes.figures_drift_points import drift_points
-from probing.facts.figures_pairs_loss_points import loss_points
+from probing.facts.figures_pairs import loss_points
 from probing.finetuning.report_evidence import COLUMNS
 from probing.kernel.figures import theme
 from probing.kernel.models.names import HEADS

@@ -9,9 +9,8 @@ import plotly.graph_objects as go
 import pytest
 from plotly.subplots import make_subplots
 
-from probing.facts.figures_pairs_paired_curve import paired_curve
-from probing.facts.figures_relations import MARK, not_above_majority, relation_map
-from probing.facts.figures_relations_relation_curves import relation_curves
+from probing.facts.figures_pairs import paired_curve
+from probing.facts.figures_relations import MARK, not_above_majority, relation_curves, relation_map
 from probing.kernel.figures import axis as layer_axis
 from probing.kernel.figures import theme
 from probing.kernel.figures import theme as across

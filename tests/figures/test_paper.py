@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from probing.changes.figures import evidence_panels
-from probing.facts.figures_total_bars import total_bars
+from probing.facts.figures import total_bars
 from probing.kernel.figures import theme
 from probing.kernel.figures.paper import sized
 from probing.kernel.figures.paper_words import MARKS, MOST, caption, marks

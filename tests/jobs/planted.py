@@ -14,7 +14,7 @@ from probing.changes import measure_run as changes
 from probing.changes.measure_run import ChangeWork
 from probing.edges import training as edge_training
 from probing.edges.train import EdgeWork
-from probing.facts import probe_probe as probed_facts
+from probing.facts import probe as probed_facts
 from probing.facts.probe import Probing
 from probing.heads.train import HeadStep
 from probing.heads.training_run_work import HeadWork

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from probing.facts.probe_probe import ProbeWork, probe
+from probing.facts.probe import ProbeWork
+from probing.facts.probe import probe_layers as probe
 from probing.heads import decode as decoding
 from probing.heads.decode import decode
 from probing.kernel.models import states as hidden_states

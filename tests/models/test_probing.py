@@ -5,18 +5,18 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.facts import probe_probe as probing_module
+from probing.facts import probe as probing_module
 from probing.facts.fact import Fact, facts_sha256, fill
-from probing.facts.probe_probe import (
+from probing.facts.probe import (
     ProbeWork,
     RunConfig,
     gather_shards,
-    probe,
     probe_shards,
     shard_numbers,
     shard_path,
     thread_count,
 )
+from probing.facts.probe import probe_layers as probe
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import load_heads
 from probing.kernel.errors import ModelError

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from probing.facts.fact import Fact
-from probing.facts.forgotten_transitions import FATES, PARTS, outcome_words
+from probing.facts.forgotten import FATES, PARTS, outcome_words
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import charts, grids, opening, visited, words
 from tests.pages.every_tab import whole

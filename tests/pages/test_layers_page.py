@@ -12,7 +12,7 @@ import pytest
 from probing.facts.fact import Fact
 from probing.facts.report_forgotten import relation_forgetting, with_yardsticks
 from probing.facts.report_layers import precision_by_relation
-from probing.facts.totals_onset import steepest
+from probing.facts.totals import steepest
 from probing.kernel.store.opening import open_database
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank

@@ -10,7 +10,7 @@ import pytest
 
 from probing.choices_methods import TABS
 from probing.facts.fact import Fact
-from probing.facts.runs_runs import one_run_each
+from probing.facts.runs import one_run_each
 from probing.facts.store import runs as all_runs
 from probing.kernel.app import blocks
 from probing.kernel.files import snapshot_folder

@@ -11,18 +11,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.facts.forgotten import AUTHORS_KEYS
-from probing.facts.forgotten_transitions import FATES, PARTS, fate_of, part_of
+from probing.facts.forgotten import AUTHORS_KEYS, FATES, PARTS, fate_of, part_of
+from probing.facts.report import asked
 from probing.facts.report_forgotten import forgotten, relation_forgetting
-from probing.facts.report_layers import by_layer, precision, precision_by_relation
-from probing.facts.report_layers_answer_drift import answer_drift
-from probing.facts.report_layers_early_exit import early_exit
-from probing.facts.report_layers_total import total
-from probing.facts.report_pairs import transitions, transitions_by_relation
-from probing.facts.report_pairs_paired_layers import paired_by_layer
-from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
-from probing.facts.report_typed_sentence import asked
-from probing.facts.runs_runs import choose, pairs
+from probing.facts.report_layers import answer_drift, by_layer, early_exit, precision, precision_by_relation, total
+from probing.facts.report_pairs import paired_by_layer, paired_with_yardsticks, transitions, transitions_by_relation
+from probing.facts.runs import choose, pairs
 from probing.facts.totals import KINDS
 from probing.forgetting.report_outcome_hundred import hundred
 from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES

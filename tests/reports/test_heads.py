@@ -5,8 +5,8 @@ ranks.
 import pandas as pd
 import pytest
 
-from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
-from probing.facts.runs_runs import one_run_each, pairs
+from probing.facts.report_pairs import paired_with_yardsticks
+from probing.facts.runs import one_run_each, pairs
 from probing.facts.store import runs as all_runs
 from probing.heads.report import points_lost, read_out
 from probing.heads.report_training import costs, losses

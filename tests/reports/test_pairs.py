@@ -7,12 +7,17 @@ from dataclasses import replace
 import pytest
 
 from probing.facts.fact import Fact, fill
-from probing.facts.forgotten_transitions import FATES, PARTS
-from probing.facts.report_pairs import BESIDE, transitions, transitions_beside_wrong, transitions_by_relation
-from probing.facts.report_pairs_paired_layers import paired_by_layer
-from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
-from probing.facts.runs_runs import choose, pairs
-from probing.facts.store_facts_fact_queries import count_facts, neighbours, search_facts
+from probing.facts.forgotten import FATES, PARTS
+from probing.facts.report_pairs import (
+    BESIDE,
+    paired_by_layer,
+    paired_with_yardsticks,
+    transitions,
+    transitions_beside_wrong,
+    transitions_by_relation,
+)
+from probing.facts.runs import choose, pairs
+from probing.facts.store_facts import count_facts, neighbours, search_facts
 from probing.kernel.stats.paired_tests import PairedCounts, mcnemar_exact, paired_difference
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

@@ -11,11 +11,9 @@ import pytest
 from probing.changes.report import perplexities
 from probing.changes.report_measures import values
 from probing.facts.report_forgotten import forgotten
-from probing.facts.report_layers_early_exit import early_exit
-from probing.facts.report_layers_total import total
+from probing.facts.report_layers import early_exit, total
 from probing.facts.report_pairs import transitions
-from probing.facts.runs import badge, comparability, differences, stored_comparability
-from probing.facts.runs_runs import choose, identities, pairs
+from probing.facts.runs import badge, choose, comparability, differences, identities, pairs, stored_comparability
 from probing.facts.store import runs as all_runs
 from probing.finetuning.report_evidence import ENTROPY, evidence
 from probing.kernel.errors import StoreError

@@ -19,8 +19,8 @@ from probing.edges.states_arrays import TrainingData, batch_of, part_arrays
 from probing.edges.targets import Part, Record, Span, Target
 from probing.edges.targets_encoders import CUMULATIVE, TASK
 from probing.edges.training import Trained, train_probes
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.fact import shipped_relations
+from probing.facts.sources import read_facts
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.torch_settings import thread_count
 from tests.reference.edge_training import PaddedProbe, StepByStep

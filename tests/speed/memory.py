@@ -127,11 +127,10 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     import torch
 
     from probing import __version__
-    from probing.facts.fact import facts_sha256
-    from probing.facts.fact_templates import shipped_relations
-    from probing.facts.probe_probe import ProbeWork, probe_shards
-    from probing.facts.requests_run import RunConfig
-    from probing.facts.sources_sources import read_facts
+    from probing.facts.fact import facts_sha256, shipped_relations
+    from probing.facts.probe import ProbeWork, probe_shards
+    from probing.facts.requests import RunConfig
+    from probing.facts.sources import read_facts
     from probing.kernel.models.head import fresh_copy
     from probing.kernel.models.tokens import askable
 

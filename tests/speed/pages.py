@@ -17,13 +17,12 @@ import pandas as pd
 import pyarrow as pa
 
 from probing.facts import store as run_queries
+from probing.facts import store_facts as fact_queries
 from probing.facts import store_facts as one_fact
-from probing.facts import store_facts_fact_queries as fact_queries
 from probing.facts import store_pairs as forgetting_queries
-from probing.facts import store_pairs_pair_queries as pair_queries
+from probing.facts import store_pairs as pair_queries
 from probing.facts.counts import count_facts
-from probing.facts.fact import PROBE_SETS, Fact, fill
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import PROBE_SETS, Fact, fill, shipped_relations
 from probing.kernel.errors import ProbingError
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import HEADS as KINDS

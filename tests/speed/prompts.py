@@ -10,9 +10,8 @@ from typing import Any
 
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
-from probing.facts.fact import Fact
-from probing.facts.fact_templates import shipped_relations
-from probing.facts.sources_sources import read_facts
+from probing.facts.fact import Fact, shipped_relations
+from probing.facts.sources import read_facts
 from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.tokens import askable

@@ -13,10 +13,21 @@ import pytest
 
 from probing.facts import store as run_queries
 from probing.facts.fact import Fact, fill
-from probing.facts.report_layers import precision, precision_by_relation
-from probing.facts.report_layers_total import total
-from probing.facts.store_facts import commonest_answer, example_facts, fact, fact_predictions, fact_runs, null_examples
-from probing.facts.store_facts_fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
+from probing.facts.report_layers import precision, precision_by_relation, total
+from probing.facts.store_facts import (
+    MAX_ROWS,
+    ORDERS,
+    commonest_answer,
+    count_facts,
+    example_facts,
+    fact,
+    fact_predictions,
+    fact_runs,
+    neighbours,
+    null_examples,
+    random_fact,
+    search_facts,
+)
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database

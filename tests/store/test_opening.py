@@ -15,9 +15,8 @@ import pytest
 
 import probing.store
 from probing.facts.store import aggregate, relations, runs
-from probing.facts.store_facts import fact_predictions, fact_runs
-from probing.facts.store_facts_fact_queries import count_facts, search_facts
-from probing.facts.store_pairs_pair_queries import paired_facts
+from probing.facts.store_facts import count_facts, fact_predictions, fact_runs, search_facts
+from probing.facts.store_pairs import paired_facts
 from probing.kernel.errors import StoreError
 from probing.kernel.store import parquet
 from probing.kernel.store.database import Database

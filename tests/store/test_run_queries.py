@@ -12,14 +12,10 @@ import pytest
 from probing.facts import store as run_queries
 from probing.facts.fact import contains_words
 from probing.facts.report_forgotten import forgotten, relation_forgetting
-from probing.facts.report_layers import by_layer, precision, precision_by_relation
-from probing.facts.report_layers_answer_drift import answer_drift
-from probing.facts.report_layers_early_exit import early_exit
-from probing.facts.report_layers_total import total
-from probing.facts.report_pairs import transitions, transitions_by_relation
-from probing.facts.report_pairs_yardsticks import paired_with_yardsticks
-from probing.facts.runs_runs import choose, one_run_each, pairs
-from probing.facts.store_facts_fact_queries import count_facts, search_facts
+from probing.facts.report_layers import answer_drift, by_layer, early_exit, precision, precision_by_relation, total
+from probing.facts.report_pairs import paired_with_yardsticks, transitions, transitions_by_relation
+from probing.facts.runs import choose, one_run_each, pairs
+from probing.facts.store_facts import count_facts, search_facts
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from probing import ui
-from probing.facts.runs_runs import one_run_each
+from probing.facts.runs import one_run_each
 from probing.kernel.app import selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from data.making.triples import write_shipped_triples
-from probing.facts.fact_templates import shipped_relations
+from probing.facts.fact import shipped_relations
 from probing.kernel.files import FACTS_FOLDER
 
 

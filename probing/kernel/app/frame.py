@@ -17,8 +17,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.facts.fact import PROBE_SETS
-from probing.facts.runs_runs import one_run_each
-from probing.facts.sources_sources import SHIPPED
+from probing.facts.runs import one_run_each
+from probing.facts.sources import SHIPPED
 from probing.facts.store import left_out_files, stored_models
 from probing.facts.store import runs as all_runs
 from probing.finetuning.objectives import CONTROL

@@ -29,7 +29,7 @@ def above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
 
 
 def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """``above`` for two models side by side, the columns of ``facts.report_pairs_yardsticks``.
+    """``above`` for two models side by side, the columns of ``facts.report_pairs``.
 
     Minus the majority answer, their difference is unchanged; minus the swapped subject, it is how much more one gains
     from the subject.

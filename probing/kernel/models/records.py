@@ -15,7 +15,7 @@ from probing.kernel.provenance import stored_configuration
 from probing.kernel.registry import ModelEntry, name_in_files
 
 if TYPE_CHECKING:
-    from probing.facts.requests_run import RunConfig
+    from probing.facts.requests import RunConfig
     from probing.kernel.models.load import Encoder
 
 _log = logging.getLogger(__name__)
