@@ -28,8 +28,7 @@ from probing.facts.store import runs as all_runs
 from probing.facts.store_facts import count_facts
 from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
-from probing.heads.report import points_lost, read_out
-from probing.heads.report_training import costs, losses
+from probing.heads.report import costs, losses, points_lost, read_out
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app import filters as yardsticks
 from probing.kernel.app import frame as count_messages

@@ -29,7 +29,7 @@ from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest
 from probing.forgetting.recover import recover
 from probing.heads.requests import HeadsRequest
-from probing.heads.training_run_train import train_heads
+from probing.heads.training_run import train_all_heads as train_heads
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, TIED

@@ -18,7 +18,7 @@ from probing.finetuning.setup_protection import Replay, average_with
 from probing.finetuning.success import Beside, in_words, task_scores, verdict_of
 from probing.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.finetuning.trainer import finetune as train
-from probing.heads.training_run_work import fetched_text
+from probing.heads.training_run import fetched_text
 from probing.kernel.errors import ModelError, Say
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock

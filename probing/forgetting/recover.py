@@ -32,7 +32,7 @@ from probing.forgetting.ways_back import (
 from probing.forgetting.ways_back_fitted_heads import fitted_head
 from probing.forgetting.ways_back_relearning import RelearnRecipe
 from probing.forgetting.ways_run import ForgettingRunConfig
-from probing.heads.training_run_work import fetched_text
+from probing.heads.training_run import fetched_text
 from probing.kernel.errors import FactsError, ModelError, OptionError, Say
 from probing.kernel.files import cache_folder, require_writable, result_folders, runs_folder
 from probing.kernel.jobs.shards import claimed

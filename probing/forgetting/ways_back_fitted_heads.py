@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from probing.heads.lenses import Sums, least_squares
-from probing.heads.recipe import HeadRecipe
-from probing.heads.recipe_masked_text import mask_rows
+from probing.heads.recipe import HeadRecipe, mask_rows
 from probing.kernel.errors import HeadError
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder

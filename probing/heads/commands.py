@@ -16,6 +16,6 @@ def train_heads(request: HeadsRequest) -> None:
     Replicates measure what a union over re-trained heads of the last layer finds by chance, for comparison with the
     union over layers.
     """
-    from probing.heads import training_run_train
+    from probing.heads.training_run import train_all_heads
 
-    training_run_train.train_heads(request, typer.echo)
+    train_all_heads(request, typer.echo)

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probing.heads.recipe import PRETRAINED, HeadRecipe
-from probing.heads.recipe_masked_text import MaskedText
+from probing.heads.recipe import PRETRAINED, HeadRecipe, MaskedText
 from probing.heads.states import WINDOW, LayerStates, MaskedStates, masked_text_of, place_of, states_bytes
 from probing.kernel.errors import HeadError
 from probing.kernel.models.load import Encoder

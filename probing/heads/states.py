@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from probing.heads.recipe import HeadRecipe
-from probing.heads.recipe_masked_text import MaskedText, masked_text
+from probing.heads.recipe import HeadRecipe, MaskedText, masked_text
 from probing.kernel.errors import HeadError
 from probing.kernel.files import atomic_file
 from probing.kernel.models.load import Encoder

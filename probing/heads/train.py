@@ -1,8 +1,7 @@
-"""Trains a decoding head per layer from hidden states that are computed once and cached on disk.
-
-Only masked positions are decoded. Differences from Wallat et al. 2020: larger batches of cached states, the best
-checkpoint counted from step 0 on (their code probes the last epoch's). A head that starts with the closed-form map
-starts without it at a layer at which the logit lens has the lower validation loss.
+"""Cross-entropy over the vocabulary with an explicit backward pass, the main cost of head training. One step of a
+head's training: forward, backward, clipping and AdamW on a batch of states. A tuned lens: an affine map before the
+frozen head, trained to the last layer's output (Belrose et al. 2023). Trains a decoding head per layer from hidden
+states that are computed once and cached on disk.
 """
 
 import json
@@ -16,21 +15,242 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from probing.heads.files import HeadIdentity, head_path, read_identity, save_head, stored_dtype, write_seconds
-from probing.heads.lenses import Target, least_squares, sums_of
-from probing.heads.recipe import HeadRecipe, text_sha256
-from probing.heads.recipe_batches import most_positions, steps_from, steps_of, steps_per_epoch
-from probing.heads.recipe_masked_text import MaskedText
+from probing.heads.lenses import AffineMap, Target, least_squares, sums_of
+from probing.heads.recipe import (
+    HeadRecipe,
+    MaskedText,
+    most_positions,
+    steps_from,
+    steps_of,
+    steps_per_epoch,
+    text_sha256,
+)
 from probing.heads.states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
-from probing.heads.train_step import HeadStep
-from probing.heads.train_tuned_lens import TunedLensStep
 from probing.kernel.errors import HeadError
 from probing.kernel.locks import shared_lock
 from probing.kernel.models.arrays import read_sealed, write_sealed
+from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import LEAST_SQUARES, TUNED_LENS
+from probing.kernel.models.names import FULL, LEAST_SQUARES, TUNED_LENS
+
+MULTIPLE = 64
+
+
+class SoftmaxLoss:
+    """Mean cross-entropy in nats of a head's vocabulary matrix, and its gradients.
+
+    The head's matrix and bias become views of padded buffers; padding rows have weight 0 and bias minus infinity, so
+    their probability and gradients are 0. ``bfloat16`` is for the three products alone.
+    """
+
+    def __init__(self, head: DecodingHead, max_positions: int, precision: str = "float32"):
+        self.matrix = head.vocabulary
+        self.size, width = self.matrix.weight.shape
+        rows = -(-self.size // MULTIPLE) * MULTIPLE
+        self._weight = self.matrix.weight.new_zeros((rows, width))
+        self._bias = self.matrix.weight.new_full((rows,), float("-inf"))
+        for name, padded in (("weight", self._weight), ("bias", self._bias)):
+            old = getattr(self.matrix, name)
+            padded[: self.size] = old.detach()
+            setattr(self.matrix, name, nn.Parameter(padded[: self.size], requires_grad=old.requires_grad))
+        self._scores = self._weight.new_empty((max_positions, rows))
+        self._gradient = torch.empty_like(self._weight) if self.matrix.weight.requires_grad else None
+        self._low = precision == "bfloat16"
+        if self._low:
+            self._low_weight = self._weight.bfloat16()
+            self._low_scores = torch.empty((max_positions, rows), dtype=torch.bfloat16, device=self._scores.device)
+
+    @torch.no_grad()
+    def loss(self, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy of (positions, embedding) features."""
+        return self._exponentials(features, labels)[0].mean()
+
+    @torch.no_grad()
+    def loss_and_gradients(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean cross-entropy and its gradient by the features; those by matrix and bias are in ``.grad``.
+
+        The matrix's gradient is a buffer that the next call overwrites.
+        """
+        losses, powers, total = self._exponentials(features, labels)
+        # The gradient by the scores: probabilities minus 1 at the label, divided by the number of positions.
+        powers.mul_(1 / (len(labels) * total))
+        which = torch.arange(len(labels), device=labels.device)
+        powers[which, labels] -= 1 / len(labels)
+        if self.matrix.bias.requires_grad:
+            self.matrix.bias.grad = powers.sum(0)[: self.size]
+        if self._low:
+            powers = self._low_scores[: len(labels)].copy_(powers)
+        if self._gradient is not None:
+            if self._low:
+                self._gradient.copy_(powers.T @ features.bfloat16())
+            else:
+                torch.mm(powers.T, features, out=self._gradient)
+            self.matrix.weight.grad = self._gradient[: self.size]
+        return losses.mean(), self._by_features(powers).to(features.dtype)
+
+    @torch.no_grad()
+    def gradient_to(self, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Gradient by the features of the mean KL divergence of their distributions from the target's."""
+        nobody = torch.zeros(len(features), dtype=torch.long, device=features.device)
+        _, powers, total = self._exponentials(target, nobody)
+        probabilities = powers / total
+        _, powers, total = self._exponentials(features, nobody)
+        powers.div_(total).sub_(probabilities).div_(len(features))
+        return self._by_features(self._low_scores[: len(features)].copy_(powers) if self._low else powers).to(
+            features.dtype
+        )
+
+    def _by_features(self, by_scores: torch.Tensor) -> torch.Tensor:
+        """(positions, rows) gradient by the scores -> (positions, embedding) gradient by the features."""
+        return by_scores @ (self._low_weight if self._low else self._weight)
+
+    def _exponentials(
+        self, features: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Losses (positions,), exponentials of scores minus maximum (positions, rows), their sums (positions, 1)."""
+        scores = self._scores[: len(labels)]
+        if self._low:
+            # The weights have changed since the last step.
+            self._low_weight.copy_(self._weight)
+            scores.copy_(torch.mm(features.bfloat16(), self._low_weight.T, out=self._low_scores[: len(labels)])).add_(
+                self._bias
+            )
+        else:
+            torch.addmm(self._bias, features, self._weight.T, out=scores)
+        highest = scores.amax(1, keepdim=True)
+        right = scores.gather(1, labels[:, None])
+        powers = scores.sub_(highest).exp_()
+        total = powers.sum(1, keepdim=True)
+        return (highest + total.log() - right).squeeze(1), powers, total
+
+
+#: Positions decoded at once in validation.
+VALIDATED_AT_ONCE = 512
+
+
+class HeadStep:
+    """One head in training, with its optimiser; kinds of training override parameters and gradient."""
+
+    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
+        self.recipe, self.steps, self.device = recipe, steps, encoder.device
+        self.head = start_of(encoder, recipe)
+        for parameter in self.owned().values():
+            parameter.requires_grad_()
+        self.vocabulary = SoftmaxLoss(self.head, max(max_positions, VALIDATED_AT_ONCE), recipe.precision)
+        # Collected after the vocabulary's parameters have become views of the padded ones.
+        self.own: dict[str, nn.Parameter] = self.owned()
+        self.optimiser = torch.optim.AdamW(
+            self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
+        )
+
+    def owned(self) -> dict[str, nn.Parameter]:
+        """The trained parameters, by name."""
+        return self.head.trainable(self.recipe.kind)
+
+    def features(self, states: torch.Tensor) -> torch.Tensor:
+        """(positions, hidden) -> (positions, embedding), the input of the vocabulary matrix."""
+        return self.head.transform(states)
+
+    def gradient(self, features: torch.Tensor, targets: np.ndarray) -> torch.Tensor:
+        """Gradient of the loss by the features; those by vocabulary matrix and bias are written to ``.grad``."""
+        return self.vocabulary.loss_and_gradients(features, torch.from_numpy(targets).to(self.device))[1]
+
+    def begin_at(self, affine: AffineMap) -> None:
+        """Puts a map before the head."""
+        self.head.fold(affine.weight, affine.bias)
+
+    def trained(self) -> DecodingHead:
+        """The head in its stored form."""
+        return self.head
+
+    def take(self, step: int, states: np.ndarray, targets: np.ndarray) -> None:
+        """Takes one step, counted from 0, on (positions, hidden) states and their (positions,) labels."""
+        features = self.features(torch.from_numpy(states).to(self.device))
+        self.optimiser.zero_grad()
+        features.backward(self.gradient(features.detach(), targets))
+        torch.nn.utils.clip_grad_norm_(self.own.values(), 1.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.recipe.rate(step, self.steps)
+        self.optimiser.step()
+
+    def validation_loss(
+        self, states: LayerStates, end: int | None = None, known: tuple[int, float] = (0, 0.0)
+    ) -> float:
+        """Mean cross-entropy in nats over the first ``end`` positions.
+
+        ``known``: the number of first positions whose mean is known, and that mean; they are not decoded again.
+        """
+        end = len(states) if end is None else end
+        counted, mean = known
+        total = mean * counted
+        for first in range(counted, end, VALIDATED_AT_ONCE):
+            positions = np.arange(first, min(first + VALIDATED_AT_ONCE, end))
+            labels = torch.from_numpy(states.labels[positions]).to(self.device)
+            with torch.inference_mode():
+                features = self.features(torch.from_numpy(states.at(positions)).to(self.device))
+                total += self.vocabulary.loss(features, labels).item() * len(positions)
+        return total / end
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """A copy of the head's own weights."""
+        return {name: p.detach().clone() for name, p in self.own.items()}
+
+    @torch.no_grad()
+    def put(self, weights: dict[str, torch.Tensor]) -> None:
+        """Sets the head's own weights."""
+        for name, p in self.own.items():
+            p.copy_(weights[name])
+
+
+def start_of(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
+    """The head that training starts from."""
+    recipe.check()
+    head = fresh_copy(encoder.head, recipe.kind)
+    if recipe.mapped:
+        head.give_bias()
+    if recipe.start == "random":
+        torch.manual_seed(recipe.seed)
+        head.dense.reset_parameters()
+        head.norm.reset_parameters()
+        if recipe.kind == FULL:
+            head.vocabulary.reset_parameters()
+    return head
+
+
+class TunedLensStep(HeadStep):
+    """A map in training. It starts as the identity and learns from the target's states instead of labels."""
+
+    def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
+        self.map = nn.Linear(encoder.hidden, encoder.hidden, device=encoder.device)
+        with torch.no_grad():
+            self.map.weight.copy_(torch.eye(encoder.hidden))
+            self.map.bias.zero_()
+        super().__init__(encoder, recipe, steps, max_positions)
+
+    def owned(self) -> dict[str, nn.Parameter]:
+        return dict(self.map.named_parameters())
+
+    def features(self, states: torch.Tensor) -> torch.Tensor:
+        return self.head.transform(self.map(states))
+
+    def gradient(self, features: torch.Tensor, targets: np.ndarray) -> torch.Tensor:
+        """Gradient of the mean KL divergence from the head's distribution on the target's states."""
+        return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(targets).to(self.device)))
+
+    @torch.no_grad()
+    def begin_at(self, affine: AffineMap) -> None:
+        self.map.weight.copy_(affine.weight.float())
+        self.map.bias.copy_(affine.bias.float())
+
+    def trained(self) -> DecodingHead:
+        head = fresh_copy(self.head, self.recipe.kind)
+        head.fold(self.map.weight, self.map.bias)
+        return head
+
 
 __all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 

@@ -1,20 +1,28 @@
-"""The recipe that heads are trained by: as requested, else as the heads in their folder, else the usual."""
+"""The recipe that heads are trained by: as requested, else as the heads in their folder, else the usual. The work of
+``train-heads``, in any process: one group of layers after the other. Trains a decoding head for every layer of a
+model.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.heads.files import head_path, read_identity
+from probing.facts.corpus import wikitext_sentences
+from probing.heads.files import head_path, heads_folder, read_identity, trained_heads_folder, validation_losses
 from probing.heads.lenses import Target
-from probing.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION, HeadRecipe
-from probing.heads.states import masked_text_of
-from probing.heads.train import unfinished_recipe
-from probing.kernel.errors import HeadError, ModelError, Say
+from probing.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION, HeadRecipe, text_sha256
+from probing.heads.requests import HeadsRequest
+from probing.heads.states import StatesCache, masked_text_of
+from probing.heads.train import is_finished, train_heads, unfinished_recipe
+from probing.kernel.errors import FactsError, HeadError, ModelError, Say
 from probing.kernel.files import cache_folder
+from probing.kernel.jobs.stored_runs import ModelWork, do_job
+from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import LEAST_SQUARES, MAPPED
+from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
+from probing.kernel.models.torch_settings import number_format, set_threads
 from probing.kernel.options import spelled
 
 #: Steps of ``tied`` and ``full`` heads from the map if neither steps nor epochs are given.
@@ -118,3 +126,177 @@ def _no_map(encoder: Encoder, train: Sequence[str], recipe: HeadRecipe) -> str:
     except (HeadError, ModelError) as error:
         return str(error).partition(";")[0]
     return ""
+
+
+#: Part of WikiText-2 -> names of its file in several releases.
+FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
+
+
+@dataclass(frozen=True)
+class HeadWork(ModelWork):
+    """Trains heads; a shard is a group of layers. All shards use the same hidden states on disk.
+
+    Attributes:
+        train, valid: sentences.
+        layers: those of the heads; ``layers_per_shard`` of them are a shard.
+        target: where the heads go.
+        half: whether they are stored in float16.
+        budget: bytes that hidden states may take on disk.
+    """
+
+    encoder: Encoder
+    train: Sequence[str]
+    valid: Sequence[str]
+    recipe: HeadRecipe
+    layers: Sequence[int]
+    layers_per_shard: int
+    target: Path
+    half: bool
+    budget: int
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest."""
+        return self.place("heads", self.recipe.canonical(), self.target, self.half)
+
+    @property
+    def shards(self) -> dict[str, Sequence[int]]:
+        """Name of each group of layers -> the layers."""
+        starts = range(0, len(self.layers), self.layers_per_shard)
+        groups = [self.layers[start : start + self.layers_per_shard] for start in starts]
+        return {f"layers-{group[0]:02d}-{group[-1]:02d}": group for group in groups}
+
+    def do(self, names: Sequence[str], finished: Callable[[str, Sequence[Path]], None]) -> None:
+        """Trains all layers of all shards together, so that the encoder runs as seldom as the budget allows."""
+        shards = self.shards
+        layers = [layer for name in names for layer in shards[name]]
+        states = StatesCache(cache_folder() / "head-states", self.budget)
+        train_heads(self.encoder, self.train, self.valid, self.recipe, self.target, states, self.dtype, layers)
+        for name in names:
+            finished(name, [head_path(self.target, layer) for layer in shards[name]])
+
+    @property
+    def dtype(self):
+        """The number format that heads are stored in."""
+        return number_format("float16" if self.half else "float32")
+
+    def refuse_others(self) -> None:
+        """Raises a ``HeadError`` if a head of another recipe is in the place of one of these."""
+        for layer in self.layers:
+            is_finished(head_path(self.target, layer), self.recipe, self.encoder, self.dtype)
+
+
+def head_text(train: Path | None, valid: Path | None) -> tuple[list[str], list[str]]:
+    """Training and validation sentences, from files or from the fetched WikiText-2.
+
+    Raises:
+        FactsError: if there is no text, naming the command that fetches it.
+    """
+    return list(wikitext_sentences(train or fetched_text("train"))), list(
+        wikitext_sentences(valid or fetched_text("valid"))
+    )
+
+
+def fetched_text(part: str) -> Path:
+    """The file of a part of the fetched WikiText-2, ``train`` or ``valid``.
+
+    Raises:
+        FactsError: if it was not fetched.
+    """
+    folder = cache_folder() / "downloads" / "wikitext-2"
+    for name in FETCHED[part]:
+        if found := sorted(folder.rglob(name)):
+            return found[0]
+    raise FactsError(
+        f"no {part} text for heads in {folder}; fetch it with: python -m probing fetch wikitext-2 (or name files:"
+        " --text FILE --valid FILE)"
+    )
+
+
+#: Another spelling of a start -> its name in recipes.
+STARTS = {"pretrained": PRETRAINED}
+#: Setting of a recipe -> the request's name for it.
+SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "recipe_version"} | {
+    name: name
+    for name in (
+        "positions",
+        "epochs",
+        "batch",
+        "start",
+        "blocks_per_step",
+        "precision",
+        "states_dtype",
+        "steps",
+        "validate_every",
+        "patience",
+        "tolerance",
+        "start_positions",
+    )
+}
+
+
+def train_all_heads(request: HeadsRequest, say: Say = print) -> Path:
+    """Trains a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
+
+    Args:
+        request: which heads.
+        say: called with each line for the user.
+
+    Returns:
+        The folder of the heads.
+
+    Raises:
+        ProbingError: if text or model are missing or not usable, or a head of another recipe is in the folder.
+    """
+    set_threads(request.threads)
+    train, valid = head_text(request.text, request.valid)
+    encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
+    folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
+    # A replicate has the recipe of the heads that it is compared with.
+    replicated = (
+        heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
+    )
+    recipe = recipe_for(
+        _wish(request, train, valid), encoder, train, [place for place in (folder, replicated) if place], say
+    )
+    layers = range(encoder.layers) if request.seed == 0 else range(encoder.depth, encoder.layers)
+    work = HeadWork(
+        encoder,
+        train,
+        valid,
+        recipe,
+        layers,
+        request.layers_per_shard,
+        folder.absolute(),
+        request.half,
+        int(request.states_budget * 1e9),
+    )
+    work.refuse_others()
+    do_job(request, work, say)
+    say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
+    for row in validation_losses(folder, layers):
+        say(f"  layer {row['layer']:2}: {_losses_in_words(row)}")
+    return folder
+
+
+def _wish(request: HeadsRequest, train: Sequence[str], valid: Sequence[str]) -> Wish:
+    """The requested heads, given the sentences of both texts."""
+    said = {field: getattr(request, name) for field, name in SETTINGS.items()}
+    asked = {field: STARTS.get(value, value) for field, value in said.items() if value is not None}
+    if request.epochs is not None:
+        # Otherwise the usual steps would replace the epochs.
+        asked.setdefault("steps", 0)
+    return Wish(request.head, request.seed, text_sha256(train, valid), asked)
+
+
+def _losses_in_words(row: Mapping[str, float]) -> str:
+    """The validation losses of one layer's head in words."""
+    best = f"{row['best']:.3f} at step {row['best_step']}"
+    if "map" not in row:
+        return f"{row['start']:.3f} at the start, {best}"
+    kept = ", so without the map" if row["map"] >= row[LOGIT_LENS] else ""
+    tried = f"{row[LOGIT_LENS]:.3f} by logit lens, {row['map']:.3f} by the least-squares map"
+    if "positions" in row:
+        tried += f" (first {row['positions']:,} positions){kept}, {row['start']:.3f} at the start"
+        kept = ""
+    return f"{tried}{kept}, {best}"

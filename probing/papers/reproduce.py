@@ -15,7 +15,7 @@ from probing.finetuning.objectives import task_called
 from probing.heads.files import head_path, heads_folder, read_identity
 from probing.heads.recipe import PRETRAINED, HeadRecipe
 from probing.heads.requests import HeadsRequest
-from probing.heads.training_run_train import train_heads
+from probing.heads.training_run import train_all_heads
 from probing.kernel.errors import ModelError, Say, StoreError
 from probing.kernel.files import cache_folder, result_folders, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
@@ -84,7 +84,7 @@ def _heads(plan: Plan, say: Say) -> None:
                 device=request.device,
                 executor=request.executor,
             )
-            train_heads(heads_request, say)
+            train_all_heads(heads_request, say)
 
 
 def _otherwise(heads: Path, plan: Plan) -> str:

@@ -16,7 +16,7 @@ from probing.facts.sources import read_facts
 from probing.facts.stored_run import predictions_path, run_files
 from probing.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
 from probing.heads.train import text_sha256
-from probing.heads.training_run_work import head_text
+from probing.heads.training_run import head_text
 from probing.kernel.errors import FactsError, HeadError, HubError, Say, StoreError
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder, file_sha256, link_or_copy, result_folders
 from probing.kernel.locks import exclusive_lock

@@ -17,7 +17,7 @@ from probing.edges.train import EdgeWork
 from probing.facts import probe as probed_facts
 from probing.facts.probe import Probing
 from probing.heads.train import HeadStep
-from probing.heads.training_run_work import HeadWork
+from probing.heads.training_run import HeadWork
 from probing.kernel.errors import FactsError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.jobs.shards import Work, noted

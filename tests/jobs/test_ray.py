@@ -17,7 +17,7 @@ from probing.facts import probe as workflow
 from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest
 from probing.heads.requests import HeadsRequest
-from probing.heads.training_run_train import train_heads
+from probing.heads.training_run import train_all_heads as train_heads
 from probing.kernel.errors import FactsError, JobError
 from probing.kernel.jobs.ray import RayExecutor, do_shard, stop_ray
 from probing.kernel.jobs.shards import read_manifest, run_job

@@ -16,8 +16,7 @@ from probing.heads.files import head_path, load_head, read_identity, validation_
 from probing.heads.lenses import least_squares, sums_of
 from probing.heads.recipe import FROM_LEAST_SQUARES
 from probing.heads.states import LayerStates, MaskedStates, StatesCache, states_bytes
-from probing.heads.train import train_heads
-from probing.heads.train_step import HeadStep
+from probing.heads.train import HeadStep, train_heads
 from probing.kernel.errors import HeadError, ModelError
 from probing.kernel.models.head import PARTS, fresh_copy
 from probing.kernel.models.load import BaseSource, load_encoder

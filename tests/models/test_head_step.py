@@ -14,12 +14,9 @@ import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM, get_linear_schedule_with_warmup
 
 from probing.heads.files import head_path, validation_losses
-from probing.heads.recipe import LATER, VERSION, HeadRecipe
-from probing.heads.recipe_batches import batches, most_positions, steps_per_epoch
-from probing.heads.recipe_masked_text import mask_rows
+from probing.heads.recipe import LATER, VERSION, HeadRecipe, batches, mask_rows, most_positions, steps_per_epoch
 from probing.heads.states import StatesCache
-from probing.heads.train import train_head, train_heads
-from probing.heads.train_step import HeadStep, start_of
+from probing.heads.train import HeadStep, start_of, train_head, train_heads
 from probing.kernel.errors import HeadError
 from probing.kernel.models.load import load_encoder
 from tests.models.test_head_training import TRAIN, VALID, masked_states, recipe

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 import torch
 
+from probing.heads import train as head_step
 from probing.heads import train as training
-from probing.heads import train_step as head_step
 from probing.heads.files import head_path, load_head, read_identity, read_seconds, validation_losses
 from probing.heads.recipe import HeadRecipe, text_sha256
 from probing.heads.states import MaskedStates, StatesCache, masked_text_of, place_of
-from probing.heads.train import train_head, train_heads
-from probing.heads.train_step import HeadStep, start_of
+from probing.heads.train import HeadStep, start_of, train_head, train_heads
 from probing.kernel.errors import HeadError
 
 #: A text with a rule: what is asked is always answered by the same word.

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from probing.heads import recipe_masked_text as text_module
+from probing.heads import recipe as text_module
 from probing.heads import states as module
 from probing.heads.files import head_path
-from probing.heads.recipe_masked_text import mask_rows
+from probing.heads.recipe import mask_rows
 from probing.heads.states import StatesCache, plan, states_bytes
 from probing.heads.train import train_heads
 from probing.kernel.errors import HeadError

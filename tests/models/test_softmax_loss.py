@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from probing.heads.train_loss import MULTIPLE, SoftmaxLoss
+from probing.heads.train import MULTIPLE, SoftmaxLoss
 from probing.kernel.models.head import fresh_copy
 
 

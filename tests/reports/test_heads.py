@@ -8,8 +8,7 @@ import pytest
 from probing.facts.report_pairs import paired_with_yardsticks
 from probing.facts.runs import one_run_each, pairs
 from probing.facts.store import runs as all_runs
-from probing.heads.report import points_lost, read_out
-from probing.heads.report_training import costs, losses
+from probing.heads.report import costs, losses, points_lost, read_out
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.stats.paired_tests import newcombe
 from probing.kernel.store.opening import open_database

@@ -9,11 +9,9 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForMaskedLM
 
-from probing.heads.recipe import HeadRecipe
-from probing.heads.recipe_batches import batches, most_positions
-from probing.heads.recipe_masked_text import MaskedText, mask_rows
+from probing.heads.recipe import HeadRecipe, MaskedText, batches, mask_rows, most_positions
 from probing.heads.states import LayerStates, MaskedStates
-from probing.heads.train_step import HeadStep, start_of
+from probing.heads.train import HeadStep, start_of
 from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder, load_encoder
 from tests.speed.measurement import Measurement, random_bert_base, require_equal, seconds_of
