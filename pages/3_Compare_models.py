@@ -18,12 +18,12 @@ from probing.facts.report_layers import answer_drift, by_layer, early_exit
 from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
 from probing.facts.totals import KIND_LABELS, KINDS
 from probing.finetuning import page_all_models as all_models
+from probing.forgetting import page_when as prevention
 from probing.forgetting import page_when as when
-from probing.forgetting import page_when_prevention as prevention
 from probing.forgetting import report_outcome as outcome
-from probing.forgetting import report_outcome_places as places
+from probing.forgetting import report_outcome as places
 from probing.forgetting.figures import flow_of_100
-from probing.forgetting.report_outcome_hundred import hundred
+from probing.forgetting.report_outcome import hundred
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
 from probing.kernel.app import blocks, selection

@@ -22,8 +22,8 @@ from probing.facts.store_facts import (
     search_facts,
 )
 from probing.facts.store_facts import fact as fact_of
-from probing.forgetting.report_outcome_places import facts as lost_facts
-from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.report_outcome import facts as lost_facts
+from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app import blocks, filters, selection, token_grids
 from probing.kernel.app import frame as count_messages

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from probing.api.model import Model
     from probing.api.results import Results
-    from probing.forgetting.callback_callback import ForgettingCallback
+    from probing.forgetting.callback import ForgettingCallback
     from probing.kernel.app.figure_cache import page_figure
     from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -27,7 +27,7 @@ __version__ = "0.14.0"
 def __getattr__(name: str) -> Any:
     """What needs torch or Streamlit is imported when it is named."""
     if name == "ForgettingCallback":
-        from probing.forgetting.callback_callback import ForgettingCallback
+        from probing.forgetting.callback import ForgettingCallback
 
         return ForgettingCallback
     if name == "page_figure":

@@ -117,12 +117,12 @@ GROUPS = {
         "Trainings state by state: when facts are forgotten, and what prevents it.",
         {
             "follow": Command(
-                "probing.forgetting.commands_follow",
+                "probing.forgetting.commands",
                 "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does"
                 " nothing the second time.",
             ),
             "prevent": Command(
-                "probing.forgetting.commands_prevent",
+                "probing.forgetting.commands",
                 "Fine-tune a base in several recipes against forgetting, and store what each scores and keeps;"
                 " resumable, keeps no weights.",
             ),

@@ -51,8 +51,7 @@ def kinds() -> "dict[str, Kind]":
     from probing.changes.kind_changes import CHANGES
     from probing.edges.kind_edges import EDGES
     from probing.facts.kind import FACTS
-    from probing.forgetting.kind_forgetting import FORGETTING
-    from probing.forgetting.kind_series2 import SERIES
+    from probing.forgetting.kind import FORGETTING, SERIES
     from probing.sentences.kind_sentences import SENTENCES
 
     return dict(zip(SHARED_AS, (FACTS, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
@@ -63,8 +62,7 @@ def reports() -> "dict[str, Reports]":
     from probing.changes.report_declarations import CHANGES
     from probing.edges.report import EDGES
     from probing.facts.report import KNOWLEDGE
-    from probing.forgetting.report import FORGETTING
-    from probing.forgetting.report_declared_series import SERIES
+    from probing.forgetting.report import FORGETTING, SERIES
     from probing.sentences.report import SENTENCES
 
     return dict(zip(SHARED_AS, (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))

@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from probing.forgetting.memory import NEVER_HAD
-from probing.forgetting.memory_groups import LOST, NEVER_KNOWN, WRONG
+from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG
+from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from probing.forgetting.series import AskedStates, stored_rows
-from probing.forgetting.series_progress import Progress
+from probing.forgetting.series import AskedStates, Progress, stored_rows
 from probing.kernel.provenance import canonical_json, fingerprint_of
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SEED_2, PlantedModel

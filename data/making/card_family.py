@@ -17,11 +17,10 @@ from probing.facts.runs import pairs
 from probing.facts.store import runs
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.success_report import scores
-from probing.forgetting.memory import NEVER_HAD, YARDSTICKS
-from probing.forgetting.memory_groups import WRONG
-from probing.forgetting.report_outcome import in_words, memory, outcome, ways
-from probing.forgetting.report_outcome_runs import stored_runs, usual
-from probing.forgetting.report_series_prevention import prevention
+from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
+from probing.forgetting.memory import WRONG, YARDSTICKS
+from probing.forgetting.report_outcome import in_words, memory, outcome, stored_runs, usual, ways
+from probing.forgetting.report_series import prevention
 from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database

@@ -9,8 +9,7 @@ from data.making.models import BY_END, FIRST, MODEL, SECOND_WORDING, SHUFFLED, T
 from probing.finetuning.requests import TrainingLength
 from probing.forgetting.follow import follow
 from probing.forgetting.prevent import prevent
-from probing.forgetting.requests import FollowRequest, PreventRequest
-from probing.forgetting.requests_forgetting import RecoverRequest
+from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.store.gather import gather_tables, has_runs

@@ -28,9 +28,8 @@ from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives_families_of_models import tuned_models
 from probing.finetuning.report_evidence import MEASURED, PERPLEXITY, TuningPanels
 from probing.finetuning.success_report import learned, verdicts_by_model
-from probing.forgetting.figures_fall_curves import fall_curves
-from probing.forgetting.figures_outcome_bars import outcome_bars
-from probing.forgetting.report_outcome_runs import stored_runs, with_keys
+from probing.forgetting.figures import fall_curves, outcome_bars
+from probing.forgetting.report_outcome import stored_runs, with_keys
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme

@@ -9,7 +9,7 @@ import streamlit as st
 from probing.choices_compare import CompareSelection
 from probing.facts.runs import Check, badge, differences, stored_comparability
 from probing.finetuning.relatives_families_of_models import tuned_models
-from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.report_outcome import stored_runs
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View, counts_only
@@ -27,7 +27,7 @@ class Pair:
     """Two models, and the run of each on the same facts; None if they were not asked the same facts in the same way.
 
     ``view`` has the run of the fine-tuned model as the one that links to facts open. ``recovery`` is a row of
-    ``forgetting.report_outcome_runs.stored_runs``, or none.
+    ``forgetting.report_outcome.stored_runs``, or none.
     """
 
     view: View

@@ -1,17 +1,18 @@
-"""``probing forgetting recover``: do lost facts come back, and is it more than good guesses?"""
+"""``probing forgetting recover``: do lost facts come back, and is it more than good guesses?. ``probing series
+follow``: when are facts forgotten?. ``probing series prevent``: which recipes prevent forgetting, and what do they
+cost on the task?.
+"""
 
 from collections import Counter
 
 import typer
 
-from probing.forgetting.memory import NEVER_HAD
-from probing.forgetting.memory_groups import LOST, NEVER_KNOWN, WRONG
-from probing.forgetting.memory_memory import NO_TEST
-from probing.forgetting.requests_forgetting import RecoverRequest
+from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, NO_TEST, WRONG
+from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
 from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, STEPS, USUAL_STEPS, called
 from probing.kernel.commands import command
 
-_YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_HAD, RANDOM_BODY)
+_YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_IN_TEXT, RANDOM_BODY)
 
 
 @command(RecoverRequest)
@@ -26,8 +27,7 @@ def recover(request: RecoverRequest) -> None:
     import pandas as pd
 
     from probing.forgetting.recover import recover as workflow
-    from probing.forgetting.report_outcome import in_words, tested
-    from probing.forgetting.report_outcome_runs import usual
+    from probing.forgetting.report_outcome import in_words, tested, usual
 
     rows = workflow(request, typer.echo)
     (run,), facts = rows["forgetting_runs"], [fact for fact in rows["forgetting_facts"] if fact["asked"] == LOST]
@@ -52,7 +52,7 @@ def recover(request: RecoverRequest) -> None:
     header = (
         "way",
         "lost facts",
-        *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS),
+        *(f"{name}{', equal confidence' if name in (WRONG, NEVER_IN_TEXT) else ''}" for name in _YARDSTICKS),
     )
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
     counted = usual(against)
@@ -90,3 +90,27 @@ def _against(excess) -> str:
     share, yardstick = excess.share, excess.yardstick_share
     difference = f"{100 * (share - yardstick):+.1f} ({100 * excess.low:.1f} to {100 * excess.high:.1f})"
     return f"{100 * share:.1f} against {100 * yardstick:.1f}: {difference}"
+
+
+@command(FollowRequest)
+def follow(request: FollowRequest) -> None:
+    """Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the
+    second time.
+
+    `series report` reports what is stored.
+    """
+    from probing.forgetting.follow import follow as workflow
+
+    workflow(request, typer.echo)
+
+
+@command(PreventRequest)
+def prevent(request: PreventRequest) -> None:
+    """Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no
+    weights.
+
+    `series report prevention` reports what is stored.
+    """
+    from probing.forgetting.prevent import prevent as workflow
+
+    workflow(request, typer.echo)

@@ -1,10 +1,15 @@
-"""100 facts that a base knew, as one flow: kept, come back by one of several ways, not back; and what was gained."""
+"""100 facts that a base knew, as one flow: kept, come back by one of several ways, not back; and what was gained. How
+far lost facts fell: a curve per fine-tuned model. Of 100 facts that the base knew, how many a fine-tuned model kept,
+and how the lost ones come back.
+"""
+
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, WAYS
+from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, WAYS
 from probing.kernel.figures import theme
 
 #: Kind of a part -> its colour and its words in the middle column.
@@ -26,7 +31,7 @@ _HEIGHT, _SMALL, _LARGE = 410, 13, 16
 def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
     """The facts that a base knew on the left, what became of them in the middle, the ways back on the right.
 
-    ``parts`` of ``forgetting.report_outcome_hundred.hundred``; each carries its name, so that a click can list its facts.
+    ``parts`` of ``forgetting.report_outcome.hundred``; each carries its name, so that a click can list its facts.
     """
     if not parts["n"].sum():
         return theme.empty("The base knows none of these facts.")
@@ -189,3 +194,92 @@ def _label(
         cliponaxis=False,
         showlegend=False,
     )
+
+
+#: Points of a curve.
+_POINTS = 200
+
+
+def fall_curves(
+    table: pd.DataFrame, *, colours: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
+) -> go.Figure:
+    """The share of lost facts whose right answer is at most so many nats below the first word.
+
+    Columns: ``model, margin`` of every lost fact, of one probe set and k.
+    """
+    if table.empty:
+        return theme.empty("No model was asked for the facts that it lost.")
+    figure = go.Figure()
+    shares = np.linspace(0, 100, _POINTS)
+    for model, rows in table.groupby("model", sort=True):
+        name = theme.plain((labels or {}).get(str(model), str(model)))
+        margins = np.quantile(rows["margin"], shares / 100)
+        figure.add_scatter(
+            x=margins,
+            y=shares,
+            name=name,
+            mode="lines",
+            line={"color": (colours or {}).get(str(model)), "width": 2},
+            hovertemplate=(
+                f"<b>{name}</b> ({len(rows):,} lost)<br>%{{y:.0f}} % at most %{{x:.2f}} nats below<extra></extra>"
+            ),
+        )
+    theme.apply(figure, height=360)
+    figure.update_xaxes(title_text="right answer below the first word, nats", rangemode="tozero")
+    figure.update_yaxes(title_text="per cent of the lost facts", range=[0, 100])
+    return figure
+
+
+#: Outcome of a known fact -> colour; from what is kept over the cheap ways to what none brings back.
+COLOURS = dict(
+    zip(OUTCOMES, ("#2C6FAE", "#5FA3D3", "#9CC9E8", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True)
+)
+_FRAME, _LEAST_BAR = 130, 4.0
+#: Height of a row, of all rows together, and the least height of a row, which holds two lines of text.
+_ROW, _ROWS, _TEXT = 44, 396, 24
+
+
+def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
+    """One bar of 100 facts per model, each counted once: ``forgetting.report_outcome`` of one probe set and k."""
+    if outcome.empty:
+        return theme.empty("No model was asked for the facts that it lost.")
+    models = list(dict.fromkeys(outcome["model"]))
+    names = [theme.plain((labels or {}).get(model, model)) for model in models]
+    controls = set(outcome.loc[outcome["control"], "model"])
+    figure = go.Figure()
+    for part, colour in COLOURS.items():
+        part_rows = outcome[outcome["part"] == part].set_index("model").loc[models]
+        figure.add_bar(
+            y=list(range(len(models))),
+            x=part_rows["per_100"],
+            orientation="h",
+            name=part,
+            marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}},
+            text=[f"{value:.0f}" if value >= _LEAST_BAR else "" for value in part_rows["per_100"]],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            insidetextfont={"color": theme.ink_on(colour)},
+            customdata=[[model, part] for model in models],
+            hovertext=[
+                f"<b>{name}</b><br>{part}: {row.n:,} of {row.known:,} known facts, {row.per_100:.1f} of 100"
+                + (f"<br>{row.note}" if row.note else "")
+                for name, row in zip(names, part_rows.itertuples(), strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    theme.apply(figure, height=_FRAME + max(_TEXT, min(_ROW, _ROWS // len(models))) * len(models))
+    figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
+    figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100], tickvals=list(range(0, 101, 20)))
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(models))),
+        range=[len(models) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=11,
+        ticktext=[
+            theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls and "control" not in name else "")
+            for model, name in zip(models, names, strict=True)
+        ],
+    )
+    return figure

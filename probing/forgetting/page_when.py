@@ -1,4 +1,6 @@
-"""When facts are forgotten: one training, state by state."""
+"""What prevents forgetting: one point per recipe of a fine-tuning. When facts are forgotten: one training, state by
+state.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,17 +12,85 @@ from probing.choices_compare import CompareSelection
 from probing.facts import store
 from probing.finetuning.objectives import CONTROL
 from probing.forgetting import report_series
-from probing.forgetting.figures_series import over_training, rank_map, retention_map
+from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
+from probing.forgetting.report_series import prevention
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.figures.looks import set_name
 
+PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
+_PREVENTION_CAPTION = (
+    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short"
+    " trainings."
+)
+_CONTROLLED = f"{_PREVENTION_CAPTION} Dashed: the control."
+_PREVENTION_HOW = (
+    "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with"
+    " somebody else's name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's"
+    " own, mixed into every step; the weights of base and fine-tuned model are averaged after the training. Grey:"
+    " another recipe has as much of both. Dashed: what the control keeps, which has no score on this task. Recipes are"
+    " compared in a short training on few facts; the long training that was followed state by state was asked more"
+    " facts, and its score is that of the development part. Data has the seeds, and the numbers of facts."
+)
+
+
+def draw_prevention(view: View, base: str, tuned: str) -> None:
+    """The tab, for the task of the fine-tuned model if its recipes are stored, else for another one, which the menu
+    names.
+
+    Recipes have their own base, so ``base`` is not used.
+    """
+    st.header("What prevents it?")
+    k = view.chosen.k
+    points, runs = view.read(prevention, k), view.read(report_series.runs_of_series)
+    sets = points.loc[~points["control"]].groupby(["base", "objective", "probe_set"])["protection"].nunique()
+    named = {" ".join(task): task for task, number in sets.items() if number > 1}
+    if not named:
+        blocks.missing("No recipes of one fine-tuning are stored that could be compared.", PREVENT_COMMAND)
+        return
+    objectives = dict(zip(runs["model"], runs["objective"], strict=True))
+    first = next(
+        (name for name, (_, objective, _) in named.items() if objective == objectives.get(tuned)), next(iter(named))
+    )
+    wish = selection.of(CompareSelection).protected
+    # A link names base and objective, and the probe set only if the task has several.
+    wished = next((name for name in named if name == wish or name.rpartition(" ")[0] == wish), "")
+    blocks.say_ignored([wish] if wish and not wished else [])
+    name = wished or first
+    if len(named) > 1:
+        selection.bound(
+            st.selectbox,
+            "Fine-tuning",
+            "protected",
+            view.page,
+            value=name,
+            options=list(named),
+            format_func=lambda name: f"{named[name][1]}, from {view.label(named[name][0])}, {set_name(named[name][2])}",
+            width=420,
+        )
+    of_base, objective, probe_set = named[name]
+    here = (points["base"] == of_base) & (points["probe_set"] == probe_set)
+    points_here = points[here & ((points["objective"] == objective) | points["control"])]
+    ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
+    blocks.figure(
+        drawing(prevention_points, points_here),
+        table=points_here,
+        stamp=view.stamp(
+            f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)
+        ),
+        name="prevention",
+        caption=_CONTROLLED if points_here["control"].any() else _PREVENTION_CAPTION,
+        how=_PREVENTION_HOW,
+        alt="Score on the task against facts kept, by recipe",
+    )
+
+
 FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
 _MOST = 200
-_CAPTION = "Never lost and known again: together the facts that are still known."
-_CONTROLLED = f"{_CAPTION} Dashed: the control, trained on the base's own text."
-_HOW = (
+_WHEN_CAPTION = "Never lost and known again: together the facts that are still known."
+_WHEN_CONTROLLED = f"{_WHEN_CAPTION} Dashed: the control, trained on the base's own text."
+_WHEN_HOW = (
     "Read at the last layer with the head of the base. Never lost: known at every state so far; known again: lost at an"
     " earlier one (data: kept and returned); gained: not known before; each in per cent of the facts known before. The"
     " axis of steps is that of the square root, because most is lost at the start. The vertical line: by this step half"
@@ -37,13 +107,13 @@ _MAP_HOW = (
 )
 
 
-def draw(view: View, base: str, tuned: str) -> None:
+def draw_when(view: View, base: str, tuned: str) -> None:
     """The tab, for the training of the fine-tuned model if it was followed, else for another one, which the menu names.
 
     A training has its own base, so ``base`` is not used.
     """
     st.header("When is it forgotten?")
-    runs = view.read(report_series.runs)
+    runs = view.read(report_series.runs_of_series)
     followed = runs[runs["states"] > 2]
     if followed.empty:
         blocks.missing("No training was asked for facts state by state.", FOLLOW_COMMAND)
@@ -71,8 +141,8 @@ def draw(view: View, base: str, tuned: str) -> None:
         table=table,
         stamp=stamp,
         name="forgotten-by-step",
-        caption=_CONTROLLED if len(both) > 1 else _CAPTION,
-        how=_HOW,
+        caption=_WHEN_CONTROLLED if len(both) > 1 else _WHEN_CAPTION,
+        how=_WHEN_HOW,
         alt="Facts never lost, known again, lost and gained by training step, with score and loss",
     )
     left, right = st.columns(2, gap="medium")

@@ -18,7 +18,7 @@ from probing.finetuning.setup import Prepared, prepare
 from probing.finetuning.setup_protection import average_with
 from probing.finetuning.trainer import PlannedSteps, finetune
 from probing.forgetting.ranks import Prompts, first_answers, ranks
-from probing.forgetting.ways_back_relearning import RelearnRecipe, relearned
+from probing.forgetting.ways_back import RelearnRecipe, relearned
 from probing.kernel.errors import FactsError, ModelError, Say
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder
 from probing.kernel.models.catalogue import open_encoder

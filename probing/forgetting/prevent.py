@@ -14,12 +14,11 @@ from probing.finetuning.setup import Prepared
 from probing.finetuning.setup_protection import average_with
 from probing.finetuning.trainer import finetune as train
 from probing.forgetting.callback import trained_encoder
-from probing.forgetting.follow_stored_series import Training, series_config, series_files, write_series
-from probing.forgetting.ranks_by_layer import Questions, Ranks, ranks_by_layer
-from probing.forgetting.recover_facts import one_set
+from probing.forgetting.follow import Training, series_config, series_files, write_series
+from probing.forgetting.ranks import Questions, Ranks, ranks_by_layer
+from probing.forgetting.recover import one_set
 from probing.forgetting.requests import PreventRequest, parts_of
-from probing.forgetting.series import AskedStates
-from probing.forgetting.series_progress import Progress
+from probing.forgetting.series import AskedStates, Progress
 from probing.kernel.errors import Say
 from probing.kernel.files import atomic_text, cache_folder, require_writable, runs_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock

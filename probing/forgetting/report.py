@@ -1,10 +1,11 @@
-"""The reports of lost facts."""
+"""The reports of lost facts. The reports of when facts are forgotten, and of what prevents it."""
 
 import pandas as pd
 
-from probing.forgetting import report_outcome
-from probing.forgetting.report_outcome_places import FACTS, FALLS, facts, falls, relations, reworded
-from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting import report_outcome, report_series
+from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
+from probing.forgetting.report_series import prevention
+from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import by_relation, forgetting_runs
 from probing.forgetting.ways import LOST_OUTCOMES
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
@@ -80,7 +81,7 @@ FORGETTING = Reports(
             "memory",
             "memory, or good guesses",
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
-            report_outcome.MEMORY,
+            report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
         ),
         Report(
@@ -112,4 +113,64 @@ FORGETTING = Reports(
         Filter("relation", "For relations and facts: relation; repeatable. None: all.", only=("relations", "facts")),
     ),
     _refuse,
+)
+
+
+_OF_LAYERS = ("steps", "relations")
+
+
+def _steps(db: Database, choice: Choice) -> pd.DataFrame:
+    return report_series.steps(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
+
+
+def _series_relations(db: Database, choice: Choice) -> pd.DataFrame:
+    return report_series.relations(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
+
+
+def _events(db: Database, choice: Choice) -> pd.DataFrame:
+    return report_series.events(db, choice["model"], choice["probe_set"], choice["k"])
+
+
+def _series_facts(db: Database, choice: Choice) -> pd.DataFrame:
+    return report_series.facts(db, choice["model"], choice["probe_set"], choice["k"])
+
+
+def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
+    return prevention(db, choice["k"], None, choice["probe_set"])
+
+
+def _refuse_series(db: Database, choice: Choice) -> None:
+    runs = report_series.runs_of_series(db)
+    refuse_unstored(
+        "series", choice, {"model": sorted(set(runs["model"])), "probe_set": sorted(set(runs["probe_set"]))}
+    )
+
+
+SERIES = Reports(
+    "series",
+    (
+        Report("series", "steps", "facts kept, lost, returned and gained by training step", _steps),
+        Report("series", "relations", "the same by relation", _series_relations),
+        Report("series", "events", "how long facts last", _events),
+        Report("series", "facts", "when each fact was lost", _series_facts),
+        Report("series", "prevention", "task score against facts kept, by recipe", _prevention),
+    ),
+    (
+        Filter(
+            "model",
+            "For all but prevention: training; repeatable. None: all.",
+            only=("steps", "relations", "events", "facts"),
+        ),
+        Filter("probe_set", "Set of facts; repeatable. None: all."),
+        Filter(
+            "k",
+            "A fact is known if the rank of its answer is at most k: 1 or 10.",
+            int,
+            tuple(KNOWN_UP_TO),
+            usual=1,
+            single=True,
+        ),
+        Filter("layer", "For steps and relations: layer; repeatable. None: the last.", int, only=_OF_LAYERS),
+    ),
+    _refuse_series,
 )

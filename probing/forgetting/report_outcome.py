@@ -1,15 +1,77 @@
-"""What became of the facts that the base knew; each way next to its yardsticks; and the test of memory."""
+"""The runs behind the reports of lost facts: one per model, probe set and k. What became of the facts that the base
+knew; each way next to its yardsticks; and the test of memory. Of 100 facts that the base knew: how many are kept, by
+which way the others come back, and how many do not. Lost facts by relation, how far they fell, and the facts
+themselves.
+"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from probing.forgetting.memory import NEVER_HAD
-from probing.forgetting.memory_memory import describe, detectable, verdict
-from probing.forgetting.report_outcome_runs import KEYS, with_keys
-from probing.forgetting.store import counted, excesses
-from probing.forgetting.ways import ANY, KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES, RANDOM_BODY, USUAL_STEPS
+from probing.finetuning.objectives import CONTROL
+from probing.finetuning.relatives import named
+from probing.forgetting import store
+from probing.forgetting.memory import MEMORY, NEVER_IN_TEXT, describe, detectable, verdict
+from probing.forgetting.store import counted, excesses, forgetting_runs
+from probing.forgetting.ways import (
+    ANY,
+    AS_IN_BASE,
+    BACK,
+    FITTED_HEAD,
+    GAINED,
+    KEPT,
+    LAYERS_BACK,
+    LOST_OUTCOMES,
+    MOVED,
+    NOT_RECOVERED,
+    OTHER_LAYER,
+    OUTCOMES,
+    RANDOM_BODY,
+    RELEARNED,
+    USUAL_STEPS,
+    WAYS,
+    usual_level,
+    usual_protocol,
+)
+from probing.kernel.stats.intervals import whole_shares
 from probing.kernel.store.database import Database
+
+KEYS = ("model", "base", "probe_set", "k")
+
+
+def stored_runs(
+    db: Database,
+    models: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    ks: Sequence[int] | None = None,
+    planted: bool = False,
+) -> pd.DataFrame:
+    """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
+
+    The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
+    controls are last. ``planted`` keeps controls with planted facts.
+    """
+    runs = named(forgetting_runs(db))
+    runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
+    for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
+        runs = runs[runs[column].isin(list(values))] if values is not None else runs
+    return runs.assign(control=runs["objective"] == CONTROL).sort_values(
+        ["control", "probe_set", "k", "model"], ignore_index=True
+    )
+
+
+def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of runs, in the order of the runs, with the columns that name them in front and without ``run_id``."""
+    of_runs = runs[["run_id", *KEYS]].merge(rows, on="run_id", how="inner", suffixes=("", "_of_rows"))
+    return of_runs.drop(columns="run_id")
+
+
+def usual(rows: pd.DataFrame) -> pd.DataFrame:
+    """What outcomes count: relearning split by answer after the usual steps, other ways of the model as it is."""
+    counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
+    return rows.loc[[key in counted for key in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]
+
 
 OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
 #: The interval of a test of memory, and that without the commonest answer.
@@ -28,7 +90,7 @@ _COMPARED = (
     "n_yardstick",
 )
 WAYS_BACK = (*KEYS, *_COMPARED)
-MEMORY = (
+MEMORY_COLUMNS = (
     *KEYS,
     "way",
     "protocol",
@@ -85,18 +147,20 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
     Relearning, after the usual steps, is split by answer and by subject. Shares of ``stated`` facts and of those that
     the text ``never_had`` are at equal confidence; ``low_without, high_without`` is the interval without the commonest
-    answer of the second; ``verdict``: see ``forgetting.memory_memory``.
+    answer of the second; ``verdict``: see ``forgetting.memory``.
     """
     rows = tested(excesses(db, list(runs["run_id"]))).rename(
         columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
     )
-    return with_keys(runs, rows.merge(runs[["run_id", "seeds"]], on="run_id"))[list(MEMORY)]
+    return with_keys(runs, rows.merge(runs[["run_id", "seeds"]], on="run_id"))[list(MEMORY_COLUMNS)]
 
 
 def tested(rows: pd.DataFrame) -> pd.DataFrame:
     """The tests of memory among rows of ``forgetting_excesses``, with ``detectable`` and ``verdict``."""
     rows = rows[
-        (rows["yardstick"] == NEVER_HAD) & (rows["protocol"] != RANDOM_BODY) & rows["level"].isin((ANY, USUAL_STEPS))
+        (rows["yardstick"] == NEVER_IN_TEXT)
+        & (rows["protocol"] != RANDOM_BODY)
+        & rows["level"].isin((ANY, USUAL_STEPS))
     ]
     rows = rows.assign(
         difference=rows["share"] - rows["yardstick_share"],
@@ -110,3 +174,119 @@ def tested(rows: pd.DataFrame) -> pd.DataFrame:
 def in_words(test: Any) -> str:
     """One row of ``tested`` or ``memory``, of ``itertuples``, as command, card, document and page say it."""
     return describe(test.verdict, test.difference, [getattr(test, end) for end in _ENDS], test.detectable)
+
+
+#: Part -> the outcomes that it counts; together they are all facts that the base knew.
+PARTS = {
+    KEPT: (KEPT,),
+    OTHER_LAYER: (AS_IN_BASE, MOVED),
+    FITTED_HEAD: (FITTED_HEAD,),
+    LAYERS_BACK: (LAYERS_BACK,),
+    RELEARNED: (RELEARNED,),
+    NOT_RECOVERED: (NOT_RECOVERED,),
+}
+
+
+def hundred(
+    outcome: pd.DataFrame, tests: pd.DataFrame, ways: pd.DataFrame, gained: tuple[int, int] = (0, 0)
+) -> pd.DataFrame:
+    """The parts of 100 known facts of one model, cheap ways first, and one for what was gained.
+
+    ``gained``: facts that only the fine-tuned model knows, and facts that the base knows; zeros if not both were asked.
+    ``of_100`` are whole numbers that add up to 100 without the gained ones, ``per_100`` is exact. ``shown``: the way
+    passes the test of memory, whose words are ``test``. ``share: ...`` is of all lost facts that the way by itself
+    brings back, ``yardstick: ...`` of that yardstick.
+    """
+    stored = outcome.set_index("part")
+    tested = {test.way: test for test in tests.itertuples() if test.protocol == usual_protocol(test.way)}
+    sizes = {part: int(stored.loc[list(of), "n"].sum()) for part, of in PARTS.items()}
+    known, rows = max(1, sum(sizes.values())), []
+    for (part, n), whole in zip(sizes.items(), whole_shares(list(sizes.values())), strict=True):
+        test = tested.get(part)
+        row = {
+            "part": part,
+            "kind": BACK if part in WAYS else part,
+            "n": n,
+            "of_100": whole,
+            "per_100": 100 * n / known,
+        }
+        row |= {"shown": test is not None and test.verdict == MEMORY, "test": "" if test is None else in_words(test)}
+        rows.append(row | {"note": next((note for note in stored.loc[list(PARTS[part]), "note"] if note), "")})
+    if gained[1]:
+        share = 100 * gained[0] / gained[1]
+        rows.append(
+            {"part": GAINED, "kind": GAINED, "n": gained[0], "of_100": round(share), "per_100": share, "shown": True}
+        )
+    table = pd.DataFrame(rows).fillna({"test": "", "note": ""})
+    yardstick_rows = usual(ways).pivot_table(
+        index="way", columns="yardstick", values=["share", "yardstick_share"], sort=False
+    )
+    yardstick_rows.columns = [
+        f"{'share' if value == 'share' else 'yardstick'}: {yardstick}" for value, yardstick in yardstick_rows.columns
+    ]
+    return table.merge(yardstick_rows, left_on="part", right_index=True, how="left")
+
+
+FACTS = (
+    "fact_id",
+    "relation",
+    "subject",
+    "object",
+    "way",
+    "layer",
+    "fitted",
+    "layers_back",
+    "after_5",
+    "after_15",
+    "after_45",
+    "by_subject",
+    "base_logp",
+    "logp",
+    "rank",
+    "margin",
+    "exposure",
+    "reworded",
+    "prompt",
+)
+FALLS = (*KEYS, "lost", "fall", "rank", "margin", "second", "near")
+#: A margin of fewer nats is near.
+NEAR = 0.1
+
+
+def relations(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """Lost facts by relation, and how many of them came back in which way (``queries.BACK_COLUMNS``)."""
+    table = store.by_relation(db, list(runs["run_id"]))
+    return with_keys(runs, table.sort_values(["lost", "relation"], ascending=[False, True]))
+
+
+def reworded(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """What another wording shows of the lost facts: ``reworded, n``, of runs that asked for them in one."""
+    return with_keys(runs, store.counted(db, list(runs["run_id"]), "reworded").dropna(subset="reworded"))
+
+
+def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """How far lost facts fell, one row per run.
+
+    Medians of the loss of log-probability of the right answer (``fall``, nats), of its ``rank`` in the fine-tuned model
+    and of the ``margin`` by which that prefers its first answer (nats); shares of lost facts that are second now
+    (``second``), and second by less than 0.1 nats (``near``).
+    """
+    rows = store.falls(db, list(runs["run_id"]))
+    second = rows["rank"] == 2
+    rows = rows.assign(fall=rows["base_logp"] - rows["logp"], second=second, near=second & (rows["margin"] < NEAR))
+    table = rows.groupby("run_id", as_index=False).agg(
+        lost=("rank", "size"),
+        fall=("fall", "median"),
+        rank=("rank", "median"),
+        margin=("margin", "median"),
+        second=("second", "mean"),
+        near=("near", "mean"),
+    )
+    return with_keys(runs, table)[list(FALLS)]
+
+
+def facts(
+    db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None
+) -> pd.DataFrame:
+    """The lost facts (``FACTS``) of one run by these ways back and relations; None keeps all."""
+    return store.facts(db, run_id, ways, relations)[list(FACTS)]

@@ -1,14 +1,16 @@
-"""When facts are forgotten: counts by training step, layer and relation, and the stories of single facts."""
+"""When facts are forgotten: counts by training step, layer and relation, and the stories of single facts. What prevents
+forgetting: the score on the task against the facts that are kept, one point per recipe.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives import NAMES, named
-from probing.forgetting.series import story
-from probing.forgetting.series_rank_buckets import KNOWN_UP_TO
-from probing.forgetting.store_series_queries import series_counts, series_facts, series_runs, series_steps
+from probing.forgetting.series import KNOWN_UP_TO, story
+from probing.forgetting.store import series_counts, series_facts, series_runs, series_steps
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.report import whole_runs
 from probing.kernel.store.database import Database
@@ -19,7 +21,7 @@ _FLOW = ("known", "kept", "lost", "returned", "gained")
 _COLUMNS = (*OF, "k", "layer", "step", "asked", *_FLOW, "kept_share", "own_minus_swapped", "loss", "score", "metric")
 
 
-def runs(db: Database) -> pd.DataFrame:
+def runs_of_series(db: Database) -> pd.DataFrame:
     """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked."""
     series = named(series_runs(db))
     configs = [stored_configuration(config) for config in series["config"]]
@@ -48,7 +50,7 @@ def steps(
     known, kept or returned; NaN if there are none. own_minus_swapped: share known minus share answered rightly with the
     swapped subject, of the facts that have one. loss and score are the newest logged by that step; empty if none was.
     """
-    series = _chosen(runs(db), models, probe_sets)
+    series = _chosen(runs_of_series(db), models, probe_sets)
     counted = _at_layers(_with_names(series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted["kept_share"] = (counted["kept"] + counted["returned"]) / before.where(before > 0)
@@ -63,7 +65,7 @@ def steps(
 
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
     """Losses and scores at every step that was logged, by training."""
-    series = _chosen(runs(db), models, probe_sets)
+    series = _chosen(runs_of_series(db), models, probe_sets)
     rows = _with_names(series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
     return rows.sort_values([*OF, "step"], ignore_index=True)[[*OF, "step", "loss", "score", "metric"]]
@@ -77,7 +79,7 @@ def relations(
     layers: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """As ``steps``, for every relation of which a fact is known before the training, without loss and score."""
-    series = _chosen(runs(db), models, probe_sets)
+    series = _chosen(runs_of_series(db), models, probe_sets)
     counted = _at_layers(
         _with_names(series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers
     ).assign(k=k)
@@ -96,7 +98,7 @@ def facts(
     does; NaN if none does. events: how often it is known at one state and not at the next (forgetting events, Toneva et
     al. 2019).
     """
-    series = _chosen(runs(db), models, probe_sets)
+    series = _chosen(runs_of_series(db), models, probe_sets)
     at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in series.itertuples()}
     rows = []
     for row in series_facts(db, list(at)).itertuples():
@@ -159,7 +161,7 @@ def events(
 
 def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.DataFrame:
     """The buckets of one fact: step, layer, bucket; empty if the training has none of it."""
-    series = _chosen(runs(db), [model], [probe_set])
+    series = _chosen(runs_of_series(db), [model], [probe_set])
     for run in series.itertuples():
         rows = series_facts(db, [run.run_id]).query("fact_id == @fact_id")
         if len(rows):
@@ -195,3 +197,92 @@ def _at_layers(counted: pd.DataFrame, layers: Sequence[int] | None) -> pd.DataFr
     if layers is not None:
         return counted[counted["layer"].isin(list(layers))].copy()
     return counted[counted["layer"] == counted.groupby("run_id")["layer"].transform("max")].copy()
+
+
+#: End of a column's name -> what it is over seeds.
+_ENDS = {"": "mean", "_low": "min", "_high": "max"}
+#: Trainings that agree in these differ by their seed alone, and were asked equally many facts.
+_POINT = ["base", "objective", "probe_set", "protection", "variant", "asked"]
+COLUMNS = (
+    "base",
+    "objective",
+    "protection",
+    "probe_set",
+    "k",
+    "seeds",
+    "metric",
+    "score",
+    "score_low",
+    "score_high",
+    "facts",
+    "kept",
+    "kept_low",
+    "kept_high",
+    "kept_count",
+    "dominated",
+    "control",
+    "asked",
+    "variant",
+    "steps",
+)
+
+
+def prevention(
+    db: Database, k: int = 1, objectives: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """One point per base, objective, protection and further recipe, at the last state and layer of its trainings.
+
+    Numbers are means over seeds, score and kept with smallest and largest. facts: known before, that have a swapped
+    subject; kept: of them the share that is known minus the share answered rightly with the swapped subject;
+    kept_count: of all facts known before those known now. dominated: another recipe of the objective, asked equally
+    many facts, has as much of both and more of one. variant is equal if only the seed differs.
+    """
+    runs = runs_of_series(db)
+    runs = runs[runs["protection"] != ""]
+    for column, names in (("objective", objectives), ("probe_set", probe_sets)):
+        if names is not None:
+            runs = runs[runs[column].isin(list(names))]
+    ids = list(runs["run_id"])
+    last = at_end(db, ids, k)
+    steps = series_steps(db, ids)
+    length = last.set_index("run_id")["step"]
+    scored = steps[steps["score"].notna()].groupby("run_id").tail(1)[["run_id", "score", "metric"]]
+    table = (
+        runs.rename(columns={"facts": "asked"})[["run_id", *_POINT]]
+        .merge(last.drop(columns="asked"), on="run_id")
+        .merge(scored, on="run_id", how="left")
+    )
+    pairs = table["before_paired"].where(table["before_paired"] > 0)
+    share, number = (table["before_own"] - table["before_swapped"]) / pairs, table["kept"] + table["returned"]
+    table = table.assign(kept=share, kept_count=number, facts=table["before_paired"])
+    rows = []
+    for key, some in table.groupby(_POINT, sort=True):
+        rows.append(
+            dict(zip(_POINT, key, strict=True))
+            | {
+                "k": k,
+                "seeds": len(some),
+                "metric": next(iter(some["metric"].dropna()), ""),
+                "control": key[1] == CONTROL,
+            }
+            | {
+                "facts": some["facts"].mean(),
+                "kept_count": some["kept_count"].mean(),
+                "steps": length[some["run_id"]].max(),
+            }
+            | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
+        )
+    recipes = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
+    recipes["dominated"] = [_dominated(recipe, recipes) for _, recipe in recipes.iterrows()]
+    # Empty columns have no type of their own.
+    return recipes[list(COLUMNS)].astype(
+        {"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"}
+    )
+
+
+def _dominated(recipe: pd.Series, recipes: pd.DataFrame) -> bool:
+    """Whether another recipe of the same task scores and keeps at least as much, and more of one of the two."""
+    same = [recipes[name] == recipe[name] for name in ("base", "objective", "probe_set", "asked")]
+    others = recipes[pd.concat(same, axis=1).all(axis=1)]
+    as_much = (others["score"] >= recipe["score"]) & (others["kept"] >= recipe["kept"])
+    return bool((as_much & ((others["score"] > recipe["score"]) | (others["kept"] > recipe["kept"]))).any())

@@ -1,17 +1,78 @@
-"""Facts over the states of one training: which are kept, lost, returned and gained, and when."""
+"""Ranks of answers in one byte each: enough to say whether a fact is known, and how far away its answer is. Facts over
+the states of one training: which are kept, lost, returned and gained, and when. Loss and score of a training by
+step, from what the Trainer of transformers logs. Claims on forgetting that other papers make of other models.
+"""
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from probing.facts.fact import Fact
 from probing.facts.swapped_subjects import swapped_subjects
-from probing.forgetting.series_progress import Progress
-from probing.forgetting.series_rank_buckets import KNOWN_UP_TO, buckets
+from probing.kernel.published import Published
+from probing.terms import RANKS
+
+#: Largest rank of each bucket; one more bucket holds all ranks beyond.
+ENDS = RANKS
+#: A fact is known if the rank of its answer is at most k -> the last bucket of such ranks.
+KNOWN_UP_TO = {k: ENDS.index(k) for k in (1, 10)}
+#: What each bucket holds, in words.
+NAMES = ("1", "2-10", "11-100", "above 100")
+
+
+def buckets(ranks: ArrayLike) -> NDArray[np.uint8]:
+    """The number of the bucket of each rank, from 0.
+
+    >>> buckets([1, 2, 4, 10, 11, 5_000]).tolist()
+    [0, 1, 1, 1, 2, 3]
+    """
+    return np.searchsorted(ENDS, np.asarray(ranks), side="left").astype(np.uint8)
+
+
+#: Logged with a score, but no score.
+_NO_SCORES = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_model_preparation_time")
+_LOSS = "eval_loss"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known of a training at one step: mean loss since the entry before, and score; None if none was logged."""
+
+    step: int
+    loss: float | None = None
+    score: float | None = None
+    metric: str = ""
+
+
+def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Progress]:
+    """Loss and score by step, from ``log_history`` of the Trainer's state or the looks of ``finetuning.json``.
+
+    Metric None takes the first that is logged, and the loss only if there is no other; ``eval_`` may be left out.
+
+    >>> progress([{"step": 5, "loss": 0.7}, {"step": 5, "eval_loss": 0.8, "eval_f1": 0.5, "eval_runtime": 2.0}])
+    [Progress(step=5, loss=0.7, score=0.5, metric='f1')]
+    """
+    by_step: dict[int, Progress] = {}
+    names = [name for entry in history for name in entry if name.startswith("eval_") and name not in _NO_SCORES]
+    score_key = (
+        f"eval_{metric.removeprefix('eval_')}" if metric else next((name for name in names if name != _LOSS), _LOSS)
+    )
+    for entry in history:
+        if not isinstance(step := entry.get("step"), int):
+            continue
+        point = by_step.setdefault(step, Progress(step))
+        if isinstance(loss := entry.get("loss"), int | float):
+            point = replace(point, loss=float(loss))
+        for name, metric_name in ((score_key, score_key.removeprefix("eval_")), ("score", metric or "score")):
+            if isinstance(score := entry.get(name), int | float):
+                point = replace(point, score=float(score), metric=metric_name)
+        by_step[step] = point
+    return [by_step[step] for step in sorted(by_step) if by_step[step] != Progress(step)]
+
 
 #: Counts of a state, layer and relation, in the order of the stored columns.
 COUNTS = (
@@ -181,3 +242,9 @@ def stored_rows(
             {"run_id": run_id, "fact_id": fact_ids[n], "buckets": by_fact[n].tolist()} for n in near.tolist()
         ]
     return rows
+
+
+class PublishedForgetting(Published):
+    """The two claims; the papers' numbers are of other models and procedures, so there are no tables."""
+
+    file: ClassVar[str] = "forgetting.toml"

@@ -1,10 +1,15 @@
-"""The ways by which a lost fact can come back, from the cheapest to the dearest."""
+"""The ways by which a lost fact can come back, from the cheapest to the dearest. The configuration whose fingerprint
+names a run that asks for lost facts. The configuration whose fingerprint names a series: the states of one training,
+asked for the same facts.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from probing.kernel.provenance import Provenance
 
 #: The same head reads the answer at a layer below the last.
 OTHER_LAYER = "another layer"
@@ -87,3 +92,52 @@ def reworded(known_before: bool, known_now: bool) -> str:
     if known_now:
         return THIS_WORDING
     return IN_GENERAL if known_before else NOT_OTHERWISE
+
+
+class ForgettingRunConfig(Provenance):
+    """All that decides the numbers of a run; ``seed`` is the first of its seeds, of parts and relearning."""
+
+    base_weights: str
+    probe_set: str
+    template_set: str
+    facts_sha256: str
+    k: int
+    seeds: int
+    most_relearned: int
+    #: Facts that each yardstick takes.
+    most_pairs: int
+    relearning: str
+    #: Of the text that the head is fitted to, of which ``positions`` pieces are masked.
+    text_sha256: str
+    positions: int
+    #: Of what is known of the base's training text, by fact; empty if nothing is.
+    exposure_sha256: str = ""
+    #: Template set in whose wording lost facts are asked once more; empty: none.
+    other_templates: str = ""
+    other_sha256: str = ""
+    #: Facts that the base was taught before the same fine-tuning was done again.
+    planted: int = 0
+
+
+#: What reads the layers.
+OWN_HEAD, HEAD_OF_THE_BASE = "the model's own head", "the base's head"
+
+
+class SeriesRunConfig(Provenance):
+    """All that decides the counts of a series; ``weights`` are the last state's, ``seed`` is 0: nothing is trained.
+
+    A training whose weights were not kept is identified by ``variant`` and ``tuned_seed``, as in the row of the run.
+    """
+
+    base_weights: str
+    #: Of each state, as canonical JSON by step; empty for a training that was asked while it ran.
+    state_weights: str = ""
+    steps: tuple[int, ...]
+    asked_layers: tuple[int, ...]
+    probe_set: str
+    template_set: str
+    #: Of the facts in their order, with prompts and answer tokens.
+    facts_sha256: str
+    protection: str = ""
+    variant: str = ""
+    tuned_seed: int = 0

@@ -1,17 +1,21 @@
-"""Every way back of every lost fact, with its yardsticks; resumable, one file per model that was asked."""
+"""A head fitted in closed form to the last layer of a fine-tuned model, on ordinary text. Trains a fine-tuned model for
+a few steps on some of the facts that it lost, and asks it for others. Every way back of every lost fact, with its
+yardsticks; resumable, one file per model that was asked.
+"""
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from probing.facts.fact import Fact
-from probing.forgetting.memory_groups import LOST, Answered, Group, Groups
-from probing.forgetting.memory_protocols import PARTS, lessons, part_of
+from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups, lessons, part_of
 from probing.forgetting.ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
 from probing.forgetting.ways import (
     AS_IT_IS,
@@ -22,16 +26,112 @@ from probing.forgetting.ways import (
     OTHER_LAYER,
     RANDOM_BODY,
     RELEARNED,
+    STEPS,
     Tried,
 )
-from probing.forgetting.ways_back_relearning import RelearnRecipe, relearned
-from probing.kernel.errors import FactsError
+from probing.heads.lenses import Sums, least_squares
+from probing.heads.recipe import HeadRecipe, mask_rows
+from probing.kernel.errors import FactsError, HeadError, ModelError
 from probing.kernel.models.arrays import stored_arrays
-from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable, layers_of
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import encoder_of_kind
+from probing.kernel.models.names import LEAST_SQUARES
+from probing.kernel.models.states import all_hidden_states, batches_by_length, encoder_of_kind, padded_inputs
 from probing.kernel.provenance import RANDOM_BODY as WITH_RANDOM_BODY
+
+#: Padded tokens of one batch.
+_TOKENS = 4096
+
+
+def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positions: int, seed: int = 0) -> DecodingHead:
+    """The base's head on top of the affine map that takes the tuned last layer nearest to the base's (least squares).
+
+    Both read ``sentences``, without any fact that is asked, with the same ``positions`` masked pieces. If only the
+    tuned model's head has changed, this is the base's own head.
+    """
+    recipe = HeadRecipe(kind=LEAST_SQUARES, seed=seed, text_sha256="")
+    text = mask_rows(base, sentences, recipe, positions, seed)
+    rows = [text.row(number) for number in range(len(text.ends))]
+    width = base.hidden + 1
+    squares, products = (
+        torch.zeros(width, width, dtype=torch.float64),
+        torch.zeros(width, base.hidden, dtype=torch.float64),
+    )
+    for batch in batches_by_length([len(row) for row in rows], _TOKENS):
+        where = [(place, int(text.index[n])) for place, number in enumerate(batch) for n in text.positions_of(number)]
+        states = [_last_states(model, [rows[n] for n in batch], where) for model in (tuned, base)]
+        own = torch.cat([states[0], states[0].new_ones((len(where), 1))], 1)
+        squares, products = squares + own.T @ own, products + own.T @ states[1]
+    if not torch.isfinite(products).all():
+        raise HeadError(f"the last layer of {tuned.name} is not finite on the text that a head is fitted to")
+    affine = least_squares(Sums(squares, products), recipe.ridge)
+    head = fresh_copy(base.head, LEAST_SQUARES)
+    head.fold(affine.weight, affine.bias)
+    return head.eval().requires_grad_(False)
+
+
+def _last_states(model: Encoder, rows: Sequence[Sequence[int]], where: Sequence[tuple[int, int]]) -> torch.Tensor:
+    """(positions, hidden) states of the last layer, in float64 on the CPU."""
+    states = all_hidden_states(rows, model)[model.depth]
+    index = torch.tensor(where, device=states.device).T
+    return states[index[0], index[1]].to("cpu", torch.float64)
+
+
+@dataclass(frozen=True)
+class RelearnRecipe:
+    """How a model relearns, with AdamW at one learning rate."""
+
+    rate: float = 2e-4
+    batch: int = 32  #: facts per step
+    steps: tuple[int, ...] = STEPS  #: after which the model is asked, ascending
+    weight_decay: float = 0.01
+
+
+def relearned(
+    encoder: Encoder, prompts: Prompts, targets: Sequence[int], recipe: RelearnRecipe, seed: int
+) -> Iterator[tuple[int, Encoder]]:
+    """The model after each of the recipe's numbers of steps; it is trained further when the next is asked for.
+
+    All weights of the body are trained, without dropout; the head is frozen. The given model does not change.
+    """
+    if not prompts.rows:
+        raise ModelError(f"{encoder.name}: got no facts to relearn, expected at least one")
+    learner = replace(encoder, body=copy.deepcopy(encoder.body).requires_grad_(True).eval())
+    body = learner.body
+    optimiser = torch.optim.AdamW(body.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay)
+    order = _order(len(prompts.rows), recipe, seed)
+    for step in range(1, recipe.steps[-1] + 1):
+        numbers = next(order)
+        loss = _loss(learner, prompts.some(numbers), [targets[n] for n in numbers])
+        if not torch.isfinite(loss):
+            raise ModelError(
+                f"{encoder.name}: the loss is {loss.item()} at relearning step {step}; lower the learning rate"
+            )
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step in recipe.steps:
+            yield step, learner
+
+
+def _loss(learner: Encoder, prompts: Prompts, targets: Sequence[int]) -> torch.Tensor:
+    """Mean cross-entropy of the right tokens at the masks."""
+    states = learner.body(**padded_inputs(prompts.rows, learner)).last_hidden_state
+    logits = learner.head(states[torch.arange(len(prompts.rows)), torch.tensor(prompts.positions)])
+    return F.cross_entropy(logits.float(), torch.tensor(targets, device=logits.device))
+
+
+def _order(size: int, recipe: RelearnRecipe, seed: int) -> Iterator[list[int]]:
+    """The numbers of the facts of each step: passes in a new order each, joined without a gap."""
+    random = np.random.default_rng(seed)
+    queue: list[int] = []
+    while True:
+        while len(queue) < min(recipe.batch, size):
+            queue += random.permutation(size).tolist()
+        batch, queue = queue[: recipe.batch], queue[recipe.batch :]
+        yield batch
+
 
 #: Asks prompts for tokens: (levels, prompts) ranks.
 Ask = Callable[[Prompts, Sequence[int]], NDArray[np.int64]]

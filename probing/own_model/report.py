@@ -12,8 +12,7 @@ from probing.facts.report_pairs import BESIDE, listed_facts, paired_with_yardsti
 from probing.facts.runs import choose
 from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
-from probing.forgetting.report_outcome import outcome
-from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.report_outcome import outcome, stored_runs
 from probing.kernel.errors import StoreError
 from probing.kernel.models.checkpoint import warn_of_drift
 from probing.kernel.models.names import head_order

@@ -8,7 +8,7 @@ from probing.facts.report_layers import precision
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pairs
 from probing.finetuning.objectives import CONTROL
-from probing.forgetting.report_series_prevention import prevention
+from probing.forgetting.report_series import prevention
 from probing.kernel.store.database import Database
 
 

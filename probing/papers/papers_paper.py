@@ -3,9 +3,8 @@
 import pandas as pd
 
 from probing.facts.fact import PROBE_SETS
-from probing.forgetting.report_outcome import outcome
-from probing.forgetting.report_outcome_runs import stored_runs
-from probing.forgetting.series_published import PublishedForgetting
+from probing.forgetting.report_outcome import outcome, stored_runs
+from probing.forgetting.series import PublishedForgetting
 from probing.kernel.store.database import Database
 from probing.papers.claims import BASE, Subject
 from probing.papers.claims_paper import Ours, Paper

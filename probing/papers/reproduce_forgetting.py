@@ -1,7 +1,7 @@
 """How the claims on forgetting are judged: every fine-tuned model of a family is asked for the facts that it lost."""
 
 from probing.forgetting.recover import recover
-from probing.forgetting.requests_forgetting import RecoverRequest
+from probing.forgetting.requests import RecoverRequest
 from probing.kernel.errors import Say
 from probing.papers.papers_paper import FORGETTING
 from probing.papers.reproduce_plan import Plan, Procedure

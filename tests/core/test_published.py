@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from probing.edges.numbers_numbers import expected_layer, k_gains
 from probing.edges.published import PublishedEdges
 from probing.facts.published import PublishedKnowledge
-from probing.forgetting.series_published import PublishedForgetting
+from probing.forgetting.series import PublishedForgetting
 from probing.kernel.errors import PublishedError
 from probing.kernel.published import FOLDER, Check, Claim, Published
 from probing.sentences.published import PublishedSentences

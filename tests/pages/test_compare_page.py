@@ -8,8 +8,7 @@ import pytest
 from probing.changes import page_beyond_sentence_words as sentence_words
 from probing.facts.runs import choose
 from probing.facts.store_facts import count_facts
-from probing.forgetting.report_outcome_places import facts
-from probing.forgetting.report_outcome_runs import stored_runs
+from probing.forgetting.report_outcome import facts, stored_runs
 from probing.forgetting.ways import AS_IN_BASE, GAINED, KEPT, LAYERS_BACK, MOVED, NOT_RECOVERED, OTHER_LAYER, WAYS
 from probing.kernel.store.opening import open_database
 from probing.sentences.examples import FIRST, MEAN, SentenceData

@@ -18,7 +18,7 @@ from probing.facts.report_layers import answer_drift, by_layer, early_exit, prec
 from probing.facts.report_pairs import paired_by_layer, paired_with_yardsticks, transitions, transitions_by_relation
 from probing.facts.runs import choose, pairs
 from probing.facts.totals import KINDS
-from probing.forgetting.report_outcome_hundred import hundred
+from probing.forgetting.report_outcome import hundred
 from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
 from probing.heads.report import points_lost
 from probing.kernel.stats import intervals as bootstrap

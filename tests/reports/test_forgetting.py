@@ -8,14 +8,12 @@ import pandas as pd
 import pytest
 
 from probing.forgetting import report_outcome as outcomes
-from probing.forgetting import report_outcome_places as places
+from probing.forgetting import report_outcome as places
 from probing.forgetting import report_series as series
-from probing.forgetting.memory import NEVER_HAD
-from probing.forgetting.memory_groups import NEVER_KNOWN, WRONG
-from probing.forgetting.memory_memory import MEMORY, UNKNOWN, detectable
-from probing.forgetting.report_outcome import memory, outcome, ways
-from probing.forgetting.report_outcome_runs import stored_runs, usual
-from probing.forgetting.report_series_prevention import prevention
+from probing.forgetting.memory import MEMORY, NEVER_KNOWN, UNKNOWN, WRONG, detectable
+from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
+from probing.forgetting.report_outcome import memory, outcome, stored_runs, usual, ways
+from probing.forgetting.report_series import prevention
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import (
     AS_IT_IS,

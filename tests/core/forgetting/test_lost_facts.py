@@ -10,10 +10,27 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize, special
 
-from probing.forgetting.memory import outcomes_of
-from probing.forgetting.memory_groups import LOST, NEVER_KNOWN, WRONG, Answered, drawn, groups_of, matched
-from probing.forgetting.memory_memory import GUESSES, MEMORY, NOTHING, STATED, UNKNOWN, detectable, memory, verdict
-from probing.forgetting.memory_protocols import PARTS, lessons, part_of
+from probing.forgetting.memory import (
+    GUESSES,
+    LOST,
+    MEMORY,
+    NEVER_KNOWN,
+    NOTHING,
+    PARTS,
+    STATED,
+    UNKNOWN,
+    WRONG,
+    Answered,
+    detectable,
+    drawn,
+    groups_of,
+    lessons,
+    matched,
+    memory,
+    outcomes_of,
+    part_of,
+    verdict,
+)
 from probing.forgetting.ways import (
     AS_IN_BASE,
     AS_IT_IS,

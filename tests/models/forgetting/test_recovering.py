@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from probing.forgetting.memory import NEVER_HAD, summary
-from probing.forgetting.memory_groups import GROUPS, LOST, NEVER_KNOWN, groups_of
-from probing.forgetting.memory_memory import MEMORY, verdict
+from probing.forgetting.memory import GROUPS, LOST, MEMORY, NEVER_KNOWN, groups_of, summary, verdict
+from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
 from probing.forgetting.ranks import ranks
 from probing.forgetting.ways import (
     ANY,
@@ -30,14 +29,14 @@ from probing.forgetting.ways import (
 from probing.forgetting.ways_back import (
     RecoveryRecipe,
     RecoveryWork,
+    RelearnRecipe,
     count_of_parts,
+    fitted_head,
     known_inside,
     recovery_answers,
     try_ways,
     why_not_put_back,
 )
-from probing.forgetting.ways_back_fitted_heads import fitted_head
-from probing.forgetting.ways_back_relearning import RelearnRecipe
 from probing.kernel.errors import FactsError
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
