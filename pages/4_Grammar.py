@@ -5,17 +5,13 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices_grammar import LAYERWISE, TABS
-from probing.edges.figures import place_rows
-from probing.edges.figures_layers import TITLES, axis_of, task_curves
-from probing.edges.figures_layers_gain_panels import gain_panels
-from probing.edges.figures_layers_layer_bars import layer_bars
-from probing.edges.figures_order_matrix import order_matrix
-from probing.edges.figures_score_rows import score_rows
+from probing.edges.figures import order_matrix, place_rows, score_rows
+from probing.edges.figures_layers import TITLES, axis_of, gain_panels, layer_bars, task_curves
 from probing.edges.numbers import UNRESOLVED
-from probing.edges.page_sentence import draw
+from probing.edges.page_sentence import draw_sentence as draw
 from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
 from probing.edges.report_panels import published_gains, share_of_first
-from probing.edges.report_summary_order import models_in_order
+from probing.edges.report_summary import models_in_order
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing

@@ -48,11 +48,11 @@ GROUPS = {
         "Edge probing: which layers encode syntax and meaning.",
         {
             "tasks": Command(
-                "probing.edges.commands_tasks",
+                "probing.edges.commands",
                 "List the tasks: spans, data sets, licences and, with --counts, how much data they have.",
             ),
             "train": Command(
-                "probing.edges.commands_train",
+                "probing.edges.commands",
                 "Train probes of every layer for edge probing tasks and store their predictions; resumable, does"
                 " nothing the second time.",
             ),

@@ -49,7 +49,7 @@ class Declared(Mapping[str, T]):
 def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
     from probing.changes.kind_changes import CHANGES
-    from probing.edges.kind_edges import EDGES
+    from probing.edges.kind import EDGES
     from probing.facts.kind import FACTS
     from probing.forgetting.kind import FORGETTING, SERIES
     from probing.sentences.kind_sentences import SENTENCES

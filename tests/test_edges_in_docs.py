@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.edges.report_summary import summary
-from probing.edges.report_summary_order import tasks_in_order
+from probing.edges.report_summary import summary, tasks_in_order
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.store.opening import open_database
 from tests.shipped import SNAPSHOT

@@ -8,13 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.edges.ask import FILE, SHIPPED, probes_folder, read_probes
-from probing.edges.requests import EdgeRecipe
-from probing.edges.requests_edges import EdgesRequest
-from probing.edges.store_counting import count_edges
-from probing.edges.targets_encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
+from probing.edges.requests import EdgeRecipe, EdgesRequest
+from probing.edges.store import count_edges
+from probing.edges.targets import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.edges.tasks import OPEN_TASKS
-from probing.edges.trace import SENTENCES, OwnRequest, ask_own_sentences
-from probing.edges.trace_gather import gather_probes, gather_results
+from probing.edges.trace import SENTENCES, OwnRequest, ask_own_sentences, gather_probes, gather_results
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder

@@ -24,7 +24,7 @@ from data.making.models import (
     wikitext,
 )
 from probing.changes.measure_run_measure import measure_changes
-from probing.edges.train_train import train_edges
+from probing.edges.train import train_edges
 from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest
 from probing.forgetting.recover import recover

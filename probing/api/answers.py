@@ -15,12 +15,11 @@ import pandas as pd
 from probing.api import arguments
 from probing.api.arguments import checked
 from probing.changes.figures_attention_attention_panels import PANELS, attention_panels
-from probing.edges.figures_spans_span_bars import span_bars
-from probing.edges.report_panels_span_answers import answer_rows, label_rows, panel_rows, text_of
+from probing.edges.figures_spans import span_bars
+from probing.edges.report_panels import answer_rows, label_rows, panel_rows, text_of
 from probing.edges.targets import Span
-from probing.edges.trace_trace import trace_spans
-from probing.edges.words import SpanTrace
-from probing.edges.words_words import numbered, split_words
+from probing.edges.trace import trace_spans
+from probing.edges.words import SpanTrace, numbered, split_words
 from probing.kernel.errors import EdgeDataError, HeadError, OptionError
 from probing.kernel.figures import theme
 from probing.kernel.models.catalogue import opened_base

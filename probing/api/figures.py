@@ -8,13 +8,12 @@ import pandas as pd
 
 from probing.api.arguments import checked, whole_number
 from probing.changes.figures import evidence_panels
-from probing.edges.figures import place_rows
+from probing.edges.figures import order_matrix, place_rows
 from probing.edges.figures_layers import axis_of, task_curves
-from probing.edges.figures_order_matrix import order_matrix
 from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.report_summary import PARTS
 from probing.edges.store import edge_runs, edge_tasks
-from probing.edges.targets_encoders import AT, CUMULATIVE
+from probing.edges.targets import AT, CUMULATIVE
 from probing.facts.figures import metric_curve, total_bars
 from probing.facts.figures_pairs import alluvial
 from probing.facts.figures_relations import relation_map

@@ -1,20 +1,51 @@
-"""``probing edges trace``: the predictions of every layer's probes for the words of one sentence."""
+"""``probing edges tasks``: the tasks of edge probing, and their data. ``probing edges trace``: the predictions of every
+layer's probes for the words of one sentence. ``probing edges train``: probes for every layer and task.
+"""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.edges.report_panels_span_answers import label_rows
-from probing.edges.requests_edges import TraceRequest
-from probing.kernel.commands import command
-from probing.kernel.report import as_csv, as_json
+from probing.edges.report_panels import label_rows
+from probing.edges.requests import EdgesRequest, TraceRequest
+from probing.edges.trace import task_list
+from probing.kernel.commands import command, options_refused
+from probing.kernel.files import cache_folder
+from probing.kernel.report import as_csv, as_json, objects, text_table
 
 if TYPE_CHECKING:
-    from probing.edges.trace_trace import SentenceTraces
+    from probing.edges.trace import SentenceTraces
 
 
 class Shape(StrEnum):
+    """Output formats."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def tasks(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tasks, or folders in jiant's format; none: all built-in tasks.")
+    ] = None,
+    counts: Annotated[bool, typer.Option("--counts", help="Also count each part of the fetched data.")] = False,
+    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
+) -> None:
+    """List the tasks: spans, data sets, licences and, with --counts, how much data they have."""
+    with options_refused():
+        table = task_list(cache_folder() / "downloads", names or (), counts)
+    if shape is Shape.json:
+        typer.echo(as_json(objects(table)), nl=False)
+    elif shape is Shape.csv:
+        typer.echo(as_csv(table), nl=False)
+    else:
+        # Title and licence are long and do not matter for the counts.
+        typer.echo(text_table(table.drop(columns=["title", "asks", "licence"]) if counts else table), nl=False)
+
+
+class TraceShape(StrEnum):
     """Output formats."""
 
     table = "table"
@@ -27,16 +58,16 @@ def trace(
     request: TraceRequest,
     top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
     shape: Annotated[
-        Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")
-    ] = Shape.table,
+        TraceShape, typer.Option("--as", help="table, csv or json; the last two have every label.")
+    ] = TraceShape.table,
 ) -> None:
     """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
-    from probing.edges.trace_trace import trace_sentence
+    from probing.edges.trace import trace_sentence
 
     sentence = trace_sentence(request)
-    if shape is Shape.json:
+    if shape is TraceShape.json:
         typer.echo(_as_json(sentence), nl=False)
-    elif shape is Shape.csv:
+    elif shape is TraceShape.csv:
         typer.echo(as_csv(label_rows(sentence.model, sentence.traces)), nl=False)
     else:
         typer.echo(_as_text(sentence, top))
@@ -82,3 +113,15 @@ def _as_json(sentence: "SentenceTraces") -> str:
         for trace in sentence.traces
     ]
     return as_json({"model": sentence.model, "words": list(sentence.words), "traces": traces})
+
+
+@command(EdgesRequest)
+def train(request: EdgesRequest) -> None:
+    """Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the
+    second time.
+
+    A task needs its data set: see `fetch`. Without options, cumulative probes P(0)..P(L) with one seed.
+    """
+    from probing.edges.train import train_edges
+
+    train_edges(request, typer.echo)

@@ -1,14 +1,76 @@
-"""Where in the layers a task is solved: centre of gravity and expected layer (Figure 1 of Tenney et al. 2019)."""
+"""Rows of tasks, and within a row one line per model: their positions and names. Where in the layers a task is solved:
+centre of gravity and expected layer (Figure 1 of Tenney et al. 2019). F1 of the first and the last cumulative probe
+with its baselines (Figure 1 of Tenney et al. 2019). Which of two tasks (or models) has the earlier expected layer,
+pair by pair.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.edges import figures_task_rows
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import horizontal, share_of_depth
+from probing.kernel.figures.theme import add, horizontal_line
+
+#: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
+_LINE, _GAP, _FRAME = 15, 10, 150
+#: Published models are grey and differ by their marker.
+_PUBLISHED = ("diamond", "square", "triangle-up")
+
+
+def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
+    """The table (``row, model``) with the vertical position ``_y`` of each line, in pixels from the top."""
+    rows = list(dict.fromkeys(table["row"]))
+    ranked = table.assign(_row=table["row"].map(rows.index), _model=table["model"].map(list(order).index)).sort_values(
+        ["_row", "_model"]
+    )
+    places, y, before = [], 0.0, None
+    for row in ranked["_row"]:
+        y += 0 if before is None else _LINE if row == before else _LINE + _GAP
+        places.append(y)
+        before = row
+    return ranked.assign(_y=places).drop(columns=["_row", "_model"])
+
+
+def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
+    """Names the rows of ``placed``, in place; ``names``: ``row`` -> displayed name."""
+    theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
+    middles = rows.groupby("row", sort=False)["_y"].mean()
+    edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
+    add(
+        figure,
+        [horizontal_line(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges],
+    )
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(middles),
+        # A label of punctuation alone would look like a row without a name.
+        ticktext=[
+            theme.breakable(names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”"), 16)
+            for row in middles.index
+        ],
+        range=[rows["_y"].max() + _LINE, -_LINE],
+        showgrid=False,
+    )
+    return figure
+
+
+def looks_of_models(models: Sequence[str], colours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Model -> colour and marker; models without a colour are published ones."""
+    ours = [model for model in models if model in colours]
+    theirs = [model for model in models if model not in colours]
+    looks = {model: (colours[model], "circle") for model in ours}
+    return looks | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
+
+
+def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:
+    """A legend entry whose marker applies to all colours."""
+    figure.add_scatter(
+        x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker}
+    )
+
 
 NOT_RESOLVED = "cannot be told"
 NEAR_UNIFORM = "weights near uniform: no place"
@@ -33,20 +95,20 @@ def place_rows(
     if places.empty:
         return theme.empty("No mean layer of the gains can be told, or no cumulative probes are stored.")
     models = list(dict.fromkeys(places["model"]))
-    rows, looks = figures_task_rows.placed(places, models), figures_task_rows.looks(models, colours)
+    rows, looks = placed(places, models), looks_of_models(models, colours)
     scale = 1 / rows["last"] if shares else rows["last"] * 0 + 1.0
     figure = go.Figure()
     for model, model_rows in rows.groupby("model", sort=False):
         name = (labels or {}).get(str(model), str(model))
-        _add_model(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
+        _add_places(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
-        figures_task_rows.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
+        add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
-        figures_task_rows.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
-    figures_task_rows.add_legend(
+        add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
+    add_legend(
         figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}}
     )
-    figures_task_rows.finish(figure, rows, titles or {})
+    finish(figure, rows, titles or {})
     last = int(rows["last"].max())
     if shares:
         return share_of_depth(figure)
@@ -56,7 +118,7 @@ def place_rows(
     return figure
 
 
-def _add_model(
+def _add_places(
     figure: go.Figure,
     model_rows: pd.DataFrame,
     scale: pd.Series,
@@ -91,7 +153,7 @@ def _add_model(
             "color": colour,
             "opacity": [_FAINT if _near_uniform(row) else 1.0 for row in model_rows.to_dict("records")],
         },
-        hovertext=[_hover(row, plain_name, titles) for row in model_rows.to_dict("records")],
+        hovertext=[_hover_of_place(row, plain_name, titles) for row in model_rows.to_dict("records")],
         customdata=[[row] for row in model_rows["row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -103,7 +165,7 @@ def _add_model(
         showlegend=False,
         legendgroup=name,
         marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
-        hovertext=[_hover(row, plain_name, titles) for row in model_rows[there].to_dict("records")],
+        hovertext=[_hover_of_place(row, plain_name, titles) for row in model_rows[there].to_dict("records")],
         customdata=[[row] for row in model_rows.loc[there, "row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -135,7 +197,7 @@ def _unresolved(row: Mapping[str, Any]) -> str:
     return f"{NOT_RESOLVED}: {reason}" if isinstance(reason, str) else NOT_RESOLVED
 
 
-def _hover(row: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
+def _hover_of_place(row: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
     lines = [f"<b>{theme.plain(titles.get(row['row'], row['row']))}</b> · {model}, {int(row['last'])} layers"]
     if pd.notna(row["centre_of_gravity"]):
         lines.append(
@@ -149,3 +211,206 @@ def _hover(row: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str
         if pd.notna(row["expected_layer_low"]):
             lines.append(f"95 % interval {row['expected_layer_low']:.2f} to {row['expected_layer_high']:.2f}")
     return "<br>".join(lines)
+
+
+#: Column with one number per task or line -> (name, marker).
+YARDSTICKS = {
+    "memory": ("memory", "line-ns-open"),
+    "majority": ("commonest label", "triangle-up-open"),
+    "ceiling": ("ceiling", "line-ns-open"),
+    "random": ("random encoder", "x-thin-open"),
+}
+
+
+def score_rows(
+    scores: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """One row per task, a line per model: from F1 of P(0), open, to F1 of P(L), filled, with the yardsticks.
+
+    Columns: ``row, model, f1_first, f1_last``, shares, and ``f1_last_low, f1_last_high, memory, majority, ceiling,
+    random``, empty if they are not known. Models without a colour are published, grey.
+    """
+    scores = scores.dropna(subset=["f1_last"])
+    if scores.empty:
+        return theme.empty("No scores are stored for these models.")
+    models = list(dict.fromkeys(scores["model"]))
+    rows, looks = placed(scores, models), looks_of_models(models, colours)
+    figure = go.Figure()
+    for model, model_rows in rows.groupby("model", sort=False):
+        _add_scores(figure, model_rows, (labels or {}).get(str(model), str(model)), looks[str(model)], titles or {})
+    for column, (name, symbol) in YARDSTICKS.items():
+        if column in rows and rows[column].notna().any():
+            _add_yardstick(figure, rows, column, name, symbol, looks)
+    add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
+    add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
+    finish(figure, rows, titles or {})
+    figure.update_xaxes(title_text="right labels, % (micro F1)", range=[-2, 104])
+    return figure
+
+
+def _add_scores(
+    figure: go.Figure, model_rows: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]
+) -> None:
+    colour, symbol = look
+    plain_name = theme.plain(name)
+    x = [
+        end
+        for first, last in zip(model_rows["f1_first"] * 100, model_rows["f1_last"] * 100, strict=True)
+        for end in (first, last, None)
+    ]
+    y = [end for place in model_rows["_y"] for end in (place, place, None)]
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": theme.faint(colour, 0.55), "width": 3},
+        hoverinfo="skip",
+        showlegend=False,
+        name=f"{plain_name}: gain",
+        legendgroup=name,
+    )
+    for column, suffix, probe in (("f1_first", "-open", "words alone, P(0)"), ("f1_last", "", "all layers, P(L)")):
+        figure.add_scatter(
+            x=model_rows[column] * 100,
+            y=model_rows["_y"],
+            mode="markers",
+            name=plain_name if column == "f1_last" else f"{plain_name}: P(0)",
+            showlegend=column == "f1_last",
+            legendgroup=name,
+            marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
+            error_x=_interval(model_rows, colour) if column == "f1_last" else None,
+            hovertext=[
+                _hover_of_score(row, column, probe, plain_name, titles) for row in model_rows.to_dict("records")
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+
+
+def _interval(model_rows: pd.DataFrame, colour: str) -> dict[str, Any] | None:
+    if "f1_last_low" not in model_rows or model_rows["f1_last_low"].isna().all():
+        return None
+    up, down = model_rows["f1_last_high"] - model_rows["f1_last"], model_rows["f1_last"] - model_rows["f1_last_low"]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": up * 100,
+        "arrayminus": down * 100,
+        "color": colour,
+        "thickness": 1.4,
+        "width": 3,
+    }
+
+
+def _hover_of_score(row: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
+    lines = [
+        f"<b>{theme.plain(titles.get(row['row'], row['row']))}</b> · {model}",
+        f"{probe}: F1 {row[column] * 100:.1f} %",
+    ]
+    if column == "f1_last" and pd.notna(row.get("f1_last_low")):
+        lines.append(f"95 % interval {row['f1_last_low'] * 100:.1f} to {row['f1_last_high'] * 100:.1f} %")
+    lines += [f"{name}: {row[key] * 100:.1f} %" for key, (name, _) in YARDSTICKS.items() if pd.notna(row.get(key))]
+    return "<br>".join(lines)
+
+
+def _add_yardstick(
+    figure: go.Figure, rows: pd.DataFrame, column: str, name: str, symbol: str, looks: Mapping[str, tuple[str, str]]
+) -> None:
+    there = rows[rows[column].notna()]
+    marks = [looks[model][0] if column == "random" else theme.NEUTRAL for model in there["model"]]
+    size = 16 if symbol.startswith("line") else 8
+    figure.add_scatter(
+        x=there[column] * 100,
+        y=there["_y"],
+        mode="markers",
+        showlegend=False,
+        name=name,
+        hoverinfo="skip",
+        marker={
+            "symbol": symbol,
+            "size": size,
+            "color": marks,
+            "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks},
+        },
+    )
+    add_legend(
+        figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}}
+    )
+
+
+_CELL = 38
+#: Verdict on the row against the column -> (sign, place on the colour scale).
+SIGNS = {"earlier": ("earlier", -1.0), "later": ("later", 1.0), "order not resolved": ("?", 0.0)}
+_SCALE = [[0.0, "#56B4E9"], [0.5, "rgba(128,136,144,0.12)"], [1.0, "#E69F00"]]
+
+
+def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
+    """A square: is the row's expected layer earlier or later than the column's, or is the order not resolved?
+
+    Columns: ``first, second, verdict, difference, low, high``: of ``first`` against ``second``, in expected layers.
+    """
+    if pairs.empty:
+        return theme.empty("Fewer than two expected layers: there is no pair to compare.")
+    names = list(dict.fromkeys([*pairs["first"], *pairs["second"]]))
+    cells = {}
+    for pair in pairs.to_dict("records"):
+        cells[pair["first"], pair["second"]] = (pair["verdict"], pair["difference"], pair["low"], pair["high"])
+        turned = {"earlier": "later", "later": "earlier"}.get(pair["verdict"], pair["verdict"])
+        cells[pair["second"], pair["first"]] = (turned, -pair["difference"], -pair["high"], -pair["low"])
+    called = {name: theme.plain((titles or {}).get(name, name)) for name in names}
+    signs = [
+        [SIGNS[cells[row, column][0]] if (row, column) in cells else ("", None) for column in names] for row in names
+    ]
+    hover = [
+        [_hover_of_order(called[row], called[column], cells.get((row, column))) for column in names] for row in names
+    ]
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=[[sign[1] for sign in line] for line in signs],
+        x=list(range(len(names))),
+        y=list(range(len(names))),
+        zmin=-1,
+        zmax=1,
+        colorscale=_SCALE,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        text=[[{"earlier": "◀", "later": "▶"}.get(sign[0], "") for sign in line] for line in signs],
+        texttemplate="%{text}",
+    )
+    # Their cells are transparent, so Plotly's choice of black or white for the text would be wrong on a dark page.
+    unknown = [(x, y) for y, line in enumerate(signs) for x, sign in enumerate(line) if sign[0] == "?"]
+    figure.add_scatter(
+        x=[x for x, _ in unknown],
+        y=[y for _, y in unknown],
+        mode="text",
+        text=["?"] * len(unknown),
+        textfont={"color": theme.NEUTRAL},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    theme.apply(figure, height=170 + _CELL * len(names))
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "showgrid": False}
+    figure.update_xaxes(
+        ticktext=[called[name] for name in names], side="top", tickangle=-40, ticklabeloverflow="allow", **ticks
+    )
+    figure.update_yaxes(ticktext=[called[name] for name in names], range=[len(names) - 0.5, -0.5], **ticks)
+    # The last name leans over the right end.
+    figure.update_layout(margin_t=90, margin_r=60)
+    return figure
+
+
+def _hover_of_order(row: str, column: str, cell: tuple | None) -> str:
+    if cell is None:
+        return f"{row} and {column}: not compared" if row != column else row
+    verdict, difference, low, high = cell
+    words = f"{row} is {verdict} than {column}" if verdict in ("earlier", "later") else f"{row} and {column}: {verdict}"
+    if pd.isna(difference):
+        return words
+    interval = "interval unknown: too few seeds" if pd.isna(low) else f"interval {low:+.2f} to {high:+.2f}"
+    return f"{words}<br>difference {difference:+.2f} layers<br>{interval}"

@@ -1,18 +1,179 @@
-"""The scores of each layer's probes, one panel per task, with their baselines."""
+"""Small panels in two columns, one per task. What each layer adds to each task, one small panel per task. Mixing
+weights and gains layer by layer, one panel per task (Figure 2 of Tenney et al. 2019). The scores of each layer's
+probes, one panel per task, with their baselines.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from probing.edges import figures_task_rows
-from probing.edges.figures_layers_small_panels import small_panels
+from probing.edges.figures import looks_of_models
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import horizontal_panels, share_of_depth
 from probing.kernel.figures.theme import Shape, add, horizontal_line
 
-_PANEL, _GAP, _FRAME = 112, 58, 150
+#: Size of the panels' titles.
+TITLE = 13
+
+
+def small_panels(
+    titles: Sequence[str], *, panel: int, gap: int, frame: int, shared: bool = True
+) -> tuple[go.Figure, list[tuple[int, int]]]:
+    """An empty figure, and row and column of each panel; heights of panel, gap and frame in pixels.
+
+    ``shared``: only the lowest panels have layers below them.
+    """
+    columns = min(2, len(titles))
+    rows = -(-len(titles) // columns)
+    places = [(number // columns + 1, number % columns + 1) for number in range(len(titles))]
+    height = frame + panel * rows + gap * (rows - 1)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        horizontal_spacing=0.1,
+        vertical_spacing=gap / (height - frame) if rows > 1 else 0,
+        subplot_titles=[theme.plain(title) for title in titles],
+    )
+    for note, (row, col) in zip(figure.layout.annotations, places, strict=True):
+        note.update(font_size=TITLE, xanchor="left", x=figure.get_subplot(row, col).xaxis.domain[0])
+    theme.apply(figure, height=height)
+    figure.update_layout(margin_t=60, legend_y=1 + 28 / (height - frame))
+    if shared:
+        for row, col in places:
+            below = (row + 1, col) in places
+            figure.update_xaxes(showticklabels=not below, title_text="" if below else "layer", row=row, col=col)
+    return figure, places
+
+
+_GAINS_PANEL, _GAINS_GAP, _GAINS_FRAME = 106, 14, 100
+
+
+def gain_panels(
+    gains: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """Bars are the points of F1 that a layer adds, a panel per task; models without a colour are published, grey.
+
+    Columns: ``model, task, layer, gain``, from layer 1 on.
+    """
+    if gains.empty:
+        return theme.empty("No cumulative probes are stored for these models.")
+    tasks = list(dict.fromkeys(gains["task"]))
+    figure, places = small_panels(
+        [(titles or {}).get(task, task) for task in tasks], panel=_GAINS_PANEL, gap=_GAINS_GAP, frame=_GAINS_FRAME
+    )
+    for number, (task, (row, col)) in enumerate(zip(tasks, places, strict=True)):
+        for model, line in gains[gains["task"] == task].groupby("model", sort=False):
+            plain_name = theme.plain((labels or {}).get(str(model), str(model)))
+            _add(figure, line, plain_name, colours.get(str(model)), showlegend=number == 0, row=row, col=col)
+    points, last = gains["gain"] * 100, int(gains["layer"].max())
+    figure.update_layout(bargap=0.2, bargroupgap=0.05)
+    figure.update_yaxes(
+        range=[min(points.min(), 0) - 0.8, points.max() * 1.1 + 0.8],
+        zeroline=True,
+        zerolinecolor=theme.NEUTRAL,
+        nticks=4,
+    )
+    figure.update_xaxes(range=[0.4, last + 0.6], tickvals=[1, *range(4, last + 1, 4)], showgrid=False, title_standoff=4)
+    for note, (row, col) in zip(figure.layout.annotations, places, strict=True):
+        # Most gains are those of the first layers, so the right half of a panel has room for its title.
+        panel = figure.get_subplot(row, col)
+        note.update(x=panel.xaxis.domain[1], xanchor="right", y=panel.yaxis.domain[1], yanchor="top")
+    figure.update_yaxes(title_text="points added (F1)", row=(places[-1][0] + 1) // 2, col=1)
+    return figure
+
+
+def _add(figure: go.Figure, line: pd.DataFrame, name: str, colour: str | None, **where: object) -> None:
+    """A model's bars, or a published model's line, in one panel."""
+    layers, points = line["layer"], line["gain"] * 100
+    look = {
+        "name": name,
+        "legendgroup": name,
+        "hovertemplate": f"<b>{name}</b><br>layer %{{x}}: %{{y:+.1f}} points<extra></extra>",
+        **where,
+    }
+    if colour is None:
+        grey = {"color": theme.YARDSTICK, "width": 1.6}
+        figure.add_scatter(
+            x=layers, y=points, mode="lines+markers", line=grey, marker={"size": 4, "color": theme.YARDSTICK}, **look
+        )
+        return
+    figure.add_bar(x=layers, y=points, marker={"color": colour}, **look)
+
+
+#: Height of a panel, of the gap with its title, and of the figure's frame, in pixels.
+_BARS_PANEL, _BARS_GAP, _BARS_FRAME = 66, 34, 130
+#: Gains are outlined in this colour, for every model.
+GAIN = "#9467BD"
+WEIGHTS, NORMED, GAINS = "mixing weight", "mixing weight × norm", "gain in F1"
+
+
+def layer_bars(
+    bars: pd.DataFrame,
+    *,
+    colour: str,
+    titles: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
+    weights: str = "weight",
+) -> go.Figure:
+    """One panel per task: solid weights of P(L), outlined gains in F1; each as a share of its largest.
+
+    Columns: ``task, layer, weight, normed, gain``, empty if not stored; solid is ``weights``: ``weight`` or ``normed``.
+    ``notes``: task -> text after the panel's title.
+    """
+    if bars.empty or (bars[weights].isna().all() and bars["gain"].isna().all()):
+        return theme.empty("No weights and no gains are stored for this model.")
+    tasks = list(dict.fromkeys(bars["task"]))
+    heads = [(titles or {}).get(task, task) + (notes or {}).get(task, "") for task in tasks]
+    figure, places = small_panels(heads, panel=_BARS_PANEL, gap=_BARS_GAP, frame=_BARS_FRAME)
+    for place, task in zip(places, tasks, strict=True):
+        _add_task(figure, bars[bars["task"] == task].sort_values("layer"), place, colour, weights)
+    figure.update_layout(barmode="group", bargap=0.15, bargroupgap=0.05)
+    horizontal_panels(figure, int(bars["layer"].max()), places)
+    for row, col in places:
+        figure.update_xaxes(title_text="" if (row + 1, col) in places else "layer", row=row, col=col)
+    figure.update_yaxes(
+        showticklabels=False, zeroline=True, zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False
+    )
+    return figure
+
+
+def _add_task(figure: go.Figure, layers: pd.DataFrame, place: tuple[int, int], colour: str, weights: str) -> None:
+    weights_name = WEIGHTS if weights == "weight" else NORMED
+    looks = {
+        weights: (weights_name, {"color": colour}, f"{weights_name} %{{customdata:.3f}}"),
+        "gain": (
+            GAINS,
+            {"color": "rgba(0,0,0,0)", "line": {"color": GAIN, "width": 1.8}},
+            "F1 %{customdata:+.2f} points",
+        ),
+    }
+    for column, (name, marker, words) in looks.items():
+        values = layers[column]
+        if values.isna().all():
+            continue
+        largest = float(values.abs().max()) or 1.0
+        figure.add_bar(
+            x=layers["layer"],
+            y=values / largest,
+            name=name,
+            legendgroup=name,
+            showlegend=place == (1, 1),
+            marker=marker,
+            customdata=values * (100 if column == "gain" else 1),
+            hovertemplate=f"layer %{{x}}: {words}<extra></extra>",
+            row=place[0],
+            col=place[1],
+        )
+
+
+_CURVES_PANEL, _CURVES_GAP, _CURVES_FRAME = 112, 58, 150
 #: Yardstick of a task -> dash of its level.
 LEVELS = {
     "memory": "dash",
@@ -59,9 +220,13 @@ def task_curves(
     if points.empty:
         return theme.empty("Nothing of this kind is stored for these models and tasks.")
     tasks = list(dict.fromkeys(points["task"]))
-    looks = figures_task_rows.looks(list(dict.fromkeys(points["model"])), colours)
+    looks = looks_of_models(list(dict.fromkeys(points["model"])), colours)
     figure, places = small_panels(
-        [(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME, shared=False
+        [(titles or {}).get(task, task) for task in tasks],
+        panel=_CURVES_PANEL,
+        gap=_CURVES_GAP,
+        frame=_CURVES_FRAME,
+        shared=False,
     )
     named: set[str] = set()
     lines: list[Shape] = []

@@ -1,7 +1,11 @@
-"""When stored edge probing is complete, and its labels have names."""
+"""When stored edge probing is complete, and its labels have names. The runs of edge probing."""
 
-from probing.edges.targets_encoders import FULL
-from probing.kernel.store.kinds import ASKED, Rule
+from probing.edges import tables
+from probing.edges.requests import EdgeRunConfig
+from probing.edges.store import count_edges, edge_runs
+from probing.edges.targets import FULL
+from probing.edges.tasks import EDGE_TASKS
+from probing.kernel.store.kinds import ASKED, Kind, Rule
 
 _WANTED = f"CASE r.kind WHEN '{FULL}' THEN [r.layers::BIGINT - 1] ELSE range(r.layers::BIGINT) END"
 _OF_LAYERS = ("edge_scores", "edge_mix", "edge_training", "edge_codes")
@@ -88,4 +92,22 @@ RULES = (
             WHERE sha256(s.text) <> s.text_sha256""",
         "sentence {sentence} of its task {task} has another text than its sha256 says",
     ),
+)
+
+
+EDGES = Kind(
+    "edges",
+    EdgeRunConfig,
+    tables.TABLES,
+    RULES,
+    SCANS,
+    about=tables.__doc__,
+    listed=edge_runs,
+    command="edges train",
+    title="probes",
+    open_tasks=dict.fromkeys(EDGE_TASKS, True),
+    counts=count_edges,
+    counted_from=("edge_predictions", "edge_targets", "edge_labels"),
+    needs=("edge_scores",),
+    line="edges {task:<18} {kind} probes, {encoder} encoder, {labels} labels, seed {seed}",
 )

@@ -5,7 +5,7 @@ from probing.kernel.metric import Metric
 _TENNEY = "Tenney, Das and Pavlick 2019"
 _NO_TIES = "no ties: a value, not an order"
 _FIRST = "among equally probable labels the one with the smaller id"
-_NUMBERS = "edges.numbers_numbers"
+_NUMBERS = "edges.numbers"
 
 EDGE_METRICS = (
     Metric(
@@ -164,7 +164,7 @@ EDGE_METRICS = (
         "among equally common labels the first by name",
         "as for the F1",
         "ours; not in the paper",
-        "edges.numbers_baselines.memory_answers",
+        "edges.numbers.memory_answers",
     ),
     Metric(
         "majority_label",
@@ -177,7 +177,7 @@ EDGE_METRICS = (
         "among equally common labels the first by name",
         "as for the F1",
         "ours; not in the paper",
-        "edges.numbers_baselines.majority_answer",
+        "edges.numbers.majority_answer",
     ),
     Metric(
         "ceiling",
@@ -191,7 +191,7 @@ EDGE_METRICS = (
         _NO_TIES,
         "as for the F1",
         "ours; not in the paper",
-        "edges.numbers_baselines.ceiling",
+        "edges.numbers.ceiling",
     ),
     Metric(
         "settled_layer",

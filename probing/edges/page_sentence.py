@@ -10,12 +10,10 @@ import streamlit as st
 
 from probing.choices_grammar import KINDS, ORDERS, TRACE_PARTS, GrammarSelection
 from probing.edges.figures_spans import trace_bars
-from probing.edges.page_words import TRAIN_COMMAND
-from probing.edges.page_words_words import say_missing, with_words
+from probing.edges.page_words import TRAIN_COMMAND, say_missing, with_words
 from probing.edges.store import edge_labels, edge_runs, edge_tasks, traced_parts
 from probing.edges.store_sentences import count_sentences, sentences, traces
-from probing.edges.targets import OWN
-from probing.edges.targets_encoders import CUMULATIVE, TASK, TRAINED
+from probing.edges.targets import CUMULATIVE, OWN, TASK, TRAINED
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing
 from probing.kernel.app.frame import View
@@ -105,7 +103,7 @@ class Traced:
         )
 
 
-def draw(view: View) -> None:
+def draw_sentence(view: View) -> None:
     """The bar of filters, the sentence with its panels, and the list from which one is chosen."""
     if not (traced := _open(view)):
         return blocks.missing("No answers to single words are stored yet.", TRAIN_COMMAND)

@@ -11,8 +11,7 @@ control labels has scores and no predictions, as no stored target has its labels
 layer may exist, with weight 0, or not.
 """
 
-from probing.edges.targets import OWN, PARTS
-from probing.edges.targets_encoders import ENCODERS, KINDS, LABELS
+from probing.edges.targets import ENCODERS, KINDS, LABELS, OWN, PARTS
 from probing.kernel.store.columns import (
     LAYER,
     LAYERS,

@@ -1,13 +1,42 @@
-"""What edge probing asks: labels of one span of words, or of a pair of spans (Tenney et al. 2019).
-
-Spans are half-open and count words: ``(3, 5)`` is the fourth and the fifth word of a sentence. The form is that of the
-authors' code (jiant's ``probing/README.md``).
+"""The kinds of probes and labels that a run of edge probing can have. What edge probing asks: labels of one span of
+words, or of a pair of spans (Tenney et al. 2019).
 """
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from probing.kernel.provenance import ENCODERS, RANDOM, RANDOM_BODY, TRAINED
+
+__all__ = [
+    "AT",
+    "CONTROL",
+    "CUMULATIVE",
+    "ENCODERS",
+    "FULL",
+    "KINDS",
+    "LABELS",
+    "RANDOM",
+    "RANDOM_BODY",
+    "TASK",
+    "TRAINED",
+]
+#: P(l) mixes the layers 0..l; a probe at l reads layer l alone; the full mix reads all layers.
+CUMULATIVE, AT, FULL = KINDS = ("cumulative", "at", "full")
+#: The gold labels, and those of the control task (Hewitt and Liang 2019).
+TASK, CONTROL = LABELS = ("task", "control")
+
+
+def layers_of_kind(kind: str, last: int) -> tuple[int, ...]:
+    """The layers l that a run of this kind has a probe for."""
+    return (last,) if kind == FULL else tuple(range(last + 1))
+
+
+def layers_read(kind: str, layer: int) -> tuple[int, ...]:
+    """The layers that a probe of this kind mixes."""
+    return (layer,) if kind == AT else tuple(range(layer + 1))
+
 
 Span = tuple[int, int]
 #: The parts of a task's data, in the order in which they are read.

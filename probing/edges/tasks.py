@@ -11,13 +11,10 @@ from pathlib import Path
 
 from probing.edges.readers.gum import read_coreference
 from probing.edges.readers.gum import read_entities as read_gum_entities
-from probing.edges.readers.own_tasks import read_own_task
-from probing.edges.readers.own_tasks_data_lines import Parts
+from probing.edges.readers.own_tasks import Parts, read_own_task
 from probing.edges.readers.propbank import read_constituents, read_merged_constituents, read_roles
-from probing.edges.readers.relations import read_proto_roles
-from probing.edges.readers.relations_semeval import read_semeval
-from probing.edges.readers.sentences import dependencies, part_of_speech, read_ewt
-from probing.edges.readers.sentences_conll_entities import read_conll_entities
+from probing.edges.readers.relations import read_proto_roles, read_semeval
+from probing.edges.readers.sentences import dependencies, part_of_speech, read_conll_entities, read_ewt
 from probing.edges.targets import Span, TaskData
 from probing.kernel.errors import EdgeDataError, OptionError
 

@@ -1,28 +1,152 @@
-"""Applies shipped probes to sentences of this repository, whose words ship with the predictions."""
+"""Applies the probes of every layer to spans of one sentence. The tasks of edge probing as a table: their questions,
+data sets and amounts of data. Applies shipped probes to sentences of this repository, whose words ship with the
+predictions. Joins the many small files of edge probing runs into one file per table and model, as in the shipped
+snapshot.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
-from probing.edges.ask import FILE, TaskProbes, read_probes
-from probing.edges.ask_ask import ask_record
+from probing.edges.ask import FILE, TaskProbes, ask_record, ask_sentence, find_probes, read_probes, write_probes
+from probing.edges.numbers import ceiling, f1, memory_answers, targets_of
 from probing.edges.readers.own_tasks import read_own_sentences
-from probing.edges.requests_run import data_sha256
-from probing.edges.rows import prediction_columns
-from probing.edges.rows_task_rows import part_row, sentence_rows, target_rows
-from probing.edges.targets import OWN, Part, TaskData
-from probing.edges.targets_encoders import CUMULATIVE, TASK, TRAINED
-from probing.edges.tasks import read_task
-from probing.kernel.errors import EdgeDataError, Say, StoreError
+from probing.edges.requests import TraceRequest, data_sha256
+from probing.edges.rows import part_row, prediction_columns, sentence_rows, target_rows
+from probing.edges.store import COUNTS
+from probing.edges.tables import TABLES
+from probing.edges.targets import CUMULATIVE, OWN, TASK, TRAINED, Part, Span, TaskData
+from probing.edges.tasks import EDGE_TASKS, SPANS_ARE, EdgeTask, read_task, train_command
+from probing.edges.words import SpanTrace, numbered, read_span, split_words
+from probing.kernel.errors import EdgeDataError, HeadError, OptionError, Say, StoreError
+from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
+from probing.kernel.options import spelled
 from probing.kernel.registry import REPOSITORY, name_in_files
+from probing.kernel.store.gather import Runs, gather_tables, without_texts
 from probing.kernel.store.parquet import files_of, read_table, write_table
+
+
+@dataclass(frozen=True)
+class SentenceTraces:
+    """Each task's predictions for the chosen span, or for both."""
+
+    model: str
+    words: tuple[str, ...]
+    traces: tuple[SpanTrace, ...]
+
+    def text(self, span: Span) -> str:
+        return " ".join(self.words[span[0] : span[1]])
+
+
+def trace_sentence(request: TraceRequest) -> SentenceTraces:
+    """The predictions of every task that fits the spans, at every layer."""
+    words = split_words(request.sentence)
+    if not words:
+        raise OptionError("the sentence is empty; expected words, as in --sentence 'he smoked toronto'")
+    if request.span1 is None:
+        raise OptionError(
+            f"no span is given; name its first word and the one after its last, as in --span1 1:2: {numbered(words)}"
+        )
+    span1 = read_span(request.span1, len(words), spelled("span1"))
+    span2 = None if request.span2 is None else read_span(request.span2, len(words), spelled("span2"))
+    spans = (span1,) if span2 is None else (span1, span2)
+    encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
+    return trace_spans(encoder, words, spans, request.tasks, request.model)
+
+
+def trace_spans(
+    encoder: Encoder, words: Sequence[str], spans: Sequence[Span], tasks: Sequence[str] = (), location: str = ""
+) -> SentenceTraces:
+    """The predictions of every task (none: of all that have probes) that fits one or two half-open spans, at every
+    layer of a loaded model.
+
+    ``location`` names the model in the command that trains missing probes; empty for one in memory.
+    """
+    files = find_probes(encoder.name, encoder.weights_id, cache_folder())
+    if not files:
+        how = "train some" if location else "save it in a folder (save_pretrained), load it from there, and train some"
+        raise HeadError(f"no probes are trained on {encoder.name}; {how}: {train_command(location or 'FOLDER')}")
+    if unknown := [task for task in tasks if task not in files]:
+        raise OptionError(
+            f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}"
+        )
+    probes = [read_probes(path) for task, path in files.items() if not tasks or task in tasks]
+    if len(spans) == 1 and (pairs := [one.task for one in probes if one.task in tasks and one.shape.spans == 2]):
+        first, second = SPANS_ARE.get(pairs[0], ("first span", "second span"))
+        raise OptionError(f"got one span; {pairs[0]} needs two spans ({first}, {second}): add the second one")
+    span1, span2 = (*spans, None)[:2]
+    assert span1 is not None
+    return SentenceTraces(encoder.name, tuple(words), tuple(ask_sentence(encoder, probes, words, span1, span2)))
+
+
+TASK_COUNTS = ("part", "sentences", "records", "targets", "labels", "unseen_labels", "dropped", "ceiling", "memory_f1")
+
+
+def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False) -> pd.DataFrame:
+    """One row per task or, with counts, per part of its data; the counts are empty if a task's data are not fetched.
+
+    ``names`` are tasks, or folders in jiant's format; none: all built-in tasks. ``labels`` are those of the training
+    part, ``unseen_labels`` gold labels of the part that training lacks, ``dropped`` targets that were left out
+    (sentences, if the reason says so), ``ceiling`` and ``memory_f1`` F1 in [0, 1].
+    """
+    rows: list[dict] = []
+    for name in names or EDGE_TASKS:
+        task = EDGE_TASKS.get(name)
+        data = None
+        if task is None:
+            task, data = read_task(name, downloads)
+        there = all((downloads / one).is_dir() for one in task.data_set)
+        if counts and there and data is None:
+            _, data = read_task(name, downloads)
+        about = {
+            "task": task.name,
+            "title": task.title,
+            "spans": task.spans,
+            "asks": ", ".join(SPANS_ARE.get(task.name, ("first span", "second span")[: task.spans])),
+            "data_set": ", ".join(task.data_set) or "own",
+            "licence": task.licence,
+            "fetched": "yes" if there else "no",
+        }
+        rows += [about | one for one in _counted(task, data)] if counts else [about]
+    return pd.DataFrame(rows, columns=[*rows[0], *(one for one in TASK_COUNTS if counts and one not in rows[0])])
+
+
+def _counted(task: EdgeTask, data: TaskData | None) -> list[dict]:
+    if data is None:
+        return [{}]
+    known = set(data.labels)
+    return [
+        {
+            "part": name,
+            "sentences": part.sentences,
+            "records": len(part.records),
+            "targets": part.targets,
+            "labels": len(known),
+            "unseen_labels": sum(label not in known for _, target in targets_of(part) for label in target.labels),
+            "dropped": sum(part.dropped.values()),
+            "ceiling": ceiling(part, task.counts),
+            "memory_f1": np.nan if name == "train" else memory_f1(task, data.train, part),
+        }
+        for name, part in data.parts().items()
+    ]
+
+
+def memory_f1(task: EdgeTask, train: Part, part: Part) -> float:
+    """Micro F1 of the memory baseline over the labels that count."""
+    tp = fp = fn = 0
+    for (_, target), answer in zip(targets_of(part), memory_answers(train, part), strict=True):
+        gold, given = ({label for label in labels if task.counts(label)} for labels in (target.labels, answer))
+        tp, fp, fn = tp + len(gold & given), fp + len(given - gold), fn + len(gold - given)
+    return float(f1(tp, fp, fn))
+
 
 #: Folder with one file of sentences per task, in the authors' format.
 SENTENCES = REPOSITORY / "data" / "edges" / "sentences"
@@ -111,3 +235,61 @@ def _answers(run_id: str, encoder: Encoder, probes: TaskProbes, part: Part) -> p
         [[label in target.labels for label in probes.labels] for record in part.records for target in record.targets]
     )
     return prediction_columns(run_id, OWN, p, gold, np.arange(len(gold)))
+
+
+#: Levels above 0 that shipped probabilities are rounded to.
+LEVELS = 5
+
+
+def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
+    """Writes all edge tables below ``source`` into ``target``, one file per table, or per table and model."""
+    lighter = {"edge_predictions": _lighter, "edge_sentences": lambda rows, _: without_texts(rows)}
+    return gather_tables(
+        source, target, "edge_runs", [table.name for table in TABLES if table.name not in COUNTS], lighter, say
+    )
+
+
+def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:
+    """The shipped predictions for single targets: none of random encoders; coarse probabilities for a base model's
+    first seed, whose traces can be viewed; else 0 or 1, which is enough for intervals."""
+    runs = np.array(rows.column("run_id").to_pylist())
+    trained = np.array([run in of_run and of_run[run]["encoder"] == TRAINED for run in runs], bool)
+    traced = np.array([run in of_run and not of_run[run]["base"] and of_run[run]["seed"] == 0 for run in runs], bool)
+    parts = [
+        _rounded(rows.filter(pa.array(trained & chosen)), levels) for chosen, levels in ((traced, LEVELS), (~traced, 1))
+    ]
+    return pa.concat_tables(parts)
+
+
+def _rounded(rows: pa.Table, levels: int) -> pa.Table:
+    """Probabilities to the nearest of some levels above 0; their sum is at least that of the stored ones."""
+    for name in ("p_top", "p_gold", "p_wrong", "p_sum"):
+        column = rows.column(name).combine_chunks()
+        if pa.types.is_list(column.type):
+            made = pa.ListArray.from_arrays(column.offsets, _to_levels(column.values, levels))
+        else:
+            made = _to_levels(column, levels)
+        rows = _with(rows, name, made)
+    gold = rows.column("p_gold").combine_chunks()
+    starts = gold.offsets.to_numpy().astype(np.int64)
+    upto = np.concatenate([[0], np.cumsum(gold.values.to_numpy(), dtype=np.int64)])
+    stored = upto[starts[1:]] - upto[starts[:-1]] + rows.column("p_wrong").to_numpy()
+    total = np.maximum.reduce([rows.column("p_sum").to_numpy(), rows.column("p_top").to_numpy(), stored])
+    return _with(rows, "p_sum", pa.array(total.astype(np.uint32)))
+
+
+def _to_levels(values: pa.Array, levels: int) -> pa.Array:
+    steps = np.rint(values.to_numpy().astype(np.float64) * levels / 255)
+    return pa.array(np.rint(steps * 255 / levels).astype(np.int64)).cast(values.type)
+
+
+def _with(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    place = rows.column_names.index(name)
+    return rows.set_column(place, rows.schema.field(place), column)
+
+
+def gather_probes(source: Path, tasks: tuple[str, ...], target: Path, say: Say = print) -> list[Path]:
+    """Copies the probes of some tasks from ``source``, a folder with one folder per task, to ``target`` in 6 bits."""
+    files = [write_probes(read_probes(source / task / FILE), target / task, 6) for task in tasks]
+    say(f"probes of {', '.join(tasks) or 'no task'}: {sum(path.stat().st_size for path in files):,} bytes in {target}")
+    return files

@@ -1,17 +1,27 @@
-"""Many probes trained at once; each has its own learning rate, patience and best checkpoint."""
+"""Many probes trained at once; each has its own learning rate, patience and best checkpoint. Online code: code length
+of the labels under probes trained on growing data (Voita and Titov 2020). Predictions of probes for every target:
+counts by label, and each target's trace through the layers.
+"""
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from probing.edges.probes import (
+    THRESHOLD,
+    CodeScore,
+    F1Score,
     ProbeKey,
+    Score,
     Shape,
+    answers,
+    counts_of,
     dropout_of,
     label_variants,
     logits_of_parts,
@@ -20,9 +30,8 @@ from probing.edges.probes import (
     start_of,
     unpacked,
 )
-from probing.edges.probes_scoring import F1Score, Score
 from probing.edges.requests import EdgeRecipe
-from probing.edges.states_arrays import TrainingData, batch_of
+from probing.edges.states import PartArrays, States, TrainingData, batch_of
 from probing.kernel.models.arrays import read_sealed, write_sealed
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
@@ -222,3 +231,132 @@ def _read(path: Path | None, number: int) -> _State | None:
         if len(flat) == number:
             return _State(flat, best, first, second, highest, numbers, int(arrays["step"][0]))
     return None
+
+
+#: Shares of the training part at which portions end, as in the authors' code.
+ENDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
+#: Sentences of the development part that decide when a portion's training ends.
+CHECK_RECORDS = 500
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Code lengths in bits."""
+
+    targets: np.ndarray  #: (portions,), number of targets in each
+    bits: np.ndarray  #: (probes, portions); the first portion has the uniform code
+    uniform: np.ndarray  #: (portions,)
+
+
+def portions_of(arrays: PartArrays) -> list[np.ndarray]:
+    """Sentences of each portion, in a fixed random order; empty portions are left out."""
+    records = order_of(arrays.records(), 0)
+    counts = np.array([len(arrays.of_records(np.array([record]))) for record in records])
+    reached = np.cumsum(counts)
+    ends = np.searchsorted(reached, np.array(ENDS) * reached[-1], side="left") + 1
+    ends[-1] = len(records)
+    cuts = sorted({0, *(int(end) for end in ends)})
+    return [records[start:end] for start, end in itertools.pairwise(cuts)]
+
+
+def online_codes(
+    data: TrainingData,
+    keys: Sequence[ProbeKey],
+    recipe: EdgeRecipe,
+    device: torch.device,
+    folder: Path,
+    passed: Callable[[int, int], None] | None = None,
+) -> Codes:
+    """Code length of the training labels under each probe; that of the development part stops each training.
+
+    ``folder`` keeps finished portions, so that a killed run resumes; ``passed`` gets the numbers of coded and of all
+    portions.
+    """
+    portions = portions_of(data.train)
+    kinds = data.train.gold.shape[2]
+    # No probe can predict a label that only the development part has.
+    one_label = bool((data.train.gold[0].sum(1) == 1).all() and (data.dev.gold[0].sum(1) <= 1).all())
+    score = CodeScore(one_label)
+    recipe = recipe.model_copy(update={"check_records": min(recipe.check_records, CHECK_RECORDS)})
+    sizes = np.array([len(data.train.of_records(np.sort(portion))) for portion in portions])
+    uniform = sizes * (np.log2(kinds) if one_label else kinds)
+    bits = np.zeros((len(keys), len(portions)))
+    bits[:, 0] = uniform[0]
+    mask = mask_of(keys, data.train_states.layers).to(device)
+    for number in range(1, len(portions)):
+        before = np.sort(np.concatenate(portions[:number]))
+        part = _only(data.train, data.train.of_records(before))
+        trained = train_probes(
+            replace(data, train=part), keys, recipe, device, folder / f"portion-{number:02d}.safetensors", score
+        )
+        now = data.train.of_records(np.sort(portions[number]))
+        for chosen, logits in answers(
+            trained.flat.to(device), trained.shape, mask, data.train, data.train_states, now, device
+        ):
+            gold = torch.from_numpy(data.train.gold[:1, chosen]).to(device).float()
+            bits[:, number] += score.bits(logits, gold.expand_as(logits)).sum(1).double().cpu().numpy()
+        if passed:
+            passed(number, len(portions) - 1)
+    return Codes(sizes, bits, uniform)
+
+
+def _only(arrays: PartArrays, targets: np.ndarray) -> PartArrays:
+    """Some targets of a part, in their order."""
+    spans = []
+    for span in arrays.spans:
+        pieces, owners = span.of(targets)
+        spans.append(
+            replace(
+                span,
+                starts=np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(targets)))]),
+                pieces=pieces,
+            )
+        )
+    return replace(
+        arrays,
+        spans=tuple(spans),
+        gold=arrays.gold[:, targets],
+        unknown=arrays.unknown[targets],
+        record=arrays.record[targets],
+        target=arrays.target[targets],
+    )
+
+
+#: A stored probability is a multiple of 1 over this.
+STEPS = 255
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Predictions of one run's probes for some targets."""
+
+    predicted: np.ndarray  #: (layers, targets, labels) bool
+    top: np.ndarray  #: (layers, targets), the most probable label
+    wrong: np.ndarray  #: (targets,), wrong label of the greatest mean normalised probability over all layers
+    p: np.ndarray  #: (layers, targets, labels) in steps of 1/255
+
+
+def probabilities(
+    trained: Trained, chosen: Sequence[int], arrays: PartArrays, states: States, device: torch.device
+) -> np.ndarray:
+    """(probes, targets, labels) float32 probabilities of some probes for all targets of a part."""
+    layers = states.layers
+    mask = mask_of([trained.keys[number] for number in chosen], layers).to(device)
+    flat = trained.flat[list(chosen)].to(device)
+    p = np.zeros((len(chosen), len(arrays), trained.shape.labels), np.float32)
+    for targets, logits in answers(flat, trained.shape, mask, arrays, states, np.arange(len(arrays)), device):
+        p[:, targets] = torch.sigmoid(logits).cpu().numpy()
+    return p
+
+
+def counts_by_label(p: np.ndarray, keys: Sequence[ProbeKey], arrays: PartArrays, chosen: np.ndarray) -> np.ndarray:
+    """(probes, labels, 4): tp, fp, fn, tn of some targets, each probe against the labels that it learned."""
+    variants = label_variants(keys)
+    return counts_of(p[:, chosen] >= THRESHOLD, arrays.gold[variants][:, chosen])
+
+
+def traces_of(p: np.ndarray, gold: np.ndarray) -> Traces:
+    """Traces of one run from (layers, targets, labels) probabilities and (targets, labels) bool."""
+    normalised = p / np.maximum(p.sum(2, keepdims=True), 1e-12)
+    mean = np.where(gold, -1.0, normalised.mean(0))
+    return Traces(p >= THRESHOLD, p.argmax(2), mean.argmax(1), np.rint(p * STEPS).astype(np.uint8))

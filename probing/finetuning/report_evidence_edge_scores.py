@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.edges.report_curves import EdgeCurve, curves, number
 from probing.edges.store import edge_runs
-from probing.edges.targets_encoders import AT, CUMULATIVE, TRAINED
+from probing.edges.targets import AT, CUMULATIVE, TRAINED
 from probing.kernel.store.database import Database
 
 #: Kinds of probes in order of preference: probes of one layer first, because the axis is single layers.

@@ -80,7 +80,7 @@ def _span_answers(
     probes = [_edge_probes(path, changed) for path, changed in stamps]
 
     def answered(_turn: "Turn", live: "LiveModel") -> tuple[SpanTrace, ...]:
-        from probing.edges.ask_ask import ask_sentence
+        from probing.edges.ask import ask_sentence
 
         span1, span2 = (*question.spans, None)[:2]
         assert span1 is not None

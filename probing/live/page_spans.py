@@ -6,12 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import NO_SPAN, SPAN_EXAMPLES, AskSelection
-from probing.edges.figures_spans_span_bars import span_bars
-from probing.edges.report_panels_span_answers import label_rows, panel_rows, said_rows
-from probing.edges.report_yardsticks import yardsticks
+from probing.edges.figures_spans import span_bars
+from probing.edges.report import yardsticks
+from probing.edges.report_panels import label_rows, panel_rows, said_rows
 from probing.edges.tasks import EDGE_TASKS, train_command
-from probing.edges.words import SpanTrace
-from probing.edges.words_words import read_span, split_words
+from probing.edges.words import SpanTrace, read_span, split_words
 from probing.kernel.app import blocks, filters, live_models, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View

@@ -8,7 +8,7 @@ import streamlit as st
 
 from probing.choices import NO_SPAN
 from probing.edges.targets import Span
-from probing.edges.words_words import written_span
+from probing.edges.words import written_span
 from probing.kernel.app import selection
 from probing.kernel.app.texts import escape, filled
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.edges.numbers_numbers import k_gains
+from probing.edges.numbers import k_gains
 from probing.edges.published import PublishedEdges
-from probing.edges.report_curves import Number
-from probing.edges.report_curves_places import expected_layer_of
+from probing.edges.report_curves import Number, expected_layer_of
 from probing.papers.edge_probing_encoder_numbers import EncoderNumbers
 
 CALLED = {

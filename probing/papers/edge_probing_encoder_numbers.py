@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from probing.edges import numbers_numbers, store
+from probing.edges import numbers, store
 from probing.edges.published import PublishedEdges
 from probing.edges.report_curves import EdgeCurve, curves, newest_runs
 from probing.edges.report_summary import baselines
-from probing.edges.targets_encoders import CUMULATIVE, RANDOM, TASK, TRAINED
+from probing.edges.targets import CUMULATIVE, RANDOM, TASK, TRAINED
 from probing.kernel.store.database import Database
 
 #: The paper's headline is the development part, which also stopped the training.
@@ -121,8 +121,8 @@ def numbers_of(db: Database, model: str, published: PublishedEdges) -> EncoderNu
         model,
         int(runs["layers"].max()) - 1,
         {names[curve.task]: curve for curve in trained},
-        {task: float(numbers_numbers.centre_of_gravity(mixing)) for task, mixing in by_layer.items()},
-        {task: float(numbers_numbers.k_weights(mixing)) for task, mixing in by_layer.items()},
+        {task: float(numbers.centre_of_gravity(mixing)) for task, mixing in by_layer.items()},
+        {task: float(numbers.k_weights(mixing)) for task, mixing in by_layer.items()},
         weights,
         _baselines(db, names)
         | {"random": {names[curve.task]: float(curve.values[-1]) for curve in measured if curve.encoder == RANDOM}},

@@ -2,10 +2,8 @@
 
 import pandas as pd
 
-from probing.edges.figures import place_rows
-from probing.edges.figures_layers import Axis, task_curves
-from probing.edges.figures_layers_layer_bars import layer_bars
-from probing.edges.figures_score_rows import score_rows
+from probing.edges.figures import place_rows, score_rows
+from probing.edges.figures_layers import Axis, layer_bars, task_curves
 from probing.kernel.app import blocks
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.selection import link

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from probing.edges.requests_edges import EdgesRequest
-from probing.edges.targets_encoders import RANDOM, TRAINED
+from probing.edges.requests import EdgesRequest
+from probing.edges.targets import RANDOM, TRAINED
 from probing.edges.tasks import ALL, EDGE_TASKS
-from probing.edges.train_train import train_edges
+from probing.edges.train import train_edges
 from probing.kernel.errors import OptionError, Say
 from probing.papers.edge_probing_paper import EDGE_PROBING
 from probing.papers.reproduce_plan import Plan, Procedure

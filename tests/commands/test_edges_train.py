@@ -14,10 +14,10 @@ import pytest
 from probing.edges import train as work
 from probing.edges import training
 from probing.edges.ask import FILE, probes_folder, read_probes
-from probing.edges.numbers_baselines import memory_answers, seen_in_training
-from probing.edges.requests_edges import EdgesRequest
+from probing.edges.numbers import memory_answers, seen_in_training
+from probing.edges.requests import EdgesRequest
 from probing.edges.tasks import read_task
-from probing.edges.train_train import train_edges
+from probing.edges.train import train_edges
 from probing.kernel.errors import EdgeDataError, JobError, OptionError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.models.load import load_encoder

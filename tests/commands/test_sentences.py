@@ -16,15 +16,14 @@ from typer.testing import CliRunner
 from data.making import edges, sentences
 from probing.changes.passes import ask_attention
 from probing.changes.passes_attention_passes import Attending
-from probing.edges.ask import FILE, read_probes
+from probing.edges.ask import FILE, ask_sentence, read_probes
 from probing.edges.ask import probes_folder as edge_probes_folder
-from probing.edges.ask_ask import ask_sentence
 from probing.edges.readers.own_tasks import read_own_sentences
-from probing.edges.requests_edges import EdgesRequest
+from probing.edges.requests import EdgesRequest
 from probing.edges.targets import OWN
 from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
 from probing.edges.trace import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
-from probing.edges.train_train import train_edges
+from probing.edges.train import train_edges
 from probing.kernel.errors import EdgeDataError, StoreError
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.check import check_store

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from probing import main
-from probing.edges.requests_edges import EdgesRequest
+from probing.edges.requests import EdgesRequest
 from probing.finetuning.requests import FinetuneRequest
 from probing.kernel.commands import command
 from probing.kernel.errors import CacheError, HubError, OptionError

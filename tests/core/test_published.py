@@ -6,7 +6,7 @@ import tomllib
 import pytest
 from pydantic import ValidationError
 
-from probing.edges.numbers_numbers import expected_layer, k_gains
+from probing.edges.numbers import expected_layer, k_gains
 from probing.edges.published import PublishedEdges
 from probing.facts.published import PublishedKnowledge
 from probing.forgetting.series import PublishedForgetting

@@ -5,14 +5,10 @@ import pandas as pd
 import plotly.io as pio
 import pytest
 
-from probing.edges.figures import NOT_RESOLVED, place_rows
-from probing.edges.figures_layers import Axis, task_curves
-from probing.edges.figures_layers_layer_bars import layer_bars
-from probing.edges.figures_order_matrix import order_matrix
-from probing.edges.figures_score_rows import YARDSTICKS, score_rows
-from probing.edges.figures_spans import trace_bars
-from probing.edges.figures_spans_span_bars import COLOURS, span_bars
-from probing.edges.report_panels_span_answers import label_rows, panel_rows, said_rows
+from probing.edges.figures import NOT_RESOLVED, YARDSTICKS, order_matrix, place_rows, score_rows
+from probing.edges.figures_layers import Axis, layer_bars, task_curves
+from probing.edges.figures_spans import COLOURS, span_bars, trace_bars
+from probing.edges.report_panels import label_rows, panel_rows, said_rows
 from probing.edges.words import SpanTrace
 from probing.kernel.figures import theme
 from tests.figures.colours import colours_of

@@ -11,8 +11,8 @@ import pytest
 
 from probing.changes.measure_run_measure import measure_changes
 from probing.changes.requests import ChangesRequest
-from probing.edges.requests_edges import EdgesRequest
-from probing.edges.train_train import train_edges
+from probing.edges.requests import EdgesRequest
+from probing.edges.train import train_edges
 from probing.facts import probe as workflow
 from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest

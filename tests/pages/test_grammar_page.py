@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from probing.choices_grammar import TABS
-from probing.edges import page_words_words as found_words
+from probing.edges import page_words as found_words
 from probing.edges.page_sentence import most_revised
-from probing.edges.report_published import NAMES, scores
+from probing.edges.report import PUBLISHED_MODELS as NAMES
+from probing.edges.report import published_scores as scores
 from probing.edges.tasks import read_task
 from probing.edges.words import AMBIGUOUS
 from tests.core.edges.edge_files import conllu, write_ewt

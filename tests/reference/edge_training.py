@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from probing.edges.states import Cut
-from probing.edges.states_lexical import lexical_states
+from probing.edges.states import Cut, lexical_states
 from probing.edges.targets import Record
 
 

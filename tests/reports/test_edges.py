@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.edges import numbers_numbers as numbers
-from probing.edges import report_curves_layers as layers
-from probing.edges.report_curves import DRAWS, curves, sentence_draws
-from probing.edges.report_curves_places import spread_of
-from probing.edges.report_labels import by_label
-from probing.edges.report_scores import of_trained, scores
-from probing.edges.report_summary import baselines, summary
-from probing.edges.report_summary_order import models_in_order, tasks_in_order
-from probing.edges.report_yardsticks import yardsticks
+from probing.edges import numbers
+from probing.edges import report_curves as layers
+from probing.edges.report import by_label, of_trained, scores, yardsticks
+from probing.edges.report_curves import DRAWS, curves, sentence_draws, spread_of
+from probing.edges.report_summary import baselines, models_in_order, summary, tasks_in_order
 from probing.edges.store import edge_labels, edge_tasks
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

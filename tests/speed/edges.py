@@ -14,10 +14,8 @@ import torch
 
 from probing.edges.probes import ProbeKey, Shape, keys_of, logits_of, mask_of, order_of, start_of, unpacked
 from probing.edges.requests import EdgeRecipe
-from probing.edges.states import WordStates, cut_words, word_states
-from probing.edges.states_arrays import TrainingData, batch_of, part_arrays
-from probing.edges.targets import Part, Record, Span, Target
-from probing.edges.targets_encoders import CUMULATIVE, TASK
+from probing.edges.states import TrainingData, WordStates, batch_of, cut_words, part_arrays, word_states
+from probing.edges.targets import CUMULATIVE, TASK, Part, Record, Span, Target
 from probing.edges.training import Trained, train_probes
 from probing.facts.fact import shipped_relations
 from probing.facts.sources import read_facts

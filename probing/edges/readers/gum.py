@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from zlib import error as ZlibError
 
-from probing.edges.readers.own_tasks_data_lines import Parts, numbered, numbered_lines, part_of, wrong
+from probing.edges.readers.own_tasks import Parts, numbered, numbered_lines, part_of, wrong
 from probing.edges.readers.sentences import parsed_sentences
 from probing.edges.targets import PARTS, Part, Record, Span, Target
 from probing.kernel.errors import EdgeDataError

@@ -1,12 +1,17 @@
-"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks use."""
+"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks use. CoNLL-2003: names
+of persons, places, organisations and others.
+"""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.edges.readers.own_tasks_data_lines import Parts, numbered_lines, part_of, wrong
+from probing.edges.readers.own_tasks import Parts, numbered_lines, part_of, wrong
 from probing.edges.targets import PARTS, Part, Record, Target
-from probing.kernel.errors import EdgeDataError
+from probing.finetuning.scores_scores import entities as tagged_entities
+from probing.finetuning.tasks.conll import read_conll
+from probing.finetuning.tasks.data_files_data_files import first_of
+from probing.kernel.errors import EdgeDataError, FactsError
 from probing.kernel.text import conllu_sentences
 
 
@@ -80,3 +85,27 @@ def ewt_sentences(folder: Path) -> dict[str, ParsedSentence]:
                 raise EdgeDataError(f"{ewt_file(folder, part)} has the sentence {sentence.name!r} a second time")
             by_name[sentence.name] = sentence
     return by_name
+
+
+_FILES = (("eng.train", "train.txt"), ("eng.testa", "valid.txt"), ("eng.testb", "test.txt"))
+
+
+def read_conll_entities(folder: Path) -> Parts:
+    """Entities of CoNLL-2003. The words may not be published: the texts are Reuters'."""
+    train, dev, test = (_entity_part(folder, names) for names in _FILES)
+    return train, dev, test
+
+
+def _entity_part(folder: Path, names: Sequence[str]) -> Part:
+    try:
+        path = first_of(folder, names)
+        sentences = read_conll(path)
+    except FactsError as error:
+        raise EdgeDataError(str(error)) from error
+    return part_of(path, (Record(sentence.words, entities(sentence.tags), open=False) for sentence in sentences))
+
+
+def entities(tags: Sequence[str]) -> tuple[Target, ...]:
+    """One target per entity, in the order of the words."""
+    spans = sorted(tagged_entities(tags), key=lambda span: span[1])
+    return tuple(Target((start, end), None, (kind,)) for kind, start, end in spans)

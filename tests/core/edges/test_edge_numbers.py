@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from probing.edges import numbers_numbers as numbers
+from probing.edges import numbers
 from probing.edges.numbers import (
     CONTAINS_0,
     EARLIER,
@@ -20,12 +20,16 @@ from probing.edges.numbers import (
     UNRESOLVED,
     Place,
     SeedSpread,
+    ceiling,
     compare,
     compare_pairs,
+    majority_answer,
+    memory_answers,
     seed_spread,
+    seen_in_training,
+    targets_of,
+    with_control_labels,
 )
-from probing.edges.numbers_baselines import ceiling, majority_answer, memory_answers, seen_in_training, targets_of
-from probing.edges.numbers_control import with_control_labels
 from probing.edges.targets import Part, Record, Target, TaskData
 from probing.edges.tasks import SEVERAL_LABELS, SINGLE_WORDS, every_label, fits, same_entity
 from probing.edges.words import SpanTrace, Traces, normalised, revisions, settled_layer, strongest_mean

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from probing.edges.numbers_baselines import ceiling, memory_answers, seen_in_training, targets_of
+from probing.edges.numbers import ceiling, memory_answers, seen_in_training, targets_of
 from probing.edges.readers import gum, propbank
 from probing.edges.readers import sentences as treebank
 from probing.edges.readers.gum import read_mentions
-from probing.edges.readers.propbank_brackets import bare_label, merged, nonterminals
+from probing.edges.readers.propbank import bare_label, merged, nonterminals
 from probing.edges.readers.relations import _annotations, _names, held
 from probing.edges.readers.sentences import read_sentences
 from probing.edges.targets import Part, Record, Target, TaskData

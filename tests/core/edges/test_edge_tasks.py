@@ -6,7 +6,7 @@ import pytest
 
 from probing.edges.targets import Target
 from probing.edges.tasks import EDGE_TASKS, read_task
-from probing.edges.words_words import numbered, read_span, split_words, written_span
+from probing.edges.words import numbered, read_span, split_words, written_span
 from probing.kernel.errors import EdgeDataError, OptionError
 from tests.core.edges.edge_files import write_own
 

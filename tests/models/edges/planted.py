@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from probing.edges.states_arrays import ArrayStates, PartArrays, TrainingData, ragged
+from probing.edges.states import ArrayStates, PartArrays, TrainingData, ragged
 
 
 def arrays_of(

@@ -9,15 +9,12 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from probing.edges.ask import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.edges.ask_ask import ask_sentence
+from probing.edges.ask import FILE, TaskProbes, ask_sentence, probes_folder, read_probes, write_probes
 from probing.edges.probes import keys_of, unpacked
 from probing.edges.requests import EdgeRecipe
-from probing.edges.states import word_states
-from probing.edges.states_arrays import TrainingData, part_arrays
+from probing.edges.states import TrainingData, part_arrays, word_states
 from probing.edges.targets import Part, Record, Target
-from probing.edges.training import train_probes
-from probing.edges.training_traces import probabilities
+from probing.edges.training import probabilities, train_probes
 from probing.kernel.errors import EdgeDataError, HeadError, ModelError
 
 CPU = torch.device("cpu")

@@ -18,7 +18,7 @@ from probing.edges.probes import (
     unpacked,
 )
 from probing.edges.requests import EdgeRecipe
-from probing.edges.states_arrays import TrainingData, batch_of
+from probing.edges.states import TrainingData, batch_of
 from probing.edges.training import train_probes
 from tests.models.edges.planted import arrays_of, drawn, drawn_part
 from tests.reference.edge_probe import SlowProbe

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from probing.edges.probes import ProbeKey, keys_of, logits_of, mask_of
-from probing.edges.probes_scoring import CodeScore, F1Score, counts_of
+from probing.edges.probes import CodeScore, F1Score, ProbeKey, counts_of, keys_of, logits_of, mask_of
 from probing.edges.requests import EdgeRecipe
-from probing.edges.states_arrays import TrainingData, batch_of
-from probing.edges.training import train_probes
-from probing.edges.training_codes import ENDS, online_codes, portions_of
-from probing.edges.training_traces import counts_by_label, probabilities, traces_of
+from probing.edges.states import TrainingData, batch_of
+from probing.edges.training import (
+    ENDS,
+    counts_by_label,
+    online_codes,
+    portions_of,
+    probabilities,
+    traces_of,
+    train_probes,
+)
 from tests.models.edges.planted import arrays_of, drawn, one_hot, planted
 
 CPU = torch.device("cpu")

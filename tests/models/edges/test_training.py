@@ -5,12 +5,10 @@ import pytest
 import torch
 
 from probing.edges import training
-from probing.edges.probes import ProbeKey, keys_of, mask_of, mixing_weights
-from probing.edges.probes_scoring import F1Score
+from probing.edges.probes import F1Score, ProbeKey, keys_of, mask_of, mixing_weights
 from probing.edges.requests import EdgeRecipe
-from probing.edges.states_arrays import TrainingData
-from probing.edges.training import train_probes
-from probing.edges.training_traces import probabilities
+from probing.edges.states import TrainingData
+from probing.edges.training import probabilities, train_probes
 from tests.models.edges.planted import drawn, planted
 
 CPU = torch.device("cpu")

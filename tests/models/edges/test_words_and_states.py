@@ -7,9 +7,7 @@ import pytest
 import torch
 
 from probing.edges import states as module
-from probing.edges.states import cut_words, word_states
-from probing.edges.states_arrays import part_arrays
-from probing.edges.states_lexical import STEPS, lexical_states
+from probing.edges.states import STEPS, cut_words, lexical_states, part_arrays, word_states
 from probing.edges.targets import Part, Record, Target
 from probing.kernel.errors import CacheError, ModelError
 from probing.kernel.models.head import PARTS
