@@ -18,8 +18,8 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, count, filled, listing
 from probing.kernel.figures import theme
-from probing.sentences import page_own_file as own_file
-from probing.sentences import page_probes as whole
+from probing.sentences.page_own_file import draw_own_file
+from probing.sentences.page_probes import draw_sentences
 
 GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
 GAINS_HOW = (
@@ -352,9 +352,9 @@ else:
     picture(probes, gains)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:
     if tab == "whole":
-        whole.draw(view)
+        draw_sentences(view)
     elif tab == "own":
-        own_file.draw(view)
+        draw_own_file(view)
     else:
         tab_of_words(view, probes, tab)
 end(view)

@@ -68,7 +68,7 @@ GROUPS = {
         "Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
         {
             "train": Command(
-                "probing.sentences.commands_train",
+                "probing.sentences.commands",
                 "Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does"
                 " nothing the second time.",
             ),
@@ -78,12 +78,12 @@ GROUPS = {
                 " probe's prediction.",
             ),
             "tasks": Command(
-                "probing.sentences.commands_tasks",
+                "probing.sentences.commands",
                 "List the tasks: question, data sets, licences and, with --counts, how much data they have and what was"
                 " left out.",
             ),
             "make": Command(
-                "probing.sentences.commands_make",
+                "probing.sentences.commands",
                 "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT.",
             ),
         },

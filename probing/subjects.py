@@ -52,7 +52,7 @@ def kinds() -> "dict[str, Kind]":
     from probing.edges.kind import EDGES
     from probing.facts.kind import FACTS
     from probing.forgetting.kind import FORGETTING, SERIES
-    from probing.sentences.kind_sentences import SENTENCES
+    from probing.sentences.kind import SENTENCES
 
     return dict(zip(SHARED_AS, (FACTS, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
 

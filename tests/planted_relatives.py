@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass
 
 from probing.sentences.examples import FIRST, MEAN
-from probing.sentences.numbers_fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, UNDECIDED
+from probing.sentences.numbers import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, UNDECIDED
 
 #: L, and the layers 0..L.
 LAST = 4

@@ -25,10 +25,9 @@ from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database
 from probing.sentences.examples import POOLINGS
-from probing.sentences.numbers_fates import FATES
-from probing.sentences.report_accuracy_accuracy import accuracies
-from probing.sentences.report_changes import group_means
-from probing.sentences.report_changes_property_places import where_gone_shares
+from probing.sentences.numbers import FATES
+from probing.sentences.report_accuracy import accuracies
+from probing.sentences.report_changes import group_means, where_gone_shares
 from probing.sentences.tasks import SENTENCE_TASKS
 
 #: Tasks that a model of this size can be probed for at all.

@@ -33,7 +33,7 @@ from probing.heads.training_run import train_all_heads as train_heads
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, TIED
-from probing.sentences.train_train import train_sentences
+from probing.sentences.train import train_sentences
 
 #: Seconds of one processor per training step of 2,000 tokens.
 SECONDS_PER_STEP = 0.6

@@ -31,8 +31,7 @@ from probing.kernel.registry import read_registry
 from probing.live.figures import token_grid
 from probing.live.report import entropy_of, every_token_of, tokens_of, tracked_ranks, watched_of
 from probing.sentences import analyse
-from probing.sentences.figures_changes_verdict_hover import with_hover
-from probing.sentences.figures_changes_verdict_map import verdict_map
+from probing.sentences.figures_changes import verdict_map, with_hover
 
 if TYPE_CHECKING:
     from probing.api.model import Model

@@ -37,12 +37,10 @@ from probing.kernel.models.names import head_order
 from probing.kernel.report import Choice, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
-from probing.sentences import report_panels
+from probing.sentences import report
 from probing.sentences.examples import OWN, POOLINGS
-from probing.sentences.figures import layer_panels
-from probing.sentences.figures_changes import change_map
-from probing.sentences.figures_changes_fate_bars import fate_bars
-from probing.sentences.figures_learning_lines import learning_lines
+from probing.sentences.figures import layer_panels, learning_lines
+from probing.sentences.figures_changes import change_map, fate_bars
 from probing.sentences.store import sentence_runs, sentence_tasks
 from probing.terms import RANKS
 
@@ -226,24 +224,22 @@ def _edge_order(asked: Asked) -> "go.Figure":
     return order_matrix(panel.rows, **panel.options)
 
 
-def _sentences(asked: Asked, tuned: bool = False) -> report_panels.SentencePanels:
+def _sentences(asked: Asked, tuned: bool = False) -> report.SentencePanels:
     """The panels of sentence probes: of the models that a page compares, or of one fine-tuned model."""
     choice, runs = asked.choice, sentence_runs(asked.db)
     if choice["reading"] and tuple(choice["reading"]) != (OWN,):
         raise FigureError(f"got reading={list(choice['reading'])}; the figure shows own probes: leave reading out")
     runs = runs[runs["protocol"] == choice["protocol"]]
-    models = (
-        (_compared(asked, runs),) if tuned else asked.models(runs, report_panels.usual_models, report_panels.MAX_MODELS)
-    )
-    about = report_panels.tasks_of_runs(sentence_tasks(asked.db), runs, choice["protocol"]).set_index("task")["title"]
+    models = (_compared(asked, runs),) if tuned else asked.models(runs, report.usual_models, report.MAX_MODELS)
+    about = report.tasks_of_runs(sentence_tasks(asked.db), runs, choice["protocol"]).set_index("task")["title"]
     tasks = {task: about[task] for task in about.index if task in (choice["task"] or about.index)}
-    return report_panels.SentencePanels(asked.read, models, tasks, choice["pooling"] or POOLINGS, choice["protocol"])
+    return report.SentencePanels(asked.read, models, tasks, choice["pooling"] or POOLINGS, choice["protocol"])
 
 
 def _compared(asked: Asked, runs: pd.DataFrame) -> str:
     """The one fine-tuned model that is compared with its base, by default the first."""
     model = asked.single("model", "")
-    there = report_panels.compared_models(runs, list(asked.colours), model)
+    there = report.compared_models(runs, list(asked.colours), model)
     if not there or (model and model not in there):
         raise FigureError(
             f"{model or 'no model'} has no stored base; name a fine-tuned one in model: {', '.join(there) or 'none'}"

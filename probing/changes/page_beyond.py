@@ -25,13 +25,11 @@ from probing.kernel.app.filters import Reading
 from probing.kernel.app.frame import View
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import filled, joined
-from probing.sentences.figures_changes import change_map
-from probing.sentences.figures_changes_fate_bars import fate_bars
-from probing.sentences.figures_looks import POOLING_NAMES
-from probing.sentences.numbers_fates import BOUND
-from probing.sentences.report_changes import changes
-from probing.sentences.report_changes_property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
-from probing.sentences.report_panels import in_panel_order
+from probing.sentences.figures import POOLING_NAMES
+from probing.sentences.figures_changes import change_map, fate_bars
+from probing.sentences.numbers import BOUND
+from probing.sentences.report import in_panel_order
+from probing.sentences.report_changes import NO_PREDICTIONS, NOT_TRAINED, changes, where_gone_shares
 from probing.sentences.store import sentence_runs
 
 _MEASURE, _TRAIN = "python -m probing changes measure --model", "python -m probing sentences train --tasks all --model"

@@ -11,7 +11,7 @@ from probing.kernel.app import blocks, selection
 from probing.kernel.app.selection import open_later
 from probing.kernel.app.texts import filled
 from probing.sentences.examples import FIRST, POOLINGS
-from probing.sentences.figures_looks import POOLING_NAMES
+from probing.sentences.figures import POOLING_NAMES
 from probing.sentences.report_changes import turned_sentences
 from probing.sentences.store import sentence_runs, sentence_tasks
 

@@ -16,8 +16,7 @@ from probing.finetuning.report_evidence_facts_kept import facts_kept
 from probing.kernel.report import Read
 from probing.kernel.store.database import Database
 from probing.sentences.examples import OURS, PROTOCOLS
-from probing.sentences.report_changes import changes
-from probing.sentences.report_changes_property_places import where_gone
+from probing.sentences.report_changes import changes, where_gone
 from probing.sentences.store import sentence_runs, sentence_tasks
 
 #: Panels; those of sentence probes are named ``PROBE`` followed by the task.

@@ -10,7 +10,7 @@ from probing.finetuning.success_report import learned
 from probing.kernel.stats.intervals import FEWEST, rank_correlation
 from probing.kernel.stats.paired_tests import benjamini_hochberg
 from probing.kernel.store.database import Database
-from probing.sentences.numbers_numbers import layer_group
+from probing.sentences.numbers import layer_group
 
 #: Measures of a model, in the order of tables.
 MEASURED = ("probes_first", "probes_mean", "facts_lost", "perplexity", "emd", "entropy_change", "cka_last", "drift")

@@ -33,8 +33,8 @@ from probing.live.page_sentence_tables import (
     similarity_rows,
     swapped,
 )
-from probing.sentences.figures_looks import POOLING_NAMES
-from probing.sentences.report_accuracy_accuracy import accuracies
+from probing.sentences.figures import POOLING_NAMES
+from probing.sentences.report_accuracy import accuracies
 
 if TYPE_CHECKING:
     from probing.changes.passes import SentenceAttention

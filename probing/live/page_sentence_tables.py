@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from probing.sentences.report_accuracy_best_probes import best_predicting
+from probing.sentences.report_accuracy import best_predicting
 
 if TYPE_CHECKING:
     from probing.changes.passes import OneModel, SentenceAttention

@@ -13,10 +13,9 @@ from probing.kernel.store.database import Database
 from probing.papers.interplay_families import TUNED, SentenceFamily
 from probing.sentences import store
 from probing.sentences.examples import FIRST, MEAN, OWN
-from probing.sentences.numbers_numbers import change, layer_group
+from probing.sentences.numbers import change, layer_group
 from probing.sentences.published import PublishedSentences
-from probing.sentences.report_accuracy import counted, stored
-from probing.sentences.report_accuracy_accuracy import accuracies
+from probing.sentences.report_accuracy import accuracies, counted, stored
 from probing.sentences.report_changes import changes, group_means
 
 #: The measures of attention that Figure 2 draws.

@@ -13,7 +13,7 @@ from probing.papers.reproduce_steps import compare, fetch, fine_tune, in_words
 from probing.papers.requests import ReproduceRequest, Stage
 from probing.sentences.requests import SentencesRequest
 from probing.sentences.tasks import SENTENCE_TASKS
-from probing.sentences.train_train import train_sentences
+from probing.sentences.train import train_sentences
 
 #: The paper's probing tasks and fine-tuning tasks; Figure 2 compares CoLA on the first token with CoLA on the mean.
 TASKS = ("bigram-shift", "coordination-inversion", "odd-man-out")

@@ -11,10 +11,9 @@ from probing.kernel.models.states import own_mask
 from probing.kernel.questions import with_masks
 from probing.kernel.text import refuse_half_characters
 from probing.sentences.examples import POOLINGS, Example
-from probing.sentences.numbers_fates import above_majority
-from probing.sentences.probes import TaskProbes
-from probing.sentences.probes_probes import labels_of
-from probing.sentences.vectors_vectors import pooled_states, sentence_rows
+from probing.sentences.numbers import above_majority
+from probing.sentences.probes import TaskProbes, labels_of
+from probing.sentences.vectors import pooled_states, sentence_rows
 
 #: Columns of ``Verdicts.rows``.
 VERDICT_COLUMNS = [

@@ -1,12 +1,20 @@
-"""``probing sentences ask``: attention and probes' predictions at every layer for one sentence, or two."""
+"""``probing sentences ask``: attention and probes' predictions at every layer for one sentence, or two. ``probing
+sentences make``: our own tasks, made by rule. ``probing sentences tasks``: the tasks of sentence-level probing, and
+their data. ``probing sentences train``: probes for every layer, pooling and task.
+"""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.kernel.commands import command
-from probing.sentences.requests import SentenceAskRequest
+from probing.kernel.commands import command, options_refused
+from probing.kernel.files import cache_folder
+from probing.kernel.report import as_csv, as_json, objects, text_table
+from probing.sentences.analyse import task_list
+from probing.sentences.examples import OURS, PROTOCOLS
+from probing.sentences.requests import SentenceAskRequest, SentencesRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,3 +64,75 @@ def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, inputs: dict[str, o
         columns = ["part", *dict.fromkeys(column for table in there.values() for column in table)]
         return as_csv(pd.concat([table.assign(part=name) for name, table in there.items()], ignore_index=True)[columns])
     return "\n".join(text_table(table) for table in there.values())
+
+
+class Made(StrEnum):
+    """Tasks that are made by rule."""
+
+    odd_man_out = "odd-man-out"
+
+
+def make(
+    task: Annotated[Made, typer.Argument(help="The task.")],
+    out: Annotated[Path, typer.Option(help="The TSV file to write, with the columns sentence and label.")],
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Folder of the treebank; none: the fetched ud-english-ewt.")
+    ] = None,
+) -> None:
+    """Write a task that is made by rule as TSV: odd-man-out, from UD English EWT.
+
+    Half of the sentences have one noun or verb replaced by another of the same form and frequency. `sentences train
+    --tasks odd-man-out` makes the same task itself.
+    """
+    from probing.sentences.analyse import write_odd_man_out
+
+    write_odd_man_out(source, out, typer.echo)
+
+
+class TasksShape(StrEnum):
+    """Output formats."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def tasks(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tasks, or files of sentences; none: all built-in tasks.")
+    ] = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Also count used and left-out sentences of the fetched data.")
+    ] = False,
+    protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences are split into parts.")] = OURS,
+    shape: Annotated[TasksShape, typer.Option("--as", help="table, csv or json.")] = TasksShape.table,
+) -> None:
+    """List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left
+    out.
+    """
+    with options_refused():
+        table = task_list(cache_folder() / "downloads", names or (), counts, protocol)
+    if shape is TasksShape.json:
+        typer.echo(as_json(objects(table)), nl=False)
+    elif shape is TasksShape.csv:
+        typer.echo(as_csv(table), nl=False)
+    else:
+        # Long columns do not matter for the counts.
+        typer.echo(
+            text_table(table.drop(columns=["title", "level", "asks", "data_set", "licence"]) if counts else table),
+            nl=False,
+        )
+
+
+@command(SentencesRequest)
+def train(request: SentencesRequest) -> None:
+    """Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the
+    second time.
+
+    A task needs its data set: see `fetch`. A fine-tuned model is read by its own probes and by its base's: unchanged,
+        on its own
+    scale, and on top of a linear map without labels.
+    """
+    from probing.sentences.train import train_sentences
+
+    train_sentences(request, typer.echo)

@@ -1,6 +1,9 @@
-"""Accuracy of sentence probes by layer, one small panel per task, with the baselines that they have to beat."""
+"""What the figures of sentence probes share: colour is the model, dash the pooling, grey a baseline. Accuracy of
+sentence probes by layer, one small panel per task, with the baselines that they have to beat. Accuracy of sentence
+probes by the number of training sentences.
+"""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,7 +12,119 @@ from plotly.subplots import make_subplots
 
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import ZERO, horizontal_panels, share_of_depth
-from probing.sentences import figures_looks
+from probing.sentences.examples import FIRST, MEAN
+
+#: Pooling -> displayed name.
+POOLING_NAMES = {FIRST: "first token", MEAN: "mean of all tokens"}
+DASHES = {FIRST: "dash", MEAN: "solid"}
+MAJORITY, SURFACE = "commonest answer", "length and words alone"
+#: Column of accuracies -> (name, dash) of a task's baseline.
+LEVELS = {"majority": (MAJORITY, "dot"), "surface": (SURFACE, "dashdot")}
+#: What is drawn -> title of the axis.
+MODES = {
+    "value": "right answers, %",
+    "majority": "points beyond the commonest answer",
+    "surface": "points beyond length and words",
+}
+
+
+def less(points: pd.DataFrame, mode: str) -> pd.DataFrame:
+    """The points with ``value``, intervals and baselines in per cent, or in points above one of them (``MODES``).
+
+    Columns: ``accuracy, low, high, majority, surface`` and, if known, ``seed_low, seed_high``. The baseline that is
+    subtracted is treated as exact.
+    """
+    off = 0.0 if mode == "value" else points[mode]
+    ends = [name for name in ("low", "high", "seed_low", "seed_high") if name in points]
+    drawn = {"value": "accuracy", **{f"drawn_{name}": name for name in (*ends, *LEVELS)}}
+    return points.assign(**{name: (points[column] - off) * 100 for name, column in drawn.items()})
+
+
+def number_of(mode: str, value: float) -> str:
+    """ "72.7 %", "+22.3 points"."""
+    return f"{value:.1f} %" if mode == "value" else f"{value:+.1f} points"
+
+
+def marker(model: str, colour: str, controls: Iterable[str], size: int = 7) -> dict[str, Any]:
+    """The marker of a model's line; a control's is open."""
+    symbol = "circle-open" if model in controls else "circle"
+    return {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.5, "color": colour}}
+
+
+def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
+    """The range over fine-tuning seeds, for lines that have several."""
+    if "drawn_seed_low" not in line or line["drawn_seed_low"].isna().all():
+        return None
+    up, down = line["drawn_seed_high"] - line["value"], line["value"] - line["drawn_seed_low"]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": up.clip(lower=0),
+        "arrayminus": down.clip(lower=0),
+        "color": colour,
+        "thickness": 1.2,
+        "width": 4,
+    }
+
+
+def hover(point: Mapping[str, Any], name: str, mode: str, place: str) -> str:
+    """The hover text of a point: its place, value, interval and baselines."""
+    lines = [
+        f"<b>{theme.plain(name)}</b>, {POOLING_NAMES.get(point['pooling'], point['pooling'])}",
+        f"{place}: {number_of(mode, point['value'])}",
+        f"95 % interval {point['drawn_low']:.1f} to {point['drawn_high']:.1f}",
+    ]
+    if mode != "value":
+        lines.append(f"accuracy {point['accuracy'] * 100:.1f} %")
+    baselines = [
+        f"{words} {point[column] * 100:.1f} %" for column, (words, _) in LEVELS.items() if pd.notna(point.get(column))
+    ]
+    lines.append(", ".join(baselines))
+    if pd.notna(point.get("seed_low")) and point.get("seeds", 1) > 1:
+        lines.append(
+            f"{int(point['seeds'])} seeds of fine-tuning: {point['drawn_seed_low']:.1f} to"
+            f" {point['drawn_seed_high']:.1f}"
+        )
+    lines.append(f"trained on {int(point['n_train']):,} sentences, tested on {int(point['n_test']):,}")
+    return "<br>".join(line for line in lines if line)
+
+
+def legend(
+    figure: go.Figure,
+    points: pd.DataFrame,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str],
+    controls: Iterable[str],
+) -> None:
+    """One legend entry per model if there are several, one per pooling, and one per baseline, in place."""
+    models = list(dict.fromkeys(points["model"]))
+    for model in models if len(models) > 1 else ():
+        colour = colours.get(model, theme.NEUTRAL)
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="lines+markers",
+            name=theme.plain(labels.get(model, model)),
+            legendgroup=model,
+            line={"color": colour, "width": 2.5},
+            marker=marker(model, colour, controls),
+        )
+    colour = theme.NEUTRAL if len(models) > 1 else colours.get(models[0], theme.NEUTRAL)
+    keys = [
+        (POOLING_NAMES.get(pooling, pooling), DASHES.get(pooling, "solid"), colour)
+        for pooling in dict.fromkeys(points["pooling"])
+    ]
+    keys += [(name, dash, theme.YARDSTICK) for column, (name, dash) in LEVELS.items() if points[column].notna().any()]
+    for name, dash, shade in keys:
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="lines",
+            name=name,
+            legendgroup=name,
+            line={"color": shade, "width": 2, "dash": dash},
+        )
+
 
 _COLUMNS = 2
 #: Height of a panel, of one that has no other, of the gap below it, and of the figure's frame, in pixels.
@@ -36,7 +151,7 @@ def layer_panels(
     points = points.dropna(subset=["accuracy"] if mode == "value" else ["accuracy", mode])
     if points.empty:
         return theme.empty("Nothing of this kind is stored for these models and tasks.")
-    points = figures_looks.less(points, mode)
+    points = less(points, mode)
     depth = points.groupby("model")["layer"].transform("max")
     shares = depth.nunique() > 1
     points = points.assign(x=points["layer"] / depth.clip(lower=1) if shares else points["layer"])
@@ -75,13 +190,13 @@ def layer_panels(
         low, high = _extent(of_task)
         middles[row, col] = (low + high) / 2
         span = max(span, high - low)
-    figures_looks.legend(figure, points, colours, labels or {}, controls)
+    legend(figure, points, colours, labels or {}, controls)
     theme.apply(figure, height=height)
     figure.update_layout(legend_y=1 + 46 / (height - _FRAME), legend_groupclick="togglegroup", margin_t=88)
     _axes(figure, int(points["layer"].max()), list(places.values()), shares)
     for (row, col), middle in middles.items():
         figure.update_yaxes(range=[middle - span * 0.55, middle + span * 0.55], nticks=4, row=row, col=col)
-    figure.update_yaxes(title_text=figures_looks.MODES[mode], row=(rows + 1) // 2, col=1)
+    figure.update_yaxes(title_text=MODES[mode], row=(rows + 1) // 2, col=1)
     return figure
 
 
@@ -122,7 +237,7 @@ def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) 
 
 def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, where: Mapping[str, int]) -> None:
     """One grey line per baseline, for all models."""
-    for column, (name, dash) in figures_looks.LEVELS.items():
+    for column, (name, dash) in LEVELS.items():
         levels = of_task[f"drawn_{column}"].dropna()
         if levels.empty:
             continue
@@ -134,7 +249,7 @@ def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, wh
             line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
             name=name,
             showlegend=False,
-            hovertemplate=f"{name}: {figures_looks.number(mode, level)}<extra></extra>",
+            hovertemplate=f"{name}: {number_of(mode, level)}<extra></extra>",
             **where,
         )
 
@@ -159,14 +274,14 @@ def _line(
         x=line["x"],
         y=line["value"],
         mode="lines+markers",
-        name=f"{theme.plain(name)}, {figures_looks.POOLING_NAMES.get(pooling, pooling)}",
+        name=f"{theme.plain(name)}, {POOLING_NAMES.get(pooling, pooling)}",
         showlegend=False,
         legendgroup=model,
         cliponaxis=False,
-        line={"color": colour, "width": 2, "dash": figures_looks.DASHES.get(pooling, "solid")},
-        marker=figures_looks.marker(model, colour, controls, size=5),
-        error_y=figures_looks.whiskers(line, colour),
-        hovertext=[figures_looks.hover(row, name, mode, place) for row, place in zip(rows, places, strict=True)],
+        line={"color": colour, "width": 2, "dash": DASHES.get(pooling, "solid")},
+        marker=marker(model, colour, controls, size=5),
+        error_y=whiskers(line, colour),
+        hovertext=[hover(row, name, mode, place) for row, place in zip(rows, places, strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
         **where,
     )
@@ -203,10 +318,77 @@ def _best(
         hoverinfo="skip",
         **where,
     )
-    return f"by dev: layer {point['layer']}, {figures_looks.number(mode, point['value'])}"
+    return f"by dev: layer {point['layer']}, {number_of(mode, point['value'])}"
 
 
 def _extent(of_task: pd.DataFrame) -> tuple[float, float]:
     """The lowest and the highest value of a panel."""
     drawn = of_task[[name for name in of_task if str(name).startswith("drawn_")] + ["value"]]
     return float(drawn.min().min()), max(float(drawn.max().max()), float(drawn.min().min()) + 2)
+
+
+def learning_lines(
+    points: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+) -> go.Figure:
+    """One line per model and pooling over the number of training sentences, on a logarithmic axis.
+
+    Columns as for ``layer_panels``, one row per portion of one task; ``layer`` is the layer that is probed.
+    """
+    # A number below 1 has no place on a logarithmic axis, and no probe is trained on it.
+    points = points[points["accuracy"].notna() & (points["n_train"] >= 1)]
+    if points.empty:
+        return theme.empty("No probes on a part of the training sentences are stored for these models and this task.")
+    points = less(points, "value")
+    figure = go.Figure()
+    sizes = sorted(int(size) for size in points["n_train"].unique())
+    for column, (name, dash) in LEVELS.items():
+        levels = points[f"drawn_{column}"].dropna()
+        if len(levels):
+            level = float(levels.iloc[0])
+            figure.add_scatter(
+                x=[sizes[0], sizes[-1]],
+                y=[level, level],
+                mode="lines",
+                line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
+                name=name,
+                showlegend=False,
+                hovertemplate=f"{name}: {level:.1f} %<extra></extra>",
+            )
+    for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
+        line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
+        name = (labels or {}).get(str(model), str(model))
+        theme.interval_band(
+            figure, line["n_train"], line["drawn_low"], line["drawn_high"], colour, legendgroup=str(model)
+        )
+        figure.add_scatter(
+            x=line["n_train"],
+            y=line["value"],
+            mode="lines+markers",
+            cliponaxis=False,
+            showlegend=False,
+            legendgroup=str(model),
+            name=f"{theme.plain(name)}, {POOLING_NAMES.get(str(pooling), str(pooling))}",
+            line={"color": colour, "width": 2.2, "dash": DASHES.get(str(pooling), "solid")},
+            marker=marker(str(model), colour, controls, size=9),
+            hovertext=[
+                hover(point, name, "value", f"layer {int(point['layer'])}") for point in line.to_dict("records")
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    legend(figure, points, colours, labels or {}, controls)
+    theme.apply(figure, height=340)
+    figure.update_layout(legend_groupclick="togglegroup", margin_t=60)
+    figure.update_xaxes(
+        type="log",
+        title_text="training sentences",
+        tickmode="array",
+        tickvals=sizes,
+        ticktext=[f"{size:,}" for size in sizes],
+        showgrid=False,
+    )
+    figure.update_yaxes(title_text=MODES["value"], nticks=6)
+    return figure

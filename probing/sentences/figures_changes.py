@@ -1,5 +1,10 @@
-"""How fine-tuning changed sentence probes, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020)."""
+"""How fine-tuning changed sentence probes, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020). Where a
+fine-tuned model's probes read each property of the base: shares of fates, one bar per task and vector. What
+``verdict_map`` says of a cell. Sentence probes' predictions for one sentence: tasks and poolings by layers; grey: at
+chance.
+"""
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +14,8 @@ import plotly.graph_objects as go
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import horizontal
 from probing.sentences.examples import FIRST, MEAN
+from probing.sentences.figures import POOLING_NAMES
+from probing.sentences.numbers import FATES, NOT_FOUND
 
 _ROW, _FRAME = 30, 190
 #: In deeper models, numbers do not fit into the cells on a phone.
@@ -164,3 +171,164 @@ def _hover(row: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: 
 
 def _p(p: float) -> str:
     return "not known" if pd.isna(p) else "< 0.0001" if p < 0.0001 else f"= {p:.2g}"
+
+
+#: A probe of the same cell: blue and green; another probe only: orange; none: hatched, because it is a limit of probes;
+#: undecided: grey.
+FATE_COLOURS = dict(zip(FATES, ("#2C6FAE", "#44AA99", "#E3A53C", "#8A4F64", "#9AA0A6"), strict=True))
+#: Letters of a line of the legend: two names fit next to each other on a phone.
+_IN_LEGEND = 14
+_FATES_ROW, _FATES_FRAME = 46, 150
+
+
+def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
+    """One bar per task and pooling, divided by the fates of its cells.
+
+    Columns: ``task, pooling, fate, cells, of, share``.
+    """
+    shares = shares[shares["of"] > 0]
+    if shares.empty:
+        return theme.empty(
+            "The base's probes beat the commonest answer nowhere, so no property could be lost, or no model has fates."
+        )
+    rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
+    figure = go.Figure()
+    for fate in [name for name in FATES if shares.loc[shares["fate"] == name, "cells"].any()]:
+        of_fate = shares[(shares["fate"] == fate) & (shares["cells"] > 0)]
+        colour = FATE_COLOURS[fate]
+        words = [
+            f"{(titles or {}).get(row.task, row.task)}, {POOLING_NAMES.get(row.pooling, row.pooling)}"
+            for row in of_fate.itertuples()
+        ]
+        figure.add_bar(
+            y=[rows.index((row.task, row.pooling)) for row in of_fate.itertuples()],
+            x=of_fate["share"] * 100,
+            orientation="h",
+            name="<br>".join(textwrap.wrap(fate, _IN_LEGEND)),
+            marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
+            | (
+                {"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}}
+                if fate == NOT_FOUND
+                else {}
+            ),
+            text=of_fate["cells"].astype(str),
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            insidetextfont={"color": theme.ink_on(colour)},
+            hovertext=[
+                f"<b>{theme.plain(word)}</b><br>{fate}: {row.cells} of {row.of} layers, {row.share * 100:.0f} %"
+                for word, row in zip(words, of_fate.itertuples(), strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    theme.apply(figure, height=_FATES_FRAME + _FATES_ROW * len(rows))
+    figure.update_layout(barmode="stack", bargap=0.25, legend_traceorder="normal")
+    figure.update_xaxes(title_text="per cent of the layers that had the property", ticksuffix=" %", range=[0, 100])
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(rows))),
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=12,
+        ticktext=[
+            f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
+            for task, pooling in rows
+        ],
+    )
+    return figure
+
+
+def with_hover(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The rows with ``hover`` text, of ``title, layer, pooling, label, p, margin, accuracy, majority, chance``."""
+    return verdicts.assign(
+        hover=[
+            "<br>".join(
+                (
+                    f"<b>{theme.plain(verdict.title)}</b>, layer {verdict.layer}, {POOLING_NAMES[verdict.pooling]}",
+                    f"says {theme.plain(verdict.label)}: {verdict.p * 100:.1f} %, margin {verdict.margin:.2f}",
+                    f"test accuracy {verdict.accuracy * 100:.1f} %, commonest answer {verdict.majority * 100:.1f} %",
+                    *(["at chance: means nothing"] if verdict.chance else []),
+                )
+            )
+            for verdict in verdicts.itertuples()
+        ],
+    )
+
+
+_VERDICT_ROW, _AROUND = 44, 146
+#: With more layers, a label does not fit into a cell on a phone.
+_MAX_LAYERS = 9
+_VERDICT_GREY = "rgba(128,136,144,0.16)"
+_FAINT, _FULL = 0.10, 0.62
+
+
+def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
+    """One cell per probe: its prediction and probability; the hue is the label, the shade the confidence.
+
+    Columns: ``task, title, pooling, layer, label, number, p, classes, chance, hover``: ``number`` and ``p`` are the
+    label's, ``chance``: the probe is no better than the commonest label.
+    """
+    if verdicts.empty:
+        return theme.empty("No probe was applied.")
+    keys = list(zip(verdicts["task"], verdicts["pooling"], strict=True))
+    rows, last = list(dict.fromkeys(keys)), int(verdicts["layer"].max())
+    titles = dict(zip(verdicts["task"], verdicts["title"], strict=True))
+    floor = 1 / verdicts["classes"]
+    cells = verdicts.assign(
+        place=[rows.index(key) for key in keys], sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1)
+    )
+    figure = go.Figure()
+    for number in [None, *sorted(set(cells["number"]))]:
+        of_number = cells[cells["chance"]] if number is None else cells[(cells["number"] == number) & ~cells["chance"]]
+        if of_number.empty:
+            continue
+        colour = theme.PALETTE[int(number or 0) % len(theme.PALETTE)]
+        scale = (
+            [_VERDICT_GREY, _VERDICT_GREY]
+            if number is None
+            else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
+        )
+        square = of_number.pivot(index="place", columns="layer", values="sure").reindex(
+            index=range(len(rows)), columns=range(last + 1)
+        )
+        figure.add_heatmap(
+            z=square.astype(object).where(square.notna(), None).to_numpy().tolist(),
+            x=list(range(last + 1)),
+            y=list(range(len(rows))),
+            zmin=0,
+            zmax=1,
+            xgap=2,
+            ygap=2,
+            hoverinfo="skip",
+            showscale=False,
+            colorscale=[[0, scale[0]], [1, scale[1]]],
+        )
+    figure.add_scatter(
+        x=cells["layer"],
+        y=cells["place"],
+        mode="text",
+        showlegend=False,
+        textfont={"size": 10},
+        text=[_words(cell.label, cell.p, last) for cell in cells.itertuples()],
+        hovertext=cells["hover"],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    names = [f"{theme.plain(titles[task]).replace(' ', '<br>', 1)}<br>({pooling})" for task, pooling in rows]
+    theme.apply(figure, height=_AROUND + _VERDICT_ROW * max(len(rows), 2))
+    figure.update_layout(hoverdistance=60, margin_t=38)
+    horizontal(figure, last)
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(rows))),
+        ticktext=names,
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=10,
+    )
+    return figure
+
+
+def _words(label: str, p: float, last: int) -> str:
+    share = f"{p * 100:.0f}"
+    return share if last >= _MAX_LAYERS else f"{theme.plain(label[:4])}<br>{share}"

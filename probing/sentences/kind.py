@@ -1,7 +1,11 @@
-"""When stored sentence-level probing is complete, and its labels have names."""
+"""When stored sentence-level probing is complete, and its labels have names. The runs of sentence-level probing."""
 
-from probing.kernel.store.kinds import ASKED, Rule
+from probing.kernel.store.kinds import ASKED, Kind, Rule
+from probing.sentences import tables
 from probing.sentences.examples import LEFT_OUT, MLP, OWN
+from probing.sentences.requests import SentenceRunConfig
+from probing.sentences.store import sentence_runs
+from probing.sentences.tasks import SENTENCE_TASKS
 
 _CELL = ("pooling", "layer", "reading", "portion")
 _TASK = "t.task = r.task AND t.protocol = r.protocol"
@@ -123,4 +127,19 @@ RULES = (
             WHERE data <> t.sha256""",
         "it is of the data {data:.12}, those of its task {task} are {sha256:.12}",
     ),
+)
+
+
+SENTENCES = Kind(
+    "sentences",
+    SentenceRunConfig,
+    tables.TABLES,
+    RULES,
+    SCANS,
+    about=tables.__doc__,
+    listed=sentence_runs,
+    command="sentences train",
+    title="probes of sentences",
+    open_tasks={name: task.open for name, task in SENTENCE_TASKS.items()},
+    line="sentences {task:<22} {protocol}, seed {seed}, {n_test:,} tested{left}",
 )

@@ -4,7 +4,7 @@ from probing.kernel.metric import Metric
 
 _MOSBACH = "Mosbach et al. 2020"
 _OURS = "ours; not in the paper"
-_NUMBERS, _FATES = "sentences.numbers_numbers", "sentences.numbers_fates"
+_NUMBERS, _FATES = "sentences.numbers", "sentences.numbers"
 _NO_TIES = "no ties: a value, not an order"
 
 SENTENCE_METRICS = (
@@ -50,7 +50,7 @@ SENTENCE_METRICS = (
         "as for the accuracy",
         "undefined without test sentences",
         _OURS,
-        "sentences.numbers_surface.surface_features",
+        "sentences.numbers.surface_features",
     ),
     Metric(
         "sentence_change",
@@ -129,6 +129,6 @@ SENTENCE_METRICS = (
         _NO_TIES,
         "undefined if the code was not computed",
         "Voita and Titov 2020",
-        "sentences.mlp_codes.code_lengths",
+        "sentences.mlp.code_lengths",
     ),
 )

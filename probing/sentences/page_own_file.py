@@ -22,11 +22,11 @@ from probing.sentences.examples import PARTS, POOLINGS, SentenceData
 from probing.sentences.figures import layer_panels
 from probing.sentences.page_probes import CAPTION, HOW
 from probing.sentences.readers import FEWEST_EXAMPLES, SUFFIXES
-from probing.sentences.report_accuracy_best_probes import best_read
+from probing.sentences.report_accuracy import best_read
 from probing.sentences.splits import MAX_AT_ONCE, cut_to
 
 if TYPE_CHECKING:
-    from probing.sentences.predictions_curve import Curve
+    from probing.sentences.predictions import Curve
 
 SAMPLE = "sentence\tlabel\nThe dogs are barking .\tplural\nThe dog is barking .\tsingular\n"
 
@@ -40,7 +40,7 @@ class Upload:
     sha256: str
 
 
-def draw(view: View) -> None:
+def draw_own_file(view: View) -> None:
     """Upload, check, probe, curve."""
     st.header("Can your own labels be read from a model's layers?")
     st.markdown(
@@ -141,12 +141,12 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
-    """The accuracy of each layer's probes, as ``sentences.report_accuracy_accuracy`` gives it, and how many sentences were too
+    """The accuracy of each layer's probes, as ``sentences.report_accuracy`` gives it, and how many sentences were too
     long.
 
     A rerun of the page ends it: Streamlit stops the script when it updates the progress bar.
     """
-    from probing.sentences.predictions_curve import quick_curve
+    from probing.sentences.predictions import quick_curve
 
     bar = st.progress(0.0, text="Loading the model …")
 
@@ -159,7 +159,7 @@ def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame
 
 
 def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
-    """One row per pooling and layer, as ``sentences.report_accuracy_accuracy.accuracies`` has them."""
+    """One row per pooling and layer, as ``sentences.report_accuracy.accuracies`` has them."""
     rows = []
     for (place, layer), right in np.ndenumerate(curve.right):
         rows.append(

@@ -18,10 +18,8 @@ from probing.kernel.app.save import plot
 from probing.kernel.app.texts import count, filled, size_words
 from probing.kernel.stats.intervals import SMALL_SET
 from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
-from probing.sentences.figures import layer_panels
-from probing.sentences.figures_learning_lines import learning_lines
-from probing.sentences.figures_looks import POOLING_NAMES
-from probing.sentences.report_panels import MAX_MODELS, SentencePanels, tasks_of_runs, usual_models
+from probing.sentences.figures import POOLING_NAMES, layer_panels, learning_lines
+from probing.sentences.report import MAX_MODELS, SentencePanels, tasks_of_runs, usual_models
 from probing.sentences.store import sentence_runs, sentence_tasks
 
 TRAIN = "python -m probing sentences train --model {model} --tasks {tasks}"
@@ -74,7 +72,7 @@ class ShownProbes(ShownRuns):
         )
 
 
-def draw(view: View) -> None:
+def draw_sentences(view: View) -> None:
     """What holds in one line, the options, and both figures; without results, the command that makes some."""
     runs = view.read(sentence_runs) if view.database is not None else pd.DataFrame()
     if runs.empty:

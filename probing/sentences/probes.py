@@ -1,7 +1,12 @@
-"""Files of the own probes of one model and task, for live sentences; the scaling is folded in."""
+"""Mean and standard deviation of training vectors, which standardise every feature. Logistic regressions of every layer
+and pooling; the development part selects the regularisation. The surface baseline: the same probe on features that
+need no model, such as length and words. Files of the own probes of one model and task, for live sentences; the
+scaling is folded in.
+"""
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +18,147 @@ from probing.kernel.errors import HeadError
 from probing.kernel.files import atomic_file
 from probing.kernel.models.arrays import FILE, find_probe_files, sum_of
 from probing.kernel.registry import REPOSITORY
-from probing.sentences.probes_probes import Probes
-from probing.sentences.solver import outputs_of
+from probing.sentences.examples import OURS, SENTEVAL
+from probing.sentences.solver import outputs_of, solve
+
+#: A feature with a deviation below this share of its mean (or of 1) is constant: it varies only by rounding in float32,
+#: such as between batches of different shapes. Standardised to 1, this noise would give collinear features.
+CONSTANT = 1e-4
+
+
+def own_scale(train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(poolings, layers, hidden) mean and standard deviation over the sentences, computed in float64.
+
+    A constant feature has the scale ``inf``, so that it is always 0 after standardisation.
+    """
+    scales = np.empty((2, *train.shape[:2], train.shape[3]), np.float32)
+    for place in np.ndindex(*train.shape[:2]):
+        scales[(slice(None), *place)] = scale_of(train[place])
+    return scales[0], scales[1]
+
+
+def scale_of(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``own_scale`` of one layer and pooling, (sentences, hidden) -> two of (hidden,)."""
+    exact = vectors.astype(np.float64)
+    mean = exact.mean(0)
+    exact -= mean
+    deviation = np.sqrt(np.einsum("nd,nd->d", exact, exact) / len(exact))
+    constant = deviation < CONSTANT * np.maximum(1, np.abs(mean))
+    return mean.astype(np.float32), np.where(constant, np.inf, deviation).astype(np.float32)
+
+
+def standardised(vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """(sentences, hidden) vectors of one layer and pooling minus their mean, divided by their scale; a new array."""
+    centred: np.ndarray = vectors - mean
+    centred /= scale
+    return centred
+
+
+#: Inverse strengths of regularisation, from nearly constant predictions to nearly no penalty.
+CS = tuple(2.0**power for power in range(-14, 5, 3))
+#: SentEval's.
+SENTEVAL_CS = tuple(2.0**power for power in range(-2, 4))
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The probes of one model and task."""
+
+    #: (poolings, layers, outputs, hidden), for standardised vectors; one output for two classes, K for K
+    weights: np.ndarray
+    bias: np.ndarray  #: (poolings, layers, outputs)
+    mean: np.ndarray  #: (poolings, layers, hidden), of the training vectors; 0 if the protocol does not standardise
+    scale: np.ndarray  #: (poolings, layers, hidden); 1 if it does not; ``inf`` for a constant feature
+    c: np.ndarray  #: (poolings, layers), the strength that the development part selected; of equal ones the smaller
+    dev_right: np.ndarray  #: (poolings, layers), number of correct development sentences
+    classes: int
+
+
+def fit_probes(
+    train: np.ndarray,
+    train_labels: np.ndarray,
+    dev: np.ndarray,
+    dev_labels: np.ndarray,
+    classes: int,
+    protocol: str,
+    pause: Callable[[], None] | None = None,
+) -> Probes:
+    """Trains a probe per layer and pooling on (poolings, layers, sentences, hidden).
+
+    The protocol is one of ``PROTOCOLS``; SentEval's uses unscaled vectors and its own strengths.
+    """
+    raw = protocol == SENTEVAL
+    cs = SENTEVAL_CS if raw else CS
+    (poolings, layers, _, hidden), outputs = train.shape, outputs_of(classes)
+    mean, scale = own_scale(train)
+    probes = Probes(
+        np.empty((poolings, layers, outputs, hidden), np.float32),
+        np.empty((poolings, layers, outputs), np.float32),
+        mean,
+        scale,
+        np.empty((poolings, layers)),
+        np.empty((poolings, layers), np.int64),
+        classes,
+    )
+    if raw:
+        # Centred vectors give the same weights, and the solver needs fewer steps.
+        scale[np.isfinite(scale)] = 1
+    for place in np.ndindex(poolings, layers):
+        path = solve(standardised(train[place], mean[place], scale[place]), train_labels, classes, cs, pause)
+        here = standardised(dev[place], mean[place], scale[place])
+        right = [int((_labels(here, w, b) == dev_labels).sum()) for w, b in zip(path.weights, path.bias, strict=True)]
+        best = int(np.argmax(right))
+        probes.weights[place], probes.bias[place] = path.weights[best], path.bias[best]
+        probes.c[place], probes.dev_right[place] = cs[best], right[best]
+    if raw:
+        shift = np.einsum("plod,pld->plo", probes.weights.astype(np.float64), mean.astype(np.float64))
+        probes.bias[:] = probes.bias - shift
+        mean[:] = 0
+    return probes
+
+
+def answers(probes: Probes, vectors: np.ndarray) -> np.ndarray:
+    """(poolings, layers, sentences) label numbers, of equal ones the first; vectors may be another model's."""
+    guessed = np.empty(vectors.shape[:3], np.uint8)
+    for place in np.ndindex(*vectors.shape[:2]):
+        here = standardised(vectors[place], probes.mean[place], probes.scale[place])
+        guessed[place] = _labels(here, probes.weights[place], probes.bias[place])
+    return guessed
+
+
+def labels_of(logits: np.ndarray) -> np.ndarray:
+    """(..., outputs) -> (...): the label with the largest logit; of equal ones the first."""
+    return logits[..., 0] > 0 if logits.shape[-1] == 1 else logits.argmax(-1)
+
+
+def _labels(vectors: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return labels_of(vectors @ weights.T + bias)
+
+
+def surface_answers(
+    train: np.ndarray,
+    train_labels: np.ndarray,
+    dev: np.ndarray,
+    dev_labels: np.ndarray,
+    test: np.ndarray,
+    classes: int,
+    pause: Callable[[], None] | None = None,
+) -> np.ndarray:
+    """(sentences,) label numbers by a probe on surface features, (sentences, features), for the test sentences."""
+    probes = fit_probes(train[None, None], train_labels, dev[None, None], dev_labels, classes, OURS, pause)
+    return answers(probes, test[None, None])[0, 0]
+
+
+def surface_right(
+    parts: tuple[np.ndarray, np.ndarray, np.ndarray],
+    labels: tuple[np.ndarray, np.ndarray, np.ndarray],
+    classes: int,
+    pause: Callable[[], None] | None = None,
+) -> int:
+    """Number of test sentences that a probe on surface features gets right; ``parts``: training, development, test."""
+    guessed = surface_answers(parts[0], labels[0], parts[1], labels[1], parts[2], classes, pause)
+    return int((guessed == labels[2]).sum())
+
 
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "sentences"

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from probing.kernel.provenance import Frozen
 from probing.kernel.published import Published, PublishedFigure, refuse_twice, refuse_unknown
 from probing.sentences.examples import POOLINGS
-from probing.sentences.numbers_numbers import LOWER, UPPER
+from probing.sentences.numbers import LOWER, UPPER
 
 #: The two groups of layers that changes are averaged over.
 GROUPS = (LOWER, UPPER)

@@ -1,4 +1,7 @@
-"""The runs behind the reports of sentence-level probing: one per model, task and protocol."""
+"""The runs behind the reports of sentence-level probing: one per model, task and protocol. Which of the probes of a
+model and task is the best. Accuracy of every probe with the baselines that it has to beat, and its growth with the
+training sentences.
+"""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
@@ -11,9 +14,9 @@ from probing.kernel.provenance import stored_configuration
 from probing.kernel.report import whole_runs
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
-from probing.sentences.examples import OWN, READINGS
-from probing.sentences.numbers import Cell
-from probing.sentences.store import sentence_runs, sentence_tasks
+from probing.sentences.examples import OURS, OWN, READINGS
+from probing.sentences.numbers import Cell, above_majority, accuracy
+from probing.sentences.store import scores, sentence_runs, sentence_tasks
 
 CELL = ("pooling", "layer", "reading", "portion")
 COUNTS = ("both", "only_this", "only_other", "neither")
@@ -113,3 +116,134 @@ def cell_of(row: Mapping, prefix: str = "") -> Cell:
 def share(hits: int, n: int) -> float:
     """A share; NaN without sentences."""
     return hits / n if n else np.nan
+
+
+def best_probes(table: pd.DataFrame, of: Sequence[str] = ("model", "task")) -> pd.DataFrame:
+    """The probe of each group that is right for most development sentences (``dev_right``), groups in their first
+    order.
+
+    Ties go to the lowest layer, then to the first token.
+    """
+    groups = table.groupby(list(of), sort=False).ngroup()
+    ranked = table.assign(_group=groups).sort_values(
+        ["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable"
+    )
+    return ranked.drop_duplicates("_group").sort_values("_group").drop(columns="_group")
+
+
+def best_read(table: pd.DataFrame) -> pd.DataFrame:
+    """The best probe of each model and task; ``beyond``: above the higher baseline, ``read``: with its interval."""
+    best = best_probes(table.dropna(subset=["accuracy"]))
+    higher = best[["majority", "surface"]].max(axis=1)
+    return best.assign(beyond=best["accuracy"] - higher, read=best["low"] > higher)
+
+
+def best_predicting(predictions: pd.DataFrame, stored: pd.DataFrame) -> Hashable:
+    """The index of the probe that predicts for a model and task: the best by its ``stored`` accuracies, or without them
+    the best on test sentences.
+    """
+    cell = ["pooling", "layer"]
+    both = predictions.reset_index().merge(stored[[*cell, "accuracy", "dev_right"]], on=cell, suffixes=("", "_stored"))
+    # The stored results may belong to other probes, if these were trained again.
+    if len(both) != len(predictions) or not np.allclose(
+        both["accuracy"], both["accuracy_stored"].astype("float64"), atol=1e-6
+    ):
+        return predictions["accuracy"].idxmax()
+    return best_probes(both)["index"].iloc[0]
+
+
+COLUMNS = (
+    "model",
+    "base",
+    "objective",
+    "task",
+    "protocol",
+    "pooling",
+    "layer",
+    "reading",
+    "portion",
+    "c",
+    "accuracy",
+    "low",
+    "high",
+    "right",
+    "n_train",
+    "dev_right",
+    "n_test",
+    "majority",
+    "surface",
+    "code_length",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "above_majority",
+)
+CURVE = (
+    "model",
+    "base",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    "portion",
+    "n_train",
+    "accuracy",
+    "low",
+    "high",
+    "right",
+    "n_test",
+    "dev_right",
+    "base_accuracy",
+    "majority",
+    "surface",
+    "code_length",
+    "seed_low",
+    "seed_high",
+    "seeds",
+)
+_KEYS = ("task", *CELL)
+
+
+def accuracies(
+    db: Database,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    protocol: str = OURS,
+    readings: Sequence[str] | None = (OWN,),
+    portions: Sequence[int] | None = (1,),
+) -> pd.DataFrame:
+    """Test accuracy of every probe, with Wilson's 95 % interval and the spread over models that differ only in their
+    seed.
+
+    ``models`` None keeps all, and of models that differ only in their seed the one with the smallest. n_train: of this
+    portion; dev_right: development sentences that are right; majority and surface: accuracies of the most frequent
+    training label and of a probe on surface features; code_length: bits; above_majority: significantly.
+    """
+    runs = stored(db, protocol)
+    table = runs.named(scores(db, runs.run_ids))
+    table = only(table, task=tasks, reading=readings or READINGS, portion=portions).merge(
+        tasks_of(db, protocol), on="task"
+    )
+    counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
+    shares = pd.DataFrame(
+        [accuracy(*count) for count in counts], columns=["accuracy", "low", "high"], index=table.index
+    )
+    above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]
+    table = table.join(shares.astype("float64")).assign(above_majority=pd.Series(above, dtype=bool, index=table.index))
+    table = runs.relatives.listed(runs.relatives.with_spread(table, _KEYS, "accuracy"), models)
+    whole = dict.fromkeys(("layer", "portion", "right", "n_train", "dev_right", "n_test"), "int64")
+    return in_order(table, COLUMNS).astype(whole | dict.fromkeys(("c", "code_length"), "float64"))
+
+
+def learning_curve(
+    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS
+) -> pd.DataFrame:
+    """Accuracy of own probes by their number of training sentences (portion 1: all, 4: a quarter).
+
+    base_accuracy is of the base's probe with as many; empty for a base.
+    """
+    keys = ["task", "pooling", "layer", "portion"]
+    every = accuracies(db, None, tasks, protocol, portions=None)
+    table = every if models is None else accuracies(db, models, tasks, protocol, portions=None)
+    of_bases = every[["model", *keys, "accuracy"]].rename(columns={"model": "base", "accuracy": "base_accuracy"})
+    return in_order(table.drop(columns="above_majority").merge(of_bases, on=["base", *keys], how="left"), CURVE)

@@ -1,11 +1,28 @@
-"""Which probes of whole sentences are trained, and which sentence is analysed."""
+"""The configuration whose fingerprint names a run of sentence-level probing. Which probes of whole sentences are
+trained, and which sentence is analysed.
+"""
 
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from probing.kernel.options import Option
+from probing.kernel.provenance import Provenance
 from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns, TunedFrom
 from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, READINGS
+
+
+class SentenceRunConfig(Provenance):
+    """All that decides a run's numbers; ``data`` is ``SentenceData.sha256``, the base a fine-tuned model's."""
+
+    task: str
+    data: str
+    protocol: str
+    poolings: tuple[str, ...]
+    readings: tuple[str, ...]
+    portions: tuple[int, ...]
+    codes: bool
+    base_weights: str = ""
+    base_configuration: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from probing.kernel.errors import SentenceDataError
 from probing.kernel.options import spelled
-from probing.sentences.examples import MAX_EXAMPLES, OURS, PARTS, SENTEVAL, Example, SentenceData
-from probing.sentences.examples_labelled_sentence import Labelled
+from probing.sentences.examples import MAX_EXAMPLES, OURS, PARTS, SENTEVAL, Example, Labelled, SentenceData
 
 #: Shares of training, development and test sentences.
 SHARES = (0.6, 0.1, 0.3)

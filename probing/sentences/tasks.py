@@ -6,12 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from probing.kernel.errors import OptionError, SentenceDataError
-from probing.sentences.examples import OURS, PROTOCOLS, SENTEVAL, SentenceData
-from probing.sentences.examples_labelled_sentence import Labelled
+from probing.sentences.examples import OURS, PROTOCOLS, SENTEVAL, Labelled, SentenceData
 from probing.sentences.odd_man_out import NO_CANDIDATE, odd_man_out
-from probing.sentences.readers import SUFFIXES, check_classes, parse_own_file, read_own_file
-from probing.sentences.readers_glue_files import GLUE, read_glue
-from probing.sentences.readers_probing_files import read_probing_file
+from probing.sentences.readers import (
+    GLUE,
+    SUFFIXES,
+    check_classes,
+    parse_own_file,
+    read_glue,
+    read_own_file,
+    read_probing_file,
+)
 from probing.sentences.splits import cleaned, pooled, split
 
 X_PROBE, SENTEVAL_DATA, GLUE_DATA, EWT = "x-probe", "senteval", "glue", "ud-english-ewt"

@@ -20,7 +20,7 @@ from probing.sentences.examples import LEFT_OUT, POOLINGS, READINGS
 from probing.sentences.probes import FILE, probes_folder, read_probes
 from probing.sentences.requests import SentencesRequest
 from probing.sentences.tasks import read_task
-from probing.sentences.train_train import train_sentences
+from probing.sentences.train import train_sentences
 from tests.commands.conftest import Killed, bytes_of
 from tests.commands.sentence_tasks import (
     accuracy,

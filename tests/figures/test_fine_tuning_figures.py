@@ -15,8 +15,8 @@ from probing.facts.figures_pairs import loss_points
 from probing.finetuning.report_evidence import COLUMNS
 from probing.kernel.figures import theme
 from probing.kernel.models.names import HEADS
-from probing.sentences.figures_changes_fate_bars import FATE_COLOURS, fate_bars
-from probing.sentences.numbers_fates import AS_BEFORE, FATES, NOT_FOUND
+from probing.sentences.figures_changes import FATE_COLOURS, fate_bars
+from probing.sentences.numbers import AS_BEFORE, FATES, NOT_FOUND
 from tests.figures.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"

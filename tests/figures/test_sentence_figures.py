@@ -9,11 +9,9 @@ import pytest
 from probing.changes.figures_attention import attention_map, head_map
 from probing.changes.figures_attention_attention_panels import attention_panels
 from probing.kernel.figures import theme
-from probing.sentences import figures_looks as looks
-from probing.sentences.figures import layer_panels
-from probing.sentences.figures_changes import change_map, drawn_cells
-from probing.sentences.figures_changes_verdict_map import verdict_map
-from probing.sentences.figures_learning_lines import learning_lines
+from probing.sentences import figures as looks
+from probing.sentences.figures import layer_panels, learning_lines
+from probing.sentences.figures_changes import change_map, drawn_cells, verdict_map
 from tests.figures.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"

@@ -23,7 +23,7 @@ from probing.kernel.jobs.ray import RayExecutor, do_shard, stop_ray
 from probing.kernel.jobs.shards import read_manifest, run_job
 from probing.kernel.requests import ExecutorChoice, Who
 from probing.sentences.requests import SentencesRequest
-from probing.sentences.train_train import train_sentences
+from probing.sentences.train import train_sentences
 from tests.commands.conftest import bytes_of
 from tests.commands.edge_tasks import QUICK, task_folder
 from tests.commands.sentence_tasks import labelled, write_task

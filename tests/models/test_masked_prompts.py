@@ -12,7 +12,7 @@ from probing.edges.states import cut_words
 from probing.kernel.models.states import tokenize
 from probing.kernel.models.tokens import one_token_ids
 from probing.sentences.ask import sentence_vectors
-from probing.sentences.vectors_vectors import Row, pooled_states
+from probing.sentences.vectors import Row, pooled_states
 from tests.models import tiny_models
 
 

@@ -12,8 +12,7 @@ from probing.forgetting.report_outcome import facts, stored_runs
 from probing.forgetting.ways import AS_IN_BASE, GAINED, KEPT, LAYERS_BACK, MOVED, NOT_RECOVERED, OTHER_LAYER, WAYS
 from probing.kernel.store.opening import open_database
 from probing.sentences.examples import FIRST, MEAN, SentenceData
-from probing.sentences.numbers import Cell
-from probing.sentences.numbers_fates import FATES
+from probing.sentences.numbers import FATES, Cell
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_everything, plant_facts, rank_of
 from tests.pages.conftest import charts, numbers, opening, plain, table_of, visited, words

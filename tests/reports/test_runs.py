@@ -25,8 +25,8 @@ from probing.kernel.store.kinds import FACTS, KINDS
 from probing.kernel.store.opening import open_database, write_counts
 from probing.kernel.store.parquet import write_table
 from probing.sentences.examples import OWN, POOLINGS, READINGS
-from probing.sentences.report_accuracy_accuracy import accuracies
-from probing.sentences.report_changes_property_places import where_gone
+from probing.sentences.report_accuracy import accuracies
+from probing.sentences.report_changes import where_gone
 from tests.changes_planted import change_config, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL
 from tests.sentences_planted import BIGRAM, PlantedSentenceRun, plant_sentence_runs

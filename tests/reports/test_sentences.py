@@ -18,12 +18,17 @@ from probing.changes.tables import ALL_HEADS
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
-from probing.sentences.numbers import Cell
-from probing.sentences.numbers_fates import FATES, UNDECIDED
-from probing.sentences.report_accuracy_accuracy import accuracies, learning_curve
-from probing.sentences.report_accuracy_best_probes import best_predicting, best_probes, best_read
-from probing.sentences.report_changes import changes, group_means, turned_sentences
-from probing.sentences.report_changes_property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
+from probing.sentences.numbers import FATES, UNDECIDED, Cell
+from probing.sentences.report_accuracy import accuracies, best_predicting, best_probes, best_read, learning_curve
+from probing.sentences.report_changes import (
+    NO_PREDICTIONS,
+    NOT_TRAINED,
+    changes,
+    group_means,
+    turned_sentences,
+    where_gone,
+    where_gone_shares,
+)
 from tests.changes_planted import BLOCKS, HEADS, MEASURES, block_sums, epoch_rows, plant_changes, planted_value
 from tests.planted_relatives import (
     BASE,

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from probing.sentences.examples import Example
-from probing.sentences.examples_labelled_sentence import Labelled
+from probing.sentences.examples import Example, Labelled
 
 LABELS = ("even", "odd")
 

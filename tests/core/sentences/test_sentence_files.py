@@ -17,11 +17,9 @@ import pytest
 
 from probing.kernel.errors import OptionError, SentenceDataError
 from probing.sentences import tasks
-from probing.sentences.examples import PARTS, Example, SentenceData
-from probing.sentences.examples_labelled_sentence import Labelled
+from probing.sentences.examples import PARTS, Example, Labelled, SentenceData
 from probing.sentences.odd_man_out import NO_CANDIDATE, make_odd_man_out, odd_man_out
-from probing.sentences.readers import INCOMPLETE, parse_own_file
-from probing.sentences.readers_probing_files import read_probing_file
+from probing.sentences.readers import INCOMPLETE, parse_own_file, read_probing_file
 from probing.sentences.splits import REPEATED, SAME_WORDS, TWO_LABELS, words_key
 from probing.sentences.tasks import ALL, SENTENCE_TASKS, read_task, read_upload
 from tests.core.sentences.sentence_files import sentences, tsv, x_probe

@@ -13,14 +13,18 @@ from scipy import stats
 
 from probing.kernel.errors import SentenceDataError
 from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
-from probing.sentences import numbers_fates as fates
-from probing.sentences import numbers_numbers as numbers
-from probing.sentences import splits
-from probing.sentences.examples import MAX_EXAMPLES, PARTS, Example, SentenceData
-from probing.sentences.examples_labelled_sentence import Labelled
-from probing.sentences.examples_majority import majority_label, majority_right
-from probing.sentences.numbers import Cell, best_layers, neural, stored_pairs
-from probing.sentences.numbers_fates import (
+from probing.sentences import numbers, splits
+from probing.sentences import numbers as fates
+from probing.sentences.examples import (
+    MAX_EXAMPLES,
+    PARTS,
+    Example,
+    Labelled,
+    SentenceData,
+    majority_label,
+    majority_right,
+)
+from probing.sentences.numbers import (
     AS_BEFORE,
     BOUND,
     ELSEWHERE,
@@ -32,14 +36,18 @@ from probing.sentences.numbers_fates import (
     NOT_FOUND,
     SAME_LAYER,
     UNDECIDED,
+    Cell,
     Fate,
     above_majority,
+    best_layers,
     fate_shares,
+    neural,
     outcome,
     property_fate,
     sentences_needed,
+    stored_pairs,
+    surface_features,
 )
-from probing.sentences.numbers_surface import surface_features
 from probing.sentences.splits import BALANCED, CAPPED, REPEATED, SAME_WORDS, TWO_LABELS, cut_to, split, words_key
 from tests.core.sentences.sentence_files import rows, sentences
 

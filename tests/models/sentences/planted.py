@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from probing.sentences.examples import OURS
-from probing.sentences.probes import FILE, TaskProbes, folded, probes_folder, write_probes
-from probing.sentences.probes_probes import Probes, fit_probes
+from probing.sentences.probes import FILE, Probes, TaskProbes, fit_probes, folded, probes_folder, write_probes
 
 
 def drawn(

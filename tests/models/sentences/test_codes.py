@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from probing.sentences.mlp_codes import block_ends, code_lengths, uniform_bits
-from probing.sentences.probes_probes import CS
+from probing.sentences.mlp import block_ends, code_lengths, uniform_bits
+from probing.sentences.probes import CS
 from tests.models.sentences.planted import balanced, drawn, noise
 
 

@@ -6,10 +6,9 @@ import pytest
 from probing.kernel.errors import SentenceDataError
 from probing.kernel.models.load import load_encoder
 from probing.kernel.stats.intervals import wilson
-from probing.sentences import predictions_curve as curve
-from probing.sentences import solver
-from probing.sentences import vectors_vectors as vectors
-from probing.sentences.predictions_curve import quick_curve
+from probing.sentences import predictions as curve
+from probing.sentences import solver, vectors
+from probing.sentences.predictions import quick_curve
 from probing.sentences.tasks import read_upload
 from tests.commands.conftest import tiny_model  # noqa: F401
 from tests.commands.sentence_tasks import labelled

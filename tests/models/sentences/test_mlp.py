@@ -6,7 +6,7 @@ import torch
 
 from probing.sentences.examples import OURS
 from probing.sentences.mlp import fit_mlp, mlp_answers
-from probing.sentences.probes_probes import answers, fit_probes
+from probing.sentences.probes import answers, fit_probes
 from tests.models.sentences.planted import balanced, noise
 
 

@@ -10,8 +10,17 @@ import pytest
 
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS
-from probing.sentences.numbers import Cell, best_layers, fate_probes, right_and_right
-from probing.sentences.numbers_fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, property_fate
+from probing.sentences.numbers import (
+    AS_BEFORE,
+    ELSEWHERE,
+    NEW_READER,
+    NOT_FOUND,
+    Cell,
+    best_layers,
+    fate_probes,
+    property_fate,
+    right_and_right,
+)
 from probing.sentences.predictions import ModelAnswers, Split
 from probing.sentences.vectors import SENTENCES_A_FILE, SentenceStates
 from tests.models.sentences.planted import balanced

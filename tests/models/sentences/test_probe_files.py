@@ -11,8 +11,7 @@ from probing.kernel.errors import HeadError, ModelError, PromptError
 from probing.kernel.models.load import load_encoder
 from probing.sentences import probes as files
 from probing.sentences.ask import ask_sentence, sentence_vectors, verdicts
-from probing.sentences.probes import FILE, find_probes, read_probes, write_probes
-from probing.sentences.probes_probes import answers
+from probing.sentences.probes import FILE, answers, find_probes, read_probes, write_probes
 from tests.models.sentences.planted import drawn, fitted, plant, task_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 

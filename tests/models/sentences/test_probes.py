@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from probing.sentences.examples import OURS, SENTEVAL
-from probing.sentences.probes_probes import CS, SENTEVAL_CS, answers, fit_probes
-from probing.sentences.probes_surface import surface_answers, surface_right
+from probing.sentences.probes import CS, SENTEVAL_CS, answers, fit_probes, surface_answers, surface_right
 from tests.models.sentences.planted import balanced, drawn, fitted, noise
 
 

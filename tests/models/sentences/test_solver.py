@@ -7,8 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from probing.sentences import solver
-from probing.sentences.probes_probes import CS
-from probing.sentences.probes_scaling import own_scale, standardised
+from probing.sentences.probes import CS, own_scale, standardised
 from probing.sentences.solver import solve
 from tests.models.sentences.planted import balanced
 

@@ -6,9 +6,9 @@ import torch
 
 from probing.kernel.errors import ModelError
 from probing.kernel.models.load import load_encoder
-from probing.sentences import vectors_vectors as vectors
+from probing.sentences import vectors
 from probing.sentences.examples import Example
-from probing.sentences.vectors_vectors import pooled_states, sentence_rows
+from probing.sentences.vectors import pooled_states, sentence_rows
 from tests.models import tiny_models
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "albert", "modernbert", "electra")
