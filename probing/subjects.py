@@ -48,7 +48,7 @@ class Declared(Mapping[str, T]):
 
 def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
-    from probing.changes.kind_changes import CHANGES
+    from probing.changes.kind import CHANGES
     from probing.edges.kind import EDGES
     from probing.facts.kind import FACTS
     from probing.forgetting.kind import FORGETTING, SERIES
@@ -59,7 +59,7 @@ def kinds() -> "dict[str, Kind]":
 
 def reports() -> "dict[str, Reports]":
     """Subject -> its reports."""
-    from probing.changes.report_declarations import CHANGES
+    from probing.changes.report import CHANGES
     from probing.edges.report import EDGES
     from probing.facts.report import KNOWLEDGE
     from probing.forgetting.report import FORGETTING, SERIES

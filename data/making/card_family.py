@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from probing.changes.report import perplexities
-from probing.changes.report_measures import values
+from probing.changes.report import perplexities, values
 from probing.edges.report_summary import summary
 from probing.edges.tasks import EDGE_TASKS
 from probing.facts import forgotten as facts

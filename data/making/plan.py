@@ -23,7 +23,7 @@ from data.making.models import (
     downloads,
     wikitext,
 )
-from probing.changes.measure_run_measure import measure_changes
+from probing.changes.measure_run import measure_changes
 from probing.edges.train import train_edges
 from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest

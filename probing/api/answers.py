@@ -14,7 +14,7 @@ import pandas as pd
 
 from probing.api import arguments
 from probing.api.arguments import checked
-from probing.changes.figures_attention_attention_panels import PANELS, attention_panels
+from probing.changes.figures_attention import PANELS, attention_panels
 from probing.edges.figures_spans import span_bars
 from probing.edges.report_panels import answer_rows, label_rows, panel_rows, text_of
 from probing.edges.targets import Span

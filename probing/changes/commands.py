@@ -14,6 +14,6 @@ def measure(request: ChangesRequest) -> None:
     It needs WikiText-2's raw test text: `fetch wikitext-2-raw` downloads it. A model that was not fine-tuned is
     measured alone.
     """
-    from probing.changes.measure_run_measure import measure_changes
+    from probing.changes.measure_run import measure_changes
 
     measure_changes(request, typer.echo)

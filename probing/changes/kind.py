@@ -1,8 +1,10 @@
-"""When stored measurements of what fine-tuning changed are complete."""
+"""When stored measurements of what fine-tuning changed are complete. The runs that measure what fine-tuning changed."""
 
-from probing.changes.measures import MEASURES
+from probing.changes import tables
+from probing.changes.measures import MEASURES, ChangeRunConfig
+from probing.changes.store import change_runs
 from probing.changes.tables import ALL_HEADS
-from probing.kernel.store.kinds import ASKED, Rule
+from probing.kernel.store.kinds import ASKED, Kind, Rule
 
 _FROM_0 = tuple(name for name, measure in MEASURES.items() if measure.layer0)
 
@@ -54,4 +56,19 @@ RULES = (
             GROUP BY ALL HAVING found <> wanted""",
         "its perplexities with {replaced} layers replaced are of {found}, expected {wanted}",
     ),
+)
+
+
+#: Shared with the runs on whole sentences.
+CHANGES = Kind(
+    "changes",
+    ChangeRunConfig,
+    tables.TABLES,
+    RULES,
+    SCANS,
+    about=tables.__doc__,
+    listed=change_runs,
+    command="changes measure",
+    title="changes",
+    line="changes {against}{sentences:,} sentences, {blocks:,} blocks, seed {seed}",
 )

@@ -1,18 +1,23 @@
-"""The work of ``changes measure``, in any process: one part of a run after the other."""
+"""Perplexity of a model while it is fine-tuned: before, after each pass through its data and at the end. The work of
+``changes measure``, in any process: one part of a run after the other. Measures the effects of fine-tuning on a
+model, layer by layer, and stores them.
+"""
 
+import copy
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
+import pyarrow as pa
 from tqdm import tqdm
 
 from probing.changes.measure import measure
-from probing.changes.measures_run import ChangeRunConfig
-from probing.changes.minimal_pairs_text import chosen_sentences, text_lines, text_sha256
+from probing.changes.measures import ChangeRunConfig
+from probing.changes.minimal_pairs import chosen_sentences, raw_text, text_lines, text_sha256
 from probing.changes.perplexity import (
     BLOCK_PIECES,
     MaskedBlocks,
@@ -23,11 +28,68 @@ from probing.changes.perplexity import (
 )
 from probing.changes.requests import ChangesRequest
 from probing.changes.tables import ALL_HEADS
-from probing.kernel.files import atomic_text
-from probing.kernel.jobs.stored_runs import TaskWork, provenance_of
-from probing.kernel.models.catalogue import Opened
-from probing.kernel.models.torch_settings import thread_count
-from probing.kernel.store.parquet import write_table
+from probing.finetuning.setup import Prepared
+from probing.finetuning.trainer import Model
+from probing.kernel.errors import ModelError, Say, TextError
+from probing.kernel.files import atomic_text, cache_folder
+from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, do_job, places_of, provenance_of
+from probing.kernel.models.catalogue import Opened, open_models
+from probing.kernel.models.head import pretrained_head
+from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable
+from probing.kernel.models.load import Encoder
+from probing.kernel.models.states import weight_drift
+from probing.kernel.models.torch_settings import set_threads, thread_count
+from probing.kernel.registry import name_in_files
+from probing.kernel.requests import ExecutorChoice
+from probing.kernel.store.parquet import read_table, write_table
+
+
+class EpochPerplexity:
+    """Called by ``finetune``: perplexity at masked pieces of a text, by the base's own head on the changed body.
+
+    The values are kept with the checkpoints, as a resumed training does not repeat its beginning.
+    """
+
+    def __init__(self, lines: list[str], ready: Prepared, kept: Path):
+        self.head, self.kept, self.text_sha256 = copy.deepcopy(pretrained_head(ready.before)), kept, text_sha256(lines)
+        pieces = min(BLOCK_PIECES, ready.max_pieces)
+        try:
+            self.blocks = masked_blocks(lines, ready.tokenizer, pieces=pieces)
+        except TextError as error:
+            raise TextError(
+                f"{error}; perplexity by epoch needs a longer text: name one with --perplexity-text"
+            ) from error
+        self.seen: dict[str, dict[str, Any]] = {}
+        if kept.is_file():
+            stored = json.loads(kept.read_text(encoding="utf-8"))
+            if stored["text"] != self.text_sha256:
+                raise ModelError(
+                    f"{kept} is of another text; name that one with --perplexity-text, or delete {kept.parent}"
+                )
+            self.seen = stored["seen"]
+
+    def __call__(self, model: Model, step: int, epoch: float) -> None:
+        body = getattr(model, model.base_model_prefix)
+        sums = cross_entropy(body, self.head.to(body.device), self.blocks)
+        row = {"epoch": epoch, "step": step, "blocks": len(self.blocks), "masked": int(self.blocks.masked.sum())}
+        self.seen[str(step)] = row | {"cross_entropy": float(sums.sum())}
+        atomic_text(self.kept, json.dumps({"text": self.text_sha256, "seen": self.seen}))
+
+    def rows(self, model: str, base: str) -> list[Mapping[str, Any]]:
+        """Rows of the table ``epoch_perplexity``, by step."""
+        return [{"model": model, "base": base, **self.seen[step]} for step in sorted(self.seen, key=int)]
+
+
+def epoch_perplexity(text: Path | None, ready: Prepared, kept: Path, say: Say) -> EpochPerplexity | None:
+    """The perplexity to measure; None, with a line on why, if no text is given and WikiText-2's is not fetched."""
+    if text is not None:
+        return EpochPerplexity(text_lines(text), ready, kept)
+    try:
+        return EpochPerplexity(text_lines(raw_text(cache_folder() / "downloads")), ready, kept)
+    except TextError as error:
+        say(f"  perplexity by epoch is left out: {error}")
+        return None
+
 
 #: Parts of a run: attention and states; perplexity of the model and of its base; with layers replaced.
 STATES, WHOLE = "states", "whole"
@@ -156,3 +218,82 @@ class ChangeWork(Opened, TaskWork):
             "by_block": stored.tolist(),
             "masked_by_block": masked.tolist(),
         }
+
+
+_TABLES = ("change_values", "perplexity", "change_runs")
+
+
+def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
+    """Measures attention, similarity of states and perplexity of a model and its base; resumable, does nothing the
+    second time.
+
+    Args:
+        request: the model.
+        say: called with each line for the user.
+
+    Returns:
+        The folder of the results.
+
+    Raises:
+        TextError: if a text is missing or too short.
+        ProbingError: if model or base are missing or do not fit, or a name is taken.
+    """
+    set_threads(request.threads)
+    raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
+    opened = open_models(request.model, request.base, request.device, request.name, request.revision)
+    encoder, base = opened.encoder, opened.base
+    left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
+    target, _ = places_of(request, encoder)
+    work = ChangeWork(
+        **vars(opened),
+        request=replace(request, executor=ExecutorChoice()),
+        text=(request.text or raw or Path()).absolute(),
+        blocks_text=raw.absolute() if raw and request.blocks else None,
+        left_out=left_out,
+        target=target.absolute(),
+    )
+    run = RunFiles(work.config, _TABLES, work.target)
+    if run.whole():
+        say(f"{encoder.name}: run {work.run_id} exists already")
+    else:
+        do_job(request, work, say, finish=lambda: _gather(work, run))
+        for reason in left_out.values():
+            say(f"  no layers are put back: {reason}")
+    beside = f"and {base.name}" if base else "alone"
+    say(f"{encoder.name} {beside}: {target}")
+    return target
+
+
+def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
+    """Why no layers can be put back; empty if they can."""
+    try:
+        check_replaceable(encoder, base)
+    except NotReplaceable as error:
+        return {"replaced layers": str(error)}
+    return {}
+
+
+def _gather(work: ChangeWork, run: RunFiles) -> None:
+    """Joins the parts of the perplexities, and writes the drift of the weights and, last, the run's row."""
+    encoder, config = work.encoder, work.config
+    found = [read_table(work.part_file(part), "perplexity") for part in work.shards if part != STATES]
+    noted = json.loads(work.part_file(STATES).read_text(encoding="utf-8"))
+    if work.base is not None:
+        bodies = [
+            {name: weight.detach().cpu() for name, weight in one.body.named_parameters()}
+            for one in (work.base, encoder)
+        ]
+        drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
+        write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
+    row = config.row | {
+        "variant": work.variant,
+        "tuned_seed": work.tuned_seed,
+        "layers": encoder.layers,
+        "heads": int(encoder.body.config.num_attention_heads),
+        "width": encoder.hidden,
+        "sentences": noted["sentences"],
+        "blocks": config.blocks,
+        "block_pieces": config.block_pieces,
+        "left_out": json.dumps(noted["left_out"] | work.left_out, sort_keys=True),
+    }
+    run.write({"perplexity": pa.concat_tables(found) if found else [], "change_runs": [row]}, encoder)

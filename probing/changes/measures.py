@@ -1,14 +1,59 @@
-"""The quantities of what fine-tuning changed: the names in ``change_values``, and their ``terms``."""
+"""The configuration whose fingerprint names a run of measurements before and after fine-tuning. Means over sentences
+with bootstrap intervals, for many columns at once. The quantities of what fine-tuning changed: the names in
+``change_values``, and their ``terms``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from probing.kernel.metric import Metric
+from probing.kernel.provenance import Provenance
+
+
+class ChangeRunConfig(Provenance):
+    """All that decides a run's numbers; ``base_weights`` is empty for one model, ``blocks_sha256`` if not masked."""
+
+    base_weights: str
+    sentences_sha256: str
+    sentences: int
+    blocks_sha256: str
+    blocks: int
+    #: Word pieces of each block.
+    block_pieces: int
+    #: Whether perplexity is also measured with layers replaced by the base's.
+    replaced: bool = True
+
+
+Array = NDArray[np.float64]
+_DRAWS = 1000
+#: Number of columns that are resampled at a time.
+_COLUMNS = 4096
+
+
+def mean_intervals(values: Array, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Means of the columns of (rows, columns) with 95 % bootstrap intervals, each (columns,); all share the draws."""
+    rows = len(values)
+    mean = values.mean(0)
+    if rows < 2:
+        return mean, mean, mean
+    weights = np.random.default_rng(seed).multinomial(rows, np.full(rows, 1 / rows), _DRAWS) / rows
+    # Centred on the means, so that a column of equal values has an interval of width 0.
+    apart = values - mean
+    ends = [
+        np.quantile(weights @ apart[:, some : some + _COLUMNS], [0.025, 0.975], axis=0)
+        for some in range(0, values.shape[1], _COLUMNS)
+    ]
+    low, high = mean + np.concatenate(ends, axis=1)
+    return mean, np.minimum(low, mean), np.maximum(high, mean)
+
 
 _MOSBACH = "Mosbach et al. 2020"
 _NO_TIES = "no ties: a value, not an order"
-_ATTENTION, _SIMILARITY = "changes.attention_attention", "changes.attention"
+_ATTENTION, _SIMILARITY = "changes.attention", "changes.attention"
 _PAIRED = "undefined for a model that is measured without a base"
 
 CHANGE_METRICS = (

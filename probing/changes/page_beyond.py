@@ -1,14 +1,17 @@
-"""What fine-tuning changed beyond facts: attention, states, weights, and the properties of sentences."""
+"""What fine-tuning changed beyond facts: attention, states, weights, and the properties of sentences. The sentences
+behind a change: those that turned right or wrong from the base to the fine-tuned model. The words of sentences that
+results store only as a hash: they are looked up in the fetched data sets.
+"""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
-from probing.changes import page_beyond_turned
 from probing.changes.figures import evidence_panels
 from probing.changes.store import change_runs
-from probing.choices_compare import CHANGES, CompareSelection
+from probing.choices_compare import CHANGES, WAYS, CompareSelection
 from probing.finetuning.report_evidence import (
     DISTANCE,
     DRIFT,
@@ -24,13 +27,185 @@ from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.filters import Reading
 from probing.kernel.app.frame import View
 from probing.kernel.app.save import plot
-from probing.kernel.app.texts import filled, joined
+from probing.kernel.app.selection import open_later
+from probing.kernel.app.texts import State, files_state, filled, joined
+from probing.kernel.errors import ProbingError
+from probing.kernel.files import cache_folder
+from probing.sentences.examples import FIRST, POOLINGS
 from probing.sentences.figures import POOLING_NAMES
 from probing.sentences.figures_changes import change_map, fate_bars
 from probing.sentences.numbers import BOUND
 from probing.sentences.report import in_panel_order
-from probing.sentences.report_changes import NO_PREDICTIONS, NOT_TRAINED, changes, where_gone_shares
-from probing.sentences.store import sentence_runs
+from probing.sentences.report_changes import NO_PREDICTIONS, NOT_TRAINED, changes, turned_sentences, where_gone_shares
+from probing.sentences.store import sentence_runs, sentence_tasks
+from probing.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
+
+#: Digits of a sentence's sha256 that identify it in results.
+DIGITS = 16
+
+
+def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
+    """The table, with words from a fetched data set for sentences that have none in the store."""
+    lacking = table["text"].isna() | (table["text"] == "")
+    if not lacking.any():
+        return table
+    texts = table["example"].map(_fetched(task, protocol))
+    return table.assign(text=table["text"].where(~lacking, texts))
+
+
+def say_missing(task: str, source: str) -> None:
+    """One line on sentences that are left out, and the command that fetches them."""
+    st.info("These sentences are not shipped (licence); fetch them to read them.", icon=":material/info:")
+    if task in SENTENCE_TASKS:
+        blocks.command_line(fetch_command(task, source))
+
+
+def fetch_command(task: str, source: str) -> str:
+    """The command that fetches the words of a built-in task: from its source, or from the first of its data sets."""
+    data_sets = SENTENCE_TASKS[task].data_sets
+    named = [name for name in data_sets if SOURCES[name].title == source]
+    return f"python -m probing fetch {(named or data_sets)[0]}"
+
+
+def _fetched(task: str, protocol: str) -> dict[str, str]:
+    """Name -> words of the test sentences of a task; none if its data sets were not fetched, or cannot be read."""
+    if task not in SENTENCE_TASKS:
+        return {}
+    downloads = cache_folder() / "downloads"
+    return _texts(
+        task, protocol, str(downloads), files_state(downloads / name for name in SENTENCE_TASKS[task].data_sets)
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the fetched sentences …")
+def _texts(task: str, protocol: str, downloads: str, state: State) -> dict[str, str]:
+    """The test sentences by name; ``state`` only serves as part of the cache key."""
+    if not state:
+        return {}
+    try:
+        _, data = read_task(task, Path(downloads), protocol)
+    except (ProbingError, OSError):
+        return {}
+    return {sentence.sha256[:DIGITS]: words_of(sentence.text, sentence.pair) for sentence in data.parts["test"]}
+
+
+def words_of(text: str, pair: str) -> str:
+    """A sentence, or a pair of them, on one line."""
+    return f"{text} ‖ {pair}" if pair else text
+
+
+_WAYS = dict(zip(WAYS, ("both", "turned wrong", "turned right"), strict=True))
+
+
+def stored(tuning_view: "TuningView") -> bool:
+    """Whether single sentences of the model are stored, and not counts alone."""
+    runs = tuning_view.read(sentence_runs)
+    return bool(runs.loc[runs["model"] == tuning_view.model, "answered"].astype(bool).any())
+
+
+def draw_turned_sentences(tuning_view: "TuningView", table: pd.DataFrame) -> None:
+    """The choice of a cell, and the list of its sentences; the table is of ``accuracy_changes.changes``."""
+    st.header("Sentences that turned right or wrong")
+    task, pooling, layer, way = _chosen(tuning_view, table)
+    sentences = tuning_view.read(
+        turned_sentences, tuning_view.model, task, pooling, layer, protocol=tuning_view.protocol
+    )
+    if sentences.empty:
+        st.info("Both probes are right on the same sentences.", icon=":material/info:")
+        return
+    sentences = with_words(
+        sentences if way == "both" else sentences[sentences["turned"] == way], task, tuning_view.protocol
+    )
+    readable = sentences[sentences["text"].notna() & (sentences["text"] != "")].reset_index(drop=True)
+    if len(readable) < len(sentences):
+        sources = tuning_view.read(sentence_tasks).set_index("task")["source"]
+        say_missing(task, str(sources.get(task, "")))
+    elif sentences.empty:
+        st.info("No sentence turned this way.", icon=":material/info:")
+    if len(readable):
+        _list(tuning_view, readable, f"{tuning_view.titles[task]}, {POOLING_NAMES[pooling]}, layer {layer}")
+
+
+def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, int, str]:
+    """The cell of the link, the map or the menus, else that of the largest change (ties: first token); and the way."""
+    own, page = selection.of(CompareSelection), tuning_view.view.page
+    ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
+    ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")
+    tasks = list(dict.fromkeys(table["task"]))
+    task = own.gone_task if own.gone_task in tasks else ranked["task"].iloc[0]
+    ranked = ranked[ranked["task"] == task]
+    poolings = [pooling for pooling in POOLINGS if pooling in set(ranked["pooling"])]
+    pooling = own.gone_pooling if own.gone_pooling in poolings else ranked["pooling"].iloc[0]
+    ranked = ranked[ranked["pooling"] == pooling]
+    layers = sorted(ranked["layer"].astype(int))
+    wish = own.gone_layer
+    layer = int(ranked["layer"].iloc[0]) if wish is None or wish not in layers else wish
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        resets = {"gone_pooling": "", "gone_layer": None}
+        selection.bound(
+            st.selectbox,
+            "Property",
+            "gone_task",
+            page,
+            value=task,
+            options=tasks,
+            format_func=tuning_view.titles.__getitem__,
+            resets=resets,
+        )
+        selection.bound(
+            st.selectbox,
+            "Read from",
+            "gone_pooling",
+            page,
+            value=pooling,
+            options=poolings,
+            format_func=POOLING_NAMES.__getitem__,
+        )
+        selection.bound(st.selectbox, "Layer", "gone_layer", page, value=layer, options=layers)
+        way = selection.bound(
+            st.segmented_control,
+            "Sentences",
+            "turned_way",
+            page,
+            options=list(WAYS),
+            required=True,
+            format_func=_WAYS.__getitem__,
+        )
+    return str(task), str(pooling), layer, way
+
+
+def _list(tuning_view: "TuningView", table: pd.DataFrame, where: str) -> None:
+    """The sentences; a row opens the page that asks the model."""
+    key = f"compare.turned.{tuning_view.model}.{where}"
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            text = str(table["text"].iloc[rows[0]])
+            open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
+
+    top = table[["text", "turned", "gold", "base_said", "tuned_said"]].set_axis(
+        [
+            "sentence",
+            "turned",
+            "right",
+            tuning_view.view.label(tuning_view.base),
+            tuning_view.view.label(tuning_view.model),
+        ],
+        axis="columns",
+    )
+    blocks.table_with_download(
+        table,
+        shown=top,
+        name="sentence-turned",
+        column_config={"sentence": st.column_config.TextColumn(width="large")},
+        height=min(38 + 35 * len(top), 320),
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        stamp=tuning_view.stamp(f"sentences that turned, {where}"),
+    )
+    st.caption(filled("Select a sentence to ask {model} about it.", model=tuning_view.view.name(tuning_view.model)))
+
 
 _MEASURE, _TRAIN = "python -m probing changes measure --model", "python -m probing sentences train --tasks all --model"
 #: Measurement -> its name, the prefixes of its panels, and the command that makes it.
@@ -86,7 +261,7 @@ class TuningView(TuningPanels):
         return self.view.stamp(f"{what}, {self.view.label(self.model)} against {self.view.label(self.base)}", ids)
 
 
-def draw(view: View, base: str, tuned: str) -> None:
+def draw_changes(view: View, base: str, tuned: str) -> None:
     """The tab, for a fine-tuned model against its own recorded base, so ``base`` is not used."""
     st.header("What else changed?")
     tuning_view = TuningView(Reading(view).report, tuned, None, view)
@@ -105,7 +280,7 @@ def draw(view: View, base: str, tuned: str) -> None:
     if table.empty:
         return
     st.header("Are properties of sentences still read?")
-    fates, single = tuning_view.gone[tuning_view.gone["fate"] != ""], page_beyond_turned.stored(tuning_view)
+    fates, single = tuning_view.gone[tuning_view.gone["fate"] != ""], stored(tuning_view)
     left, right = st.columns(2, gap="medium") if len(fates) else (st.container(), None)
     with left:
         _changes(tuning_view, table, single)
@@ -113,7 +288,7 @@ def draw(view: View, base: str, tuned: str) -> None:
         with right:
             _fates(tuning_view, fates)
     if single:
-        page_beyond_turned.draw(tuning_view, table)
+        draw_turned_sentences(tuning_view, table)
     untold = fates.empty and tuning_view.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]).any()
     if lacking := [
         words

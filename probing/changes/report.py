@@ -1,6 +1,10 @@
-"""Perplexity of fine-tuned models with layers of their base put back, and while they were fine-tuned."""
+"""The reports of what fine-tuning changed inside models. The runs behind the reports of changes: one per model.
+Measures of attention and hidden states, layer by layer, with those of the base, the control and other seeds. The
+scores of minimal pairs at every layer, as tables. Perplexity of fine-tuned models with layers of their base put
+back, and while they were fine-tuned.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -8,14 +12,141 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from probing.changes.report_runs import stored
+from probing.changes import store
+from probing.changes.measures import MEASURES
+from probing.changes.minimal_pairs import MinimalPair
 from probing.changes.store import change_runs, epochs, perplexity
-from probing.finetuning.relatives import named, relatives
+from probing.finetuning.relatives import StoredRuns, named, relatives
+from probing.kernel.provenance import stored_configuration
+from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
 from probing.kernel.stats.intervals import CONFIDENCE
 from probing.kernel.store.database import Database
 
+#: Fields of a run's configuration that identify its sentences and its masked blocks.
+TEXTS = ("sentences_sha256", "blocks_sha256")
+
+
+def stored(db: Database) -> StoredRuns:
+    """One run per model; rows get the checksums of its text, as values on different texts are not comparable."""
+    runs = named(change_runs(db))
+    configs = [stored_configuration(config) for config in runs["config"]]
+    runs = runs.assign(**{name: [str(config.get(name, "")) for config in configs] for name in TEXTS})
+    return StoredRuns(whole_runs(runs, ["model"], [_has(config) for config in configs]), relatives(runs), TEXTS)
+
+
+def _has(config: Mapping[str, Any]) -> frozenset[Hashable]:
+    """The measures of a run with this configuration, and their texts."""
+    extra = {name: config.get(name) for name in ("base_weights", "blocks_sha256") if config.get(name)}
+    replaced = ["replaced"] if len(extra) == 2 and config.get("replaced", True) else []
+    of = [(name, config.get(name)) for name in ("weights", "sentences_sha256", "head_recipe")]
+    return frozenset([*extra.items(), *replaced, *of])
+
+
+def beside_base(table: pd.DataFrame, keys: list[str], columns: dict[str, str]) -> pd.DataFrame:
+    """The table with the numbers of each row's base for the same keys, renamed by ``columns``; empty for a base."""
+    of_bases = table[["model", *keys, *columns]].rename(columns={"model": "base", **columns})
+    return table.merge(of_bases, on=["base", *keys], how="left")
+
+
+MEASURE_COLUMNS = (
+    "model",
+    "base",
+    "objective",
+    "measure",
+    "layer",
+    "head",
+    "value",
+    "low",
+    "high",
+    "n",
+    "base_value",
+    "control_value",
+    "seed_low",
+    "seed_high",
+    "seeds",
+    "inside_control",
+)
+#: Values of different sentences cannot be compared.
+_KEYS = ["measure", "layer", "head", "sentences_sha256"]
+#: Measures that compare a fine-tuned model with its base; the others have no fixed value for no change.
+_OF_CHANGE = tuple(name for name, measure in MEASURES.items() if measure.change_of)
+#: Similarities with the base: no change is 1. For differences it is 0.
+_LIKENESS = ("attention_map_cosine", "cka", "rsa", "same_token_cosine")
+SAME_IS_ONE = tuple(name for name, measure in MEASURES.items() if measure.metric in _LIKENESS)
+
+
+def values(
+    db: Database, models: Sequence[str] | None = None, measures: Sequence[str] | None = None, heads: bool = False
+) -> pd.DataFrame:
+    """Every measured value; values on other sentences than the model's are not compared with it.
+
+    ``models`` None keeps all, and of models that differ only in their seed the one with the smallest. layer, head
+    (``ALL_HEADS`` for a whole layer), value with its 95 % interval; base_value and control_value of the same measure,
+    layer and head, seed_low and seed_high; inside_control: the value is no further from no change than the control's,
+    or within the spread of the control's seeds. Empty: there is none.
+    """
+    runs = stored(db)
+    table = runs.named(store.values(db, runs.run_ids, heads)).astype({"layer": "int64", "head": "int64", "n": "int64"})
+    if measures is not None:
+        table = table[table["measure"].isin(list(measures))]
+    table = beside_base(table, _KEYS, {"value": "base_value"})
+    table = runs.relatives.with_spread(table, _KEYS, "value")
+    table = runs.relatives.with_control(
+        table, _KEYS, {"value": "control_value", "seed_low": "_low", "seed_high": "_high"}
+    )
+    unchanged = no_change(table)
+    small = (table["value"] - unchanged).abs() <= (table["control_value"] - unchanged).abs()
+    table["inside_control"] = small | table["value"].between(table["_low"], table["_high"])
+    table = runs.relatives.listed(table, models)
+    return table.sort_values(["model", "measure", "layer", "head"], ignore_index=True)[list(MEASURE_COLUMNS)]
+
+
+def no_change(table: pd.DataFrame) -> pd.Series:
+    """The value of each row without any change: the base's; of comparisons with the base 0, or 1 for similarities."""
+    unchanged = table["measure"].isin(SAME_IS_ONE).astype("float64").where(table["measure"].isin(_OF_CHANGE))
+    return table["base_value"].fillna(unchanged)
+
+
+PAIR_COLUMNS = [
+    "pair",
+    "kind",
+    "good",
+    "good_word",
+    "bad",
+    "bad_word",
+    "model",
+    "layer",
+    "good_logp",
+    "bad_logp",
+    "difference",
+    "right",
+]
+
+
+def pair_rows(model: str, pairs: Sequence[MinimalPair], logp: np.ndarray, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """One row per pair and layer, pairs numbered from 1; ``right`` is None if the pair cannot be asked of the model.
+
+    ``logp`` (pairs, layers, 2): log-probabilities of the good and of the bad word; NaN if a pair cannot be asked.
+    """
+    rows = []
+    for number, (pair, scores) in enumerate(zip(pairs, logp, strict=True), start=1):
+        kind = kinds.get(pair.kind, pair.kind)
+        what = (number, kind, pair.good.sentence, pair.good.word, pair.bad.sentence, pair.bad.word, model)
+        for layer, (good, bad) in enumerate(scores):
+            right = None if np.isnan(good) else bool(good > bad)
+            rows.append((*what, layer, float(good), float(bad), float(good - bad), right))
+    return pd.DataFrame(rows, columns=PAIR_COLUMNS)
+
+
+def right_by_layer(table: pd.DataFrame) -> pd.DataFrame:
+    """``model, layer, right, pairs``: how many of the pairs that can be asked a layer has right."""
+    known = table[table["right"].notna()]
+    known = known.assign(right=known["right"].astype(int), pairs=1)
+    return known.groupby(["model", "layer"], sort=False, as_index=False)[["right", "pairs"]].sum()
+
+
 DRAWS = 1000
-COLUMNS = (
+PERPLEXITY_COLUMNS = (
     "model",
     "base",
     "objective",
@@ -50,9 +181,9 @@ EPOCHS = (
     "seed_high",
     "seeds",
 )
-_KEYS = ["replaced", "n", "embeddings"]
+_PERPLEXITY_KEYS = ["replaced", "n", "embeddings"]
 #: Perplexities of different blocks cannot be compared.
-_SAME = [*_KEYS, "blocks_sha256"]
+_SAME = [*_PERPLEXITY_KEYS, "blocks_sha256"]
 _Blocks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -70,7 +201,7 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     made = [_row(row, of_base.get(row["base"])) for row in rows.to_dict("records")]
     of_rows = [
         name
-        for name in COLUMNS
+        for name in PERPLEXITY_COLUMNS
         if name not in ("control_log_change", "seed_low", "seed_high", "seeds", "inside_control")
     ]
     table = pd.DataFrame(made, columns=[*of_rows, "blocks_sha256"])
@@ -83,7 +214,7 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     table["inside_control"] = small | table["perplexity"].between(table["_low"], table["_high"])
     order = {"none": 0, "last": 1, "first": 2, "single": 3}
     table = runs.relatives.listed(table, models).assign(_place=lambda rows: rows["replaced"].map(order))
-    return table.sort_values(["model", "_place", "n", "embeddings"], ignore_index=True)[list(COLUMNS)]
+    return table.sort_values(["model", "_place", "n", "embeddings"], ignore_index=True)[list(PERPLEXITY_COLUMNS)]
 
 
 _FLOATS = ("perplexity", "low", "high", "log_change", "change_low", "change_high", "base_perplexity")
@@ -170,3 +301,65 @@ def _middle(drawn: NDArray[np.float64]) -> tuple[float, float]:
         return np.nan, np.nan
     low, high = np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
+
+
+VALUES = ("model", "base", "layer", "measure", "value", "low", "high")
+_SHOWN = (
+    "model",
+    "base",
+    "measure",
+    "layer",
+    "head",
+    "value",
+    "low",
+    "high",
+    "n",
+    "base_value",
+    "control_value",
+    "seed_low",
+    "seed_high",
+    "seeds",
+)
+
+
+def _values(db: Database, choice: Choice) -> pd.DataFrame:
+    return values(db, choice["model"], choice["measure"], choice["heads"])
+
+
+def _perplexities(db: Database, choice: Choice) -> pd.DataFrame:
+    return perplexities(db, choice["model"])
+
+
+def _epochs(db: Database, choice: Choice) -> pd.DataFrame:
+    return epoch_perplexities(db, choice["model"])
+
+
+def _refuse(db: Database, choice: Choice) -> None:
+    runs = store.change_runs(db)
+    models = store.epochs(db)["model"] if choice.report.name == "epochs" else runs["model"]
+    measures = store.values(db, list(runs["run_id"]))["measure"] if choice["measure"] else ()
+    refuse_unstored("values", choice, {"model": sorted(set(models)), "measure": sorted(set(measures))})
+
+
+CHANGES = Reports(
+    "changes",
+    (
+        Report(
+            "changes",
+            "values",
+            "attention and similarity of states by layer",
+            _values,
+            VALUES,
+            further=True,
+            shown=_SHOWN,
+        ),
+        Report("changes", "perplexity", "with layers of the base put back", _perplexities),
+        Report("changes", "epochs", "perplexity while a model was fine-tuned", _epochs),
+    ),
+    (
+        Filter("model", "Model; repeatable. None: all, but only the lowest seed of models that differ by seed."),
+        Filter("measure", "For values: measure; repeatable. None: all.", only=("values",)),
+        Filter("heads", "For values: also those of single heads.", bool, only=("values",)),
+    ),
+    _refuse,
+)

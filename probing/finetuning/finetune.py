@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probing.changes.measure_run_epochs import epoch_perplexity
+from probing.changes.measure_run import epoch_perplexity
 from probing.facts.corpus import wikitext_sentences
 from probing.finetuning.evaluation import Score
 from probing.finetuning.objectives import Task

@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from probing.changes.figures_drift_points import drift_points
+from probing.changes.figures import drift_points
 from probing.choices_compare import CompareSelection
 from probing.facts.figures_pairs import retention_bars
 from probing.facts.runs import pairs

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from probing.changes.report import perplexities
-from probing.changes.report_measures import values
+from probing.changes.report import perplexities, values
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.relatives_families_of_models import tuned_models
 from probing.finetuning.report_evidence import FactRuns

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from probing.changes.measures import MEASURES
-from probing.changes.report import perplexities
-from probing.changes.report_measures import no_change, values
+from probing.changes.report import no_change, perplexities, values
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.relatives_families_of_models import beside, control_beside, kin, relatives_of, tuned_models
 from probing.finetuning.report_evidence_edge_scores import edge_scores

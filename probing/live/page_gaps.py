@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from probing.changes.minimal_pairs import KINDS, MinimalPair, by_guessing, read_minimal_pairs, typed_pair
-from probing.changes.report_pair_scores import pair_rows, right_by_layer
+from probing.changes.report import pair_rows, right_by_layer
 from probing.choices import AskSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing

@@ -19,8 +19,7 @@ from probing.kernel.files import cache_folder
 from probing.kernel.models.names import LOGIT_LENS
 
 if TYPE_CHECKING:
-    from probing.changes.passes import SentenceAttention
-    from probing.changes.passes_attention_passes import Attending
+    from probing.changes.passes import Attending, SentenceAttention
     from probing.edges.ask import TaskProbes as EdgeProbes
     from probing.kernel.models.queue import Turn
     from probing.live.ask import LiveModel
@@ -130,7 +129,7 @@ def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
 
 def _attending(live: "LiveModel") -> "Attending":
     """The copy of a model that returns attention; called while the device is held, so that it is made only once."""
-    from probing.changes.passes_attention_passes import Attending
+    from probing.changes.passes import Attending
 
     copies = _eager()
     if live not in copies:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from probing.changes.figures_attention import attention_map, head_map
-from probing.changes.figures_attention_attention_panels import PANELS, attention_panels
-from probing.changes.report_measures import values as stored_measures
+from probing.changes.figures_attention import PANELS, attention_map, attention_panels, head_map
+from probing.changes.report import values as stored_measures
 from probing.choices import SENTENCES, WORD, AskSelection
 from probing.kernel.app import blocks, filters, live_models, selection
 from probing.kernel.app.figure_cache import Stamp, drawing

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.changes.report import epoch_perplexities, perplexities
-from probing.changes.report_measures import values
+from probing.changes.report import epoch_perplexities, perplexities, values
 from probing.finetuning.objectives import BASE, CONTROL
 from probing.finetuning.success_report import learned
 from probing.kernel.store.database import Database

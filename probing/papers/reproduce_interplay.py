@@ -1,6 +1,6 @@
 """How the paper on fine-tuning and sentence-level probing is reproduced: from a family's base to the tables."""
 
-from probing.changes.measure_run_measure import measure_changes
+from probing.changes.measure_run import measure_changes
 from probing.changes.requests import ChangesRequest
 from probing.finetuning.objectives import CALLED, Task
 from probing.kernel.errors import OptionError, RegistryError, Say

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from probing.changes.passes import SentenceAttention, ask_attention
-from probing.changes.passes_attention_passes import Attending
+from probing.changes.passes import Attending, SentenceAttention, ask_attention
 from probing.kernel.errors import Say, StoreError
 from probing.kernel.files import atomic_text, cache_folder
 from probing.kernel.models.catalogue import open_models

@@ -9,7 +9,7 @@ import torch
 from transformers import AlbertForMaskedLM, BertModel
 
 from probing.changes import measure_run as work
-from probing.changes.measure_run_measure import measure_changes
+from probing.changes.measure_run import measure_changes
 from probing.changes.requests import ChangesRequest
 from probing.kernel.errors import ModelError
 from probing.kernel.jobs import stored_runs

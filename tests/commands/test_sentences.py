@@ -14,8 +14,7 @@ from transformers import BertForMaskedLM
 from typer.testing import CliRunner
 
 from data.making import edges, sentences
-from probing.changes.passes import ask_attention
-from probing.changes.passes_attention_passes import Attending
+from probing.changes.passes import Attending, ask_attention
 from probing.edges.ask import FILE, ask_sentence, read_probes
 from probing.edges.ask import probes_folder as edge_probes_folder
 from probing.edges.readers.own_tasks import read_own_sentences

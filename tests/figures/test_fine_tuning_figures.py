@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.changes.figures import PANELS, evidence_panels
-from probing.changes.figures_drift_points import drift_points
+from probing.changes.figures import PANELS, drift_points, evidence_panels
 from probing.facts.figures_pairs import loss_points
 from probing.finetuning.report_evidence import COLUMNS
 from probing.kernel.figures import theme

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.changes.figures_attention import attention_map, head_map
-from probing.changes.figures_attention_attention_panels import attention_panels
+from probing.changes.figures_attention import attention_map, attention_panels, head_map
 from probing.kernel.figures import theme
 from probing.sentences import figures as looks
 from probing.sentences.figures import layer_panels, learning_lines

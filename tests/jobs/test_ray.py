@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.changes.measure_run_measure import measure_changes
+from probing.changes.measure_run import measure_changes
 from probing.changes.requests import ChangesRequest
 from probing.edges.requests import EdgesRequest
 from probing.edges.train import train_edges

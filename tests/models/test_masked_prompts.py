@@ -6,8 +6,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AddedToken, PreTrainedTokenizerFast
 
-from probing.changes.passes import ask_attention
-from probing.changes.passes_attention_passes import Attending
+from probing.changes.passes import Attending, ask_attention
 from probing.edges.states import cut_words
 from probing.kernel.models.states import tokenize
 from probing.kernel.models.tokens import one_token_ids

@@ -10,8 +10,7 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from probing.changes.minimal_pairs import two_words
-from probing.changes.passes import ask_attention, pair_scores
-from probing.changes.passes_attention_passes import Attending
+from probing.changes.passes import Attending, ask_attention, pair_scores
 from probing.choices import NO_SPAN
 from probing.edges.ask import FILE as EDGE_FILE
 from probing.kernel.models.load import load_encoder

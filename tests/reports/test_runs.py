@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.changes.report import perplexities
-from probing.changes.report_measures import values
+from probing.changes.report import perplexities, values
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import early_exit, total
 from probing.facts.report_pairs import transitions

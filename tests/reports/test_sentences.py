@@ -12,8 +12,7 @@ import pytest
 from scipy import stats
 
 from probing.changes.measures import MEASURES as KNOWN
-from probing.changes.report import epoch_perplexities, perplexities
-from probing.changes.report_measures import SAME_IS_ONE, values
+from probing.changes.report import SAME_IS_ONE, epoch_perplexities, perplexities, values
 from probing.changes.tables import ALL_HEADS
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

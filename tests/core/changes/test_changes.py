@@ -7,19 +7,31 @@ import json
 import numpy as np
 import pytest
 
-from probing.changes.attention import is_constant, jackknife, linear_cka, mean_cosine, rsa, unit_rows
-from probing.changes.attention_attention import (
+from probing.changes.attention import (
     TokenKinds,
     between,
     entropy,
+    is_constant,
+    jackknife,
+    linear_cka,
     map_cosine,
+    mean_cosine,
     movers_distance,
     of_model,
+    rsa,
     total_variation,
+    unit_rows,
 )
-from probing.changes.measures_numbers import mean_intervals
-from probing.changes.minimal_pairs import KINDS, read_minimal_pairs, two_sentences, two_words
-from probing.changes.minimal_pairs_text import chosen_sentences, raw_text, text_lines
+from probing.changes.measures import mean_intervals
+from probing.changes.minimal_pairs import (
+    KINDS,
+    chosen_sentences,
+    raw_text,
+    read_minimal_pairs,
+    text_lines,
+    two_sentences,
+    two_words,
+)
 from probing.kernel.errors import PromptError, TextError
 from probing.live.perturb import misprimed, negated, renamed, shuffled, truncated, wrong_answers
 from probing.live.perturb_entity_names import find_entity, other_entity

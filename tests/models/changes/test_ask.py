@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from probing.changes.minimal_pairs import two_sentences, two_words
-from probing.changes.passes import ask_attention, pair_scores
-from probing.changes.passes_attention_passes import Attending
+from probing.changes.passes import Attending, ask_attention, pair_scores
 from probing.kernel.errors import PromptError
 from probing.kernel.models import states as hidden_states
 from probing.kernel.questions import TooLong

@@ -9,7 +9,7 @@ import torch
 
 from probing.changes.measure import measure
 from probing.changes.measures import BY_HEAD, MEASURES
-from probing.changes.passes_attention_passes import Attending
+from probing.changes.passes import Attending
 from probing.kernel.errors import ModelError, TextError
 from probing.kernel.models.states import all_hidden_states
 from tests.models import tiny_models
