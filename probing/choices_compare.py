@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from probing.finetuning.report_by_layer import LOSSES
+from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, declared, one_of
 from probing.kernel.figures.yardsticks import MODES

@@ -141,7 +141,7 @@ _FIRST = {
         " apart.",
     ),
     "score": Command(
-        "probing.finetuning.commands_score",
+        "probing.finetuning.commands",
         "Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data.",
     ),
     "train-heads": Command(

@@ -24,7 +24,7 @@ from probing.facts.report_pairs import transitions
 from probing.facts.runs import pair_identities
 from probing.facts.store import stored_models
 from probing.finetuning.objectives import CONTROL
-from probing.finetuning.relatives_families_of_models import tuned_models
+from probing.finetuning.relatives import tuned_models
 from probing.finetuning.report_evidence import MEASURED, PERPLEXITY, TuningPanels
 from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.forgetting.figures import fall_curves, outcome_bars

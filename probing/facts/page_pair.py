@@ -8,7 +8,7 @@ import streamlit as st
 
 from probing.choices_compare import CompareSelection
 from probing.facts.runs import Check, badge, differences, stored_comparability
-from probing.finetuning.relatives_families_of_models import tuned_models
+from probing.finetuning.relatives import tuned_models
 from probing.forgetting.report_outcome import stored_runs
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp

@@ -13,7 +13,7 @@ import pandas as pd
 from probing.facts.store import runs as all_runs
 from probing.facts.store import same_tokens
 from probing.finetuning.objectives import CONTROL
-from probing.finetuning.success_training_length import training_of
+from probing.finetuning.success import training_of
 from probing.kernel.errors import StoreError
 from probing.kernel.models.names import canonical_heads
 from probing.kernel.options import spelled

@@ -1,8 +1,10 @@
-"""``probing finetune``: fine-tune an encoder on one of the paper's objectives."""
+"""``probing finetune``: fine-tune an encoder on one of the paper's objectives. ``probing score``: compute a fine-tuned
+model's task scores again.
+"""
 
 import typer
 
-from probing.finetuning.requests import FinetuneRequest
+from probing.finetuning.requests import FinetuneRequest, ScoreRequest
 from probing.kernel.commands import command
 
 
@@ -14,3 +16,11 @@ def finetune(request: FinetuneRequest) -> None:
     from probing.finetuning import finetune as workflow
 
     workflow.finetune(request, typer.echo)
+
+
+@command(ScoreRequest)
+def score(request: ScoreRequest) -> None:
+    """Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data."""
+    from probing.finetuning import finetune as finetune_score
+
+    finetune_score.score(request, typer.echo)

@@ -8,10 +8,18 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
-from probing.finetuning.examples_sentence_classifier import SentenceClassifier
+from probing.finetuning.examples import (
+    IGNORED,
+    Row,
+    SentenceClassifier,
+    collate,
+    mask_tokens,
+    pair_rows,
+    question_rows,
+    tag_rows,
+)
 from probing.finetuning.objectives import ACCURACY, MATTHEWS
-from probing.finetuning.scores_scores import (
+from probing.finetuning.scores import (
     answer_exact,
     answer_f1,
     entity_f1,

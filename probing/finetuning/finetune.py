@@ -1,4 +1,6 @@
-"""Fine-tunes an encoder on one of the paper's objectives and scores it on its task."""
+"""Fine-tunes an encoder on one of the paper's objectives and scores it on its task. Computes a fine-tuned model's task
+scores again, from its stored weights, its task's head and the test data.
+"""
 
 import json
 import shutil
@@ -10,11 +12,10 @@ from typing import Any
 from probing.changes.measure_run import epoch_perplexity
 from probing.facts.corpus import wikitext_sentences
 from probing.finetuning.evaluation import Score
-from probing.finetuning.objectives import Task
+from probing.finetuning.objectives import Task, task_named
 from probing.finetuning.recipe import FinetuneRecipe
-from probing.finetuning.requests import FinetuneRequest
-from probing.finetuning.setup import Prepared, prepare
-from probing.finetuning.setup_protection import Replay, average_with
+from probing.finetuning.requests import FinetuneRequest, ScoreRequest
+from probing.finetuning.setup import Prepared, Replay, average_with, prepare, take_stored_weights
 from probing.finetuning.success import Beside, in_words, task_scores, verdict_of
 from probing.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.finetuning.trainer import finetune as train
@@ -23,7 +24,8 @@ from probing.kernel.errors import ModelError, Say
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.models.hub import weights_id_of
-from probing.kernel.models.names import FINETUNING, find_entry
+from probing.kernel.models.load import pick_device
+from probing.kernel.models.names import FINETUNING, base_entry, find_entry
 from probing.kernel.registry import ModelEntry, name_in_files, name_of_model
 from probing.kernel.store.parquet import write_table
 
@@ -260,4 +262,39 @@ def _stored(
         (half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
     for work in (place.work, place.work.with_name(f"{place.work.name}-rates")):
         shutil.rmtree(work, ignore_errors=True)
+    return scores
+
+
+@dataclass(frozen=True)
+class ScoredAgain:
+    """One score of a model, computed now and after the training (None if the record lacks it)."""
+
+    metric: str
+    value: float
+    recorded: float | None
+    n: int
+
+
+def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
+    entry = find_entry(request.model, request.base)
+    note = Path(entry.location) / FINETUNING
+    if not note.is_file():
+        raise ModelError(f"{note} is missing; expected the folder of a model that `finetune` made")
+    record = json.loads(note.read_text(encoding="utf-8"))
+    origin = base_entry(entry)
+    if origin is None:
+        raise ModelError(f"the base of {entry.name} is not known; name it with --base")
+    recipe = record["recipe"]
+    task = task_named(recipe["objective"]).pooled(recipe.get("pooling"))
+    ready = prepare(task, origin, task.data_at(request.data), request.lama, recipe, recipe["seed"])
+    take_stored_weights(ready, note.parent)
+    ready.training.model.to(str(pick_device(request.device)))  # type: ignore[arg-type]  # transformers wraps it
+    earlier = {score["metric"]: score["value"] for score in record["scores"]}
+    say(f"{entry.name}, scored on {ready.training.test_words}")
+    scores = [
+        ScoredAgain(score.metric, score.value, earlier.get(score.metric), score.n) for score in ready.training.score()
+    ]
+    for score in scores:
+        recorded = "not recorded" if score.recorded is None else f"recorded {score.recorded:.4f}"
+        say(f"  {score.metric}: {score.value:.4f} (n = {score.n:,}; {recorded})")
     return scores

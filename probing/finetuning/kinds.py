@@ -17,9 +17,9 @@ from transformers import (
 )
 
 from probing.finetuning import evaluation, examples
-from probing.finetuning.examples_sentence_classifier import SentenceClassifier, dropouts
+from probing.finetuning.examples import SentenceClassifier, dropouts
 from probing.finetuning.objectives import FIRST, Kind, Parts, Task
-from probing.finetuning.scores_scores import majority_class
+from probing.finetuning.scores import majority_class
 from probing.finetuning.tasks.data_files import DEVELOPMENT_SHARE, TEST_SHARE, development_part
 from probing.finetuning.tasks.glue import without_scored
 from probing.finetuning.tasks.msmarco import ranked_lists

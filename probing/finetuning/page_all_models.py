@@ -9,10 +9,8 @@ from probing.changes.figures import drift_points
 from probing.choices_compare import CompareSelection
 from probing.facts.figures_pairs import retention_bars
 from probing.facts.runs import pairs
-from probing.finetuning.report import all_models, drift_and_losses
-from probing.finetuning.report_by_layer import LOSSES, by_layer
+from probing.finetuning.report import LOSSES, all_models, by_layer, correlations, drift_and_losses, measures
 from probing.finetuning.report_evidence import FactRuns
-from probing.finetuning.report_measures import correlations, measures
 from probing.finetuning.success import in_words
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
@@ -73,7 +71,7 @@ _CORRELATIONS = (
 )
 
 
-def draw(view: View, base: str, tuned: str) -> None:
+def draw_all_models(view: View, base: str, tuned: str) -> None:
     """The tab; it shows all models, so the two that the page compares are not used."""
     st.header("What did each model keep?")
     head, probe_set = _facts(view)

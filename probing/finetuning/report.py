@@ -1,21 +1,97 @@
-"""All fine-tuned models side by side: facts kept, lost and gained, beside other seeds, shuffled labels and the task."""
+"""All fine-tuned models side by side: facts kept, lost and gained, beside other seeds, shuffled labels and the task.
+What every fine-tuned model lost at every layer, by several measures, and how far the layer's weights moved. One row
+per fine-tuned model, and correlations of its measures over models.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from probing.changes.report import perplexities, values
 from probing.facts.report_pairs import transitions
 from probing.facts.store import stored_models
+from probing.facts.store_pairs import weight_drift
 from probing.finetuning.objectives import task_of
-from probing.finetuning.report_by_layer import LOSSES
+from probing.finetuning.relatives import tuned_models
+from probing.finetuning.report_evidence import FactRuns, facts_kept
 from probing.finetuning.success_report import learned
 from probing.heads.report import points_lost
+from probing.kernel.stats.intervals import FEWEST, rank_correlation
+from probing.kernel.stats.paired_tests import benjamini_hochberg
 from probing.kernel.store.database import Database
+from probing.sentences.examples import FIRST, MEAN
+from probing.sentences.numbers import layer_group
+from probing.sentences.report_changes import changes
+
+#: Losses: a larger value is further from the base.
+LOSSES = ("facts_lost", "probes_lost_first", "probes_lost_mean", "perplexity_cost", "emd", "cka_lost")
+LAYER_COLUMNS = (
+    "model",
+    "base",
+    "objective",
+    "stands",
+    "control",
+    "layer",
+    "drift",
+    *LOSSES,
+    "entropy_change",
+    "tasks",
+)
+_KEYS = ["model", "layer"]
+
+
+def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
+    """One row per fine-tuned model and layer, including controls and other seeds; unknown values are empty.
+
+    drift: relative change of the weights; facts_lost: share of the facts that the base knows at the layer, empty
+    without ``facts``; probes_lost_first and probes_lost_mean: the base's accuracy minus the model's, mean over
+    ``tasks`` of them; perplexity_cost: by how much the logarithm of perplexity falls when the layer alone is put back;
+    emd and entropy_change: of the first token; cka_lost: 1 minus CKA of mean-pooled sentence vectors.
+    """
+    tuned = tuned_models(db)
+    layers = tuned[["model"]].assign(layer=0).head(0)
+    for part in _parts(db, list(tuned["model"]), facts, protocol):
+        layers = layers.merge(part.astype({"layer": "int64"}), on=_KEYS, how="outer")
+    table = tuned.merge(layers, on="model").reindex(columns=list(LAYER_COLUMNS))
+    return table.astype(dict.fromkeys(LAYER_COLUMNS[6:], "float64")).sort_values(_KEYS, ignore_index=True)
+
+
+def _parts(db: Database, models: list[str], facts: FactRuns | None, protocol: str) -> Iterator[pd.DataFrame]:
+    yield weight_drift(db, models)[[*_KEYS, "drift"]]
+    if facts:
+        kept_rows = facts_kept(db, models, facts.head, facts.probe_set, facts.k)
+        yield kept_rows.assign(facts_lost=1 - kept_rows["value"])[[*_KEYS, "facts_lost"]]
+    probes = changes(db, models, protocol=protocol)
+    for pooling in (FIRST, MEAN):
+        of_pooling = probes[probes["pooling"] == pooling].groupby(_KEYS)
+        lost = {f"probes_lost_{pooling}": -of_pooling["change"].mean()}
+        yield pd.DataFrame(lost | ({"tasks": of_pooling["task"].nunique()} if pooling == FIRST else {})).reset_index()
+    measured = values(db, models, ["emd-first", "cka-mean", "entropy-first"])
+    by_measure = {name: rows.set_index(_KEYS) for name, rows in measured.groupby("measure")}
+    if "emd-first" in by_measure:
+        yield by_measure["emd-first"]["value"].rename("emd").reset_index()
+    if "cka-mean" in by_measure:
+        yield (1 - by_measure["cka-mean"]["value"]).rename("cka_lost").reset_index()
+    if "entropy-first" in by_measure:
+        yield (
+            (by_measure["entropy-first"]["value"] - by_measure["entropy-first"]["base_value"])
+            .rename("entropy_change")
+            .reset_index()
+        )
+    yield _cost(perplexities(db, models))
+
+
+def _cost(table: pd.DataFrame) -> pd.DataFrame:
+    whole = table[table["replaced"] == "none"].set_index("model")["log_change"]
+    single = table[table["replaced"] == "single"].rename(columns={"n": "layer"})
+    return single.assign(perplexity_cost=single["model"].map(whole) - single["log_change"])[[*_KEYS, "perplexity_cost"]]
+
 
 _COUNTS = ("kept", "lost", "gained", "never", "p_value")
 _SCORE = ("verdict", "metric", "score", "baseline", "baseline_name")
-COLUMNS = (
+MODEL_COLUMNS = (
     "base",
     "model",
     "objective",
@@ -69,7 +145,7 @@ def all_models(
     table = _beside(table).merge(scored, on="model", how="left")
     order = table["kept_share"].fillna(table["now_share"])
     table = table.assign(_order=order).sort_values(["_order", "model"], ascending=[False, True], ignore_index=True)
-    return table.reindex(columns=list(COLUMNS))
+    return table.reindex(columns=list(MODEL_COLUMNS))
 
 
 def _beside(table: pd.DataFrame) -> pd.DataFrame:
@@ -104,3 +180,80 @@ def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame
     points["counted"] = lost.isna() & points["model"].map(counted).notna()
     points["facts_lost"] = lost.fillna(points["model"].map(counted)).astype(np.float64)
     return points
+
+
+#: Measures of a model, in the order of tables.
+MEASURED = ("probes_first", "probes_mean", "facts_lost", "perplexity", "emd", "entropy_change", "cka_last", "drift")
+_NAMES = ("model", "base", "objective", "role", "stands")
+_TASK_SCORE = ("verdict", "metric", "score", "baseline")
+MEASURE_COLUMNS = (*_NAMES, *_TASK_SCORE, *MEASURED, "base_perplexity", "perplexity_change", "tasks")
+TUNED, CONTROL, SEED, CONTROL_SEED = ROLES = ("fine-tuned", "control", "another seed", "another seed of the control")
+PAIRS = ("first", "second", "rho", "p", "q", "n")
+
+
+def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
+    """One row per fine-tuned model with a measurement in ``by_layer``; controls and other seeds come last.
+
+    Changes of accuracy (probes_first, probes_mean) are means over the upper layers and over ``tasks``; facts_lost is at
+    the last layer; perplexity_change is of the logarithm; emd and entropy_change are of the first token, mean over
+    layers; cka_last is mean-pooled, at the last layer; drift is the mean over layers 1 to L.
+    """
+    rows = [_row(model_rows) for _, model_rows in table.groupby("model", sort=False)]
+    models = pd.DataFrame(
+        rows,
+        columns=[
+            name
+            for name in MEASURE_COLUMNS
+            if name not in (*_TASK_SCORE, "perplexity", "base_perplexity", "perplexity_change")
+        ],
+    )
+    whole = perplexities(db, list(models["model"]))
+    whole = whole[whole["replaced"] == "none"].rename(columns={"log_change": "perplexity_change"})
+    models = models.merge(
+        whole[["model", "perplexity", "base_perplexity", "perplexity_change"]], on="model", how="left"
+    )
+    scored = learned(db).rename(columns={"value": "score"})[["model", *_TASK_SCORE]]
+    models = models.merge(scored, on="model", how="left")
+    order = models["role"].map(ROLES.index)
+    return models.assign(_order=order).sort_values(["base", "_order", "model"], ignore_index=True)[
+        list(MEASURE_COLUMNS)
+    ]
+
+
+def correlations(table: pd.DataFrame) -> pd.DataFrame:
+    """Spearman's rank correlation of every two measures over fine-tuned models; controls and other seeds are left out.
+
+    p is exact up to seven models; q is Benjamini and Hochberg's over all rows. The strongest come first; a pair with
+    fewer models than ``FEWEST`` has no row.
+    """
+    models = table[table["role"] == TUNED]
+    rows = []
+    for first, other in combinations(MEASURED, 2):
+        both = models[[first, other]].dropna()
+        if len(both) >= FEWEST:
+            rho, p = rank_correlation(both[first].tolist(), both[other].tolist())
+            if not np.isnan(rho):
+                rows.append((first, other, rho, p, len(both)))
+    pairs = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
+    pairs["q"] = benjamini_hochberg(pairs["p"].to_numpy()) if len(pairs) else pairs["p"]
+    return pairs.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
+
+
+def _row(rows: pd.DataFrame) -> dict[str, object]:
+    first, last = rows.iloc[0], int(rows["layer"].max())
+    upper = rows[[layer_group(int(layer), last) == "upper" for layer in rows["layer"]]]
+    above, top = rows[rows["layer"] > 0], rows[rows["layer"] == last]
+    other = first["stands"] != first["model"]
+    role = (CONTROL_SEED if other else CONTROL) if first["control"] else (SEED if other else TUNED)
+    return {
+        **{name: first[name] for name in ("model", "base", "objective", "stands")},
+        "role": role,
+        "probes_first": -upper["probes_lost_first"].mean(),
+        "probes_mean": -upper["probes_lost_mean"].mean(),
+        "facts_lost": top["facts_lost"].mean(),
+        "emd": above["emd"].mean(),
+        "entropy_change": above["entropy_change"].mean(),
+        "cka_last": 1 - top["cka_lost"].mean(),
+        "drift": above["drift"].mean(),
+        "tasks": rows["tasks"].max(),
+    }

@@ -1,5 +1,9 @@
-"""All measurements of one fine-tuned model as rows on one layer axis, for its figure."""
+"""The share of the facts known at a layer of the base that the same layer of a fine-tuned model still knows. All
+measurements of one fine-tuned model as rows on one layer axis, for its figure. F1 of edge probes of fine-tuned
+models and of their base, mean over the tasks that both have.
+"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,15 +12,132 @@ import pandas as pd
 
 from probing.changes.measures import MEASURES
 from probing.changes.report import no_change, perplexities, values
+from probing.edges.report_curves import EdgeCurve, curves, number
+from probing.edges.store import edge_runs
+from probing.edges.targets import AT, CUMULATIVE, TRAINED
+from probing.facts.report_pairs import paired_by_layer
+from probing.facts.runs import one_run_each, pairs
+from probing.facts.store import runs as all_runs
 from probing.facts.store_pairs import weight_drift
-from probing.finetuning.relatives_families_of_models import beside, control_beside, kin, relatives_of, tuned_models
-from probing.finetuning.report_evidence_edge_scores import edge_scores
-from probing.finetuning.report_evidence_facts_kept import facts_kept
+from probing.finetuning.relatives import beside, control_beside, kin, relatives_of, tuned_models
 from probing.kernel.report import Read
+from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
 from probing.sentences.examples import OURS, PROTOCOLS
 from probing.sentences.report_changes import changes, where_gone
 from probing.sentences.store import sentence_runs, sentence_tasks
+
+KEPT_COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
+
+
+def fact_pairs(db: Database) -> pd.DataFrame:
+    """Runs of fine-tuned models paired with their base's, both stored fact by fact; see ``facts.runs.pairs``."""
+    runs = all_runs(db)
+    return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
+
+
+def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k: int) -> pd.DataFrame:
+    """The share of the base's known facts that fine-tuned models kept, by layer, with Wilson's interval.
+
+    A layer at which the base knows no fact has no row.
+    """
+    of_models = fact_pairs(db)
+    of_models = of_models[
+        of_models["model"].isin(list(models)) & (of_models["head"] == head) & (of_models["probe_set"] == probe_set)
+    ]
+    rows = []
+    for pair in of_models.itertuples():
+        for layer in paired_by_layer(db, str(pair.base_run_id), str(pair.run_id), k).itertuples():
+            n_kept, known = int(layer.both), int(layer.both + layer.base_only)
+            if known:
+                rows.append(
+                    (
+                        pair.model,
+                        pair.base,
+                        int(layer.layer),
+                        n_kept / known,
+                        *wilson(n_kept, known),
+                        n_kept / known - 1,
+                        known,
+                    )
+                )
+    return pd.DataFrame(rows, columns=list(KEPT_COLUMNS)).astype(
+        dict.fromkeys(("value", "low", "high", "change"), np.float64)
+    )
+
+
+#: Kinds of probes in order of preference: probes of one layer first, because the axis is single layers.
+KINDS = (AT, CUMULATIVE)
+EDGE_COLUMNS = (
+    "model",
+    "base",
+    "layer",
+    "value",
+    "low",
+    "high",
+    "base_value",
+    "change",
+    "change_low",
+    "change_high",
+    "n",
+    "tasks",
+    "kind",
+)
+_EDGE_FLOATS = ("value", "low", "high", "base_value", "change", "change_low", "change_high")
+
+
+def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part: str = "test") -> pd.DataFrame:
+    """F1 by layer, mean over tasks: probes of single layers if they are stored, else cumulative probes.
+
+    ``bases`` is fine-tuned model -> base. base_value is on the same tasks, the interval of change is over shared
+    sentences, n is the number of targets of all tasks.
+    """
+    runs = edge_runs(db)
+    runs = runs[runs["encoder"] == TRAINED]
+    probed = [model for model in models if bases.get(model) in set(runs["model"]) and model in set(runs["model"])]
+    rows: list[tuple] = []
+    if not probed:
+        return _edge_table(rows)
+    for kind in KINDS:
+        there = {*probed, *(bases[model] for model in probed)}
+        known = {
+            (curve.model, curve.task): curve
+            for curve in curves(db, part, kind, models=sorted(there))
+            if curve.encoder == TRAINED
+        }
+        for model in [name for name in probed if name not in {row[0] for row in rows}]:
+            both = [
+                (known[model, task], known[bases[model], task])
+                for name, task in sorted(known)
+                if name == model and (bases[model], task) in known
+            ]
+            rows += _rows(model, bases[model], kind, both)
+    return _edge_table(rows)
+
+
+def _edge_table(rows: list[tuple]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(EDGE_COLUMNS)).astype(dict.fromkeys(_EDGE_FLOATS, np.float64))
+
+
+def _rows(model: str, base: str, kind: str, both: list[tuple[EdgeCurve, EdgeCurve]]) -> list[tuple]:
+    both = [(own, other) for own, other in both if np.array_equal(own.layers, other.layers)]
+    if not both:
+        return []
+    layers = both[0][0].layers
+    both = [(own, other) for own, other in both if np.array_equal(own.layers, layers)]
+    values, of_base = (np.mean([pair[side].values for pair in both], axis=0) for side in (0, 1))
+    drawn, base_drawn = (np.mean([pair[side].drawn for pair in both], axis=0) for side in (0, 1))
+    targets, tasks = sum(own.targets for own, _ in both), ", ".join(own.task for own, _ in both)
+    rows = []
+    for place, layer in enumerate(layers):
+        own = number(float(values[place]), drawn[:, place])
+        change = number(float(values[place] - of_base[place]), drawn[:, place] - base_drawn[:, place])
+        ends = (change.value, change.low, change.high)
+        rows.append(
+            (model, base, int(layer), own.value, own.low, own.high, float(of_base[place]), *ends, targets, tasks, kind)
+        )
+    return rows
+
 
 #: Panels; those of sentence probes are named ``PROBE`` followed by the task.
 FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
@@ -38,7 +159,7 @@ MEASURED = {
     "cka-first": (LIKENESS, "cka-first"),
     "same-token-cosine": (LIKENESS, "same-token-cosine"),
 }
-COLUMNS = (
+EVIDENCE_COLUMNS = (
     "panel",
     "line",
     "layer",
@@ -60,7 +181,7 @@ COLUMNS = (
     "n",
     "of",
 )
-_FLOATS = COLUMNS[3:15]
+_FLOATS = EVIDENCE_COLUMNS[3:15]
 
 
 @dataclass(frozen=True)
@@ -164,8 +285,8 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
 
 def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
     if not parts:
-        return pd.DataFrame(columns=list(COLUMNS))
-    whole = [part.reindex(columns=list(COLUMNS)).astype(dict.fromkeys(_FLOATS, "float64")) for part in parts]
+        return pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
+    whole = [part.reindex(columns=list(EVIDENCE_COLUMNS)).astype(dict.fromkeys(_FLOATS, "float64")) for part in parts]
     flags = ["inside_control", "within_seeds"]
     table = pd.concat([part.astype(dict.fromkeys([*flags, "of"], "object")) for part in whole], ignore_index=True)
     table = table.assign(**{name: table[name].eq(True) for name in flags}, of=table["of"].fillna(""))

@@ -1,4 +1,4 @@
-"""What a model is fine-tuned on, and how."""
+"""What a model is fine-tuned on, and how. Which fine-tuned model is scored again, and on what."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from probing.finetuning.objectives import POOLINGS, TASKS, Task, task_named
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, Options, refuse_out_of_range, spelled
+from probing.kernel.requests import ModelName
 
 
 @dataclass(frozen=True)
@@ -157,3 +158,17 @@ class FinetuneRequest(Options):
         """The objective, with the requested pooling, on gold or shuffled labels."""
         task = task_named(self.objective).pooled(self.pooling)
         return task.shuffled() if self.shuffled_labels else task
+
+
+@dataclass(frozen=True)
+class ScoreRequest(Options):
+    """A model that ``finetune`` made, and the data. Every field's annotation has its description."""
+
+    model: ModelName
+    _: KW_ONLY
+    base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = None
+    data: Annotated[Path | None, Option("Folder of the data set (control: a text file); none: the fetched one.")] = None
+    lama: Annotated[
+        Path | None, Option("For the control of nesia-mini: LAMA folder of nesia-mini's training text.")
+    ] = None
+    device: Annotated[str, Option("auto or cpu.", known=("auto", "cpu"))] = "auto"

@@ -1,9 +1,19 @@
-"""The scores on the fine-tuning tasks, as data; ``terms`` lists them with the other quantities."""
+"""The scores on the fine-tuning tasks, as data; ``terms`` lists them with the other quantities. How well a fine-tuned
+model does its task, and how well chance does: entity F1, answer F1, ranking.
+"""
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
 
 from probing.kernel.metric import Metric
 
 _RANKED = "equal scores keep the order of the list"
-_SCORES = "finetuning.scores_scores"
+_SCORES = "finetuning.scores"
 
 TASK_METRICS = (
     Metric(
@@ -150,3 +160,122 @@ TASK_METRICS = (
         "finetuning.success.verdict_of",
     ),
 )
+
+
+def entities(tags: Sequence[str]) -> set[tuple[str, int, int]]:
+    """(type, first word, word after the last) of every entity in IOB tags; a lone ``I-`` begins one too."""
+    spans, start = set(), None
+    for place, tag in enumerate([*tags, "O"]):
+        inside = start is not None and tag[0] == "I" and tag[2:] == tags[start][2:]
+        if start is not None and not inside:
+            spans.add((tags[start][2:], start, place))
+            start = None
+        if tag != "O" and start is None:
+            start = place
+    return spans
+
+
+def entity_f1(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
+    """Micro F1 over exactly matching entities, as in CoNLL-2003 (Tjong Kim Sang and De Meulder 2003)."""
+    right = n_gold = n_guessed = 0
+    for tags, guess in zip(gold, guessed, strict=True):
+        true, predicted = entities(tags), entities(guess)
+        right, n_gold, n_guessed = right + len(true & predicted), n_gold + len(true), n_guessed + len(predicted)
+    return 2 * right / (n_gold + n_guessed) if n_gold + n_guessed else 0.0
+
+
+def words_tagged_right(gold: Sequence[Sequence[str]], guessed: Sequence[Sequence[str]]) -> float:
+    """Share of words with the right tag, including O."""
+    right = sum(a == b for tags, guess in zip(gold, guessed, strict=True) for a, b in zip(tags, guess, strict=True))
+    return right / sum(len(tags) for tags in gold)
+
+
+def labelled_right(gold: Sequence[int], guessed: Sequence[int]) -> float:
+    """Share of examples with the right class."""
+    return sum(a == b for a, b in zip(gold, guessed, strict=True)) / len(gold)
+
+
+def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
+    """Correlation of guessed with gold classes (Matthews 1975; of more than two Gorodkin 2004); 0 if undefined."""
+    classes = max([*gold, *guessed], default=0) + 1
+    gold_classes, guessed_classes = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
+    gold_classes, guessed_classes = gold_classes - gold_classes.mean(0), guessed_classes - guessed_classes.mean(0)
+    spread = float((gold_classes * gold_classes).sum() * (guessed_classes * guessed_classes).sum())
+    return float((gold_classes * guessed_classes).sum()) / math.sqrt(spread) if spread else 0.0
+
+
+def majority_class(labels: Sequence[str]) -> str:
+    """The commonest label; of equally common ones the first in sorted order."""
+    counts = Counter(labels)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+def normal_answer(text: str) -> str:
+    """Lower case, without punctuation, articles and doubled spaces (Rajpurkar et al. 2016)."""
+    bare = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+
+
+def answer_f1(guess: str, answers: Sequence[str]) -> float:
+    """Word overlap of a guess with the best of the answers; without answers the empty guess is right."""
+    return max(
+        (_overlap(normal_answer(guess).split(), normal_answer(a).split()) for a in answers),
+        default=float(not guess.strip()),
+    )
+
+
+def answer_exact(guess: str, answers: Sequence[str]) -> float:
+    """1 if the guess equals an answer after normalisation, else 0; without answers the empty guess is right."""
+    return max((float(normal_answer(guess) == normal_answer(a)) for a in answers), default=float(not guess.strip()))
+
+
+def _overlap(guess: list[str], answer: list[str]) -> float:
+    if not guess or not answer:
+        return float(guess == answer)
+    same = sum((Counter(guess) & Counter(answer)).values())
+    return 2 * same / (len(guess) + len(answer))
+
+
+def random_span(context: str, lengths: Sequence[int], rng: np.random.Generator) -> str:
+    """A span of words at a random place, as long as a randomly drawn training answer: chance level of an answer."""
+    words = [match.span() for match in re.finditer(r"\S+", context)]
+    if not words:
+        return ""
+    length = min(int(rng.choice(lengths)), len(words))
+    first = int(rng.integers(len(words) - length + 1))
+    return context[words[first][0] : words[first + length - 1][1]]
+
+
+def ndcg(grades: Sequence[int], judged: Sequence[int], cut: int = 10) -> float | None:
+    """Normalised discounted cumulative gain at ``cut``, linear gains as trec_eval's; None if nothing is relevant.
+
+    ``grades`` are in the list's order, unjudged 0; ``judged`` all above 0 of the query, whether in the list or not.
+    """
+    ideal = _gain(sorted(judged, reverse=True)[:cut])
+    return _gain(grades[:cut]) / ideal if ideal else None
+
+
+def reciprocal_rank(grades: Sequence[int], relevant_from: int, cut: int = 10) -> float:
+    """1 / place of the first relevant passage among the first ``cut``; 0 if there is none (MRR@10 of MS MARCO)."""
+    return next((1 / place for place, grade in enumerate(grades[:cut], 1) if grade >= relevant_from), 0.0)
+
+
+def random_order(
+    grades: Sequence[int], judged: Sequence[int], relevant_from: int, cut: int = 10
+) -> tuple[float | None, float]:
+    """Expected nDCG and reciprocal rank of the same passages in random order, exactly, not by drawing."""
+    n, relevant = len(grades), sum(grade >= relevant_from for grade in grades)
+    ideal = _gain(sorted(judged, reverse=True)[:cut])
+    mean = sum(grades) / n
+    expected = sum(mean / math.log2(place + 1) for place in range(1, min(cut, n) + 1)) / ideal if ideal else None
+    # The first relevant passage is at this place: all before it are not relevant.
+    reciprocal, none_before = 0.0, 1.0
+    for place in range(1, min(cut, n) + 1):
+        left = n - place + 1
+        reciprocal += none_before * relevant / left / place
+        none_before *= max(left - relevant, 0) / left
+    return expected, reciprocal
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(grade / math.log2(place + 1) for place, grade in enumerate(grades, 1))

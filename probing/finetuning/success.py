@@ -1,17 +1,19 @@
-"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is.
-
-Training changes a model even if the model does not learn its task, so what such a model forgot says nothing about its
-objective. "Learned" needs a score above the baseline by its interval, and half of the way from there to what BERT-base
-is published to reach. "Partly" has the first only: the objective left a trace.
+"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is. How long
+a model was fine-tuned, from the note that ``finetune`` writes to its folder.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from probing.finetuning.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, Kind, PublishedScore
+from probing.kernel.errors import ModelError
+from probing.kernel.files import cache_folder
+from probing.kernel.models.names import finetuning_note
+from probing.kernel.registry import read_registry
 from probing.kernel.stats.intervals import fisher, wilson_mean
 
 Verdict = Literal["learned", "partly", "not learned", "cannot tell", "no score stored", "control"]
@@ -185,3 +187,31 @@ def _score(rows: Sequence[Beside], rule: Rule | None, units: int, decides: bool)
     baseline, baseline_name = baselines[0] if baselines else (None, "")
     other, other_name = others[0] if others else (None, "")
     return TaskScore(rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Length of a fine-tuning: ``size`` is per step, in ``tokens`` (padded) or ``rows``."""
+
+    steps: int
+    size: int
+    unit: str
+
+    @property
+    def words(self) -> str:
+        """ "600 steps of 2,000 tokens"."""
+        return f"{self.steps:,} steps of {self.size:,} {self.unit}"
+
+
+def training_of(model: str) -> Training | None:
+    """The fine-tuning of a shipped model, or of one in ``cache/models``; None if nothing is recorded."""
+    shipped = [Path(entry.location) for entry in read_registry().models if entry.name == model and entry.shipped]
+    for folder in (*shipped, cache_folder() / "models" / model):
+        try:
+            note = finetuning_note(folder)
+            recipe, steps = note["recipe"], int(note["steps"])
+            tokens = int(recipe["tokens_a_step"])
+            return Training(steps, tokens, "tokens") if tokens else Training(steps, int(recipe["batch"]), "rows")
+        except (ModelError, ValueError, KeyError, TypeError):
+            continue
+    return None

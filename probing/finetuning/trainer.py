@@ -23,10 +23,9 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 from transformers.utils import is_accelerate_available
 
-from probing.finetuning.examples import IGNORED, Row, collate, mask_tokens
-from probing.finetuning.examples_sentence_classifier import SentenceClassifier
+from probing.finetuning.examples import IGNORED, Row, SentenceClassifier, collate, mask_tokens
 from probing.finetuning.recipe import FinetuneRecipe
-from probing.finetuning.setup_protection import Replay, freeze_lowest, without_replayed
+from probing.finetuning.setup import Replay, freeze_lowest, without_replayed
 from probing.kernel.errors import ModelError
 from probing.kernel.files import atomic_folder, atomic_text
 from probing.kernel.models.arrays import plan_batches

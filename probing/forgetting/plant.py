@@ -14,8 +14,7 @@ from tqdm import tqdm
 from probing.facts.fact import Fact, FactSet, facts_sha256
 from probing.finetuning.objectives import TASKS
 from probing.finetuning.recipe import FinetuneRecipe
-from probing.finetuning.setup import Prepared, prepare
-from probing.finetuning.setup_protection import average_with
+from probing.finetuning.setup import Prepared, average_with, prepare
 from probing.finetuning.trainer import PlannedSteps, finetune
 from probing.forgetting.ranks import Prompts, first_answers, ranks
 from probing.forgetting.ways_back import RelearnRecipe, relearned

@@ -10,8 +10,7 @@ from probing.finetuning.finetune import planned, prepared
 from probing.finetuning.objectives import Task
 from probing.finetuning.recipe import UNPROTECTED, FinetuneRecipe, protection_of, variant_of
 from probing.finetuning.requests import FinetuneRequest, Protection
-from probing.finetuning.setup import Prepared
-from probing.finetuning.setup_protection import average_with
+from probing.finetuning.setup import Prepared, average_with
 from probing.finetuning.trainer import finetune as train
 from probing.forgetting.callback import trained_encoder
 from probing.forgetting.follow import Training, series_config, series_files, write_series

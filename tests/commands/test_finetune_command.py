@@ -7,9 +7,9 @@ import pytest
 from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
-from probing.finetuning.finetune_score import score
+from probing.finetuning.finetune import score
 from probing.finetuning.objectives import TASKS
-from probing.finetuning.requests_score import ScoreRequest
+from probing.finetuning.requests import ScoreRequest
 from probing.finetuning.setup import TASK_HEAD
 from probing.kernel.errors import FactsError, HeadError, ModelError, TextError
 from probing.kernel.store.parquet import read_table

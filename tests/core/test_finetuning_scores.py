@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probing.finetuning import scores_scores as scores
+from probing.finetuning import scores
 from probing.finetuning.objectives import CALLED, TASKS, task_called
 from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.success import (

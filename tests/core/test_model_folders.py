@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from probing.finetuning.objectives import TASKS
-from probing.finetuning.success_training_length import training_of
+from probing.finetuning.success import training_of
 from probing.kernel.app.live_models import Choice, base_of
 from probing.kernel.errors import ModelError
 from probing.kernel.models.names import (

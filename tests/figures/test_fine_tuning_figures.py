@@ -11,7 +11,7 @@ import pytest
 
 from probing.changes.figures import PANELS, drift_points, evidence_panels
 from probing.facts.figures_pairs import loss_points
-from probing.finetuning.report_evidence import COLUMNS
+from probing.finetuning.report_evidence import EVIDENCE_COLUMNS as COLUMNS
 from probing.kernel.figures import theme
 from probing.kernel.models.names import HEADS
 from probing.sentences.figures_changes import FATE_COLOURS, fate_bars

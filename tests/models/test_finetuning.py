@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from probing.finetuning import evaluation, examples
-from probing.finetuning.examples_sentence_classifier import SentenceClassifier, dropouts
+from probing.finetuning.examples import SentenceClassifier, dropouts
 from probing.finetuning.kinds import Base, Training
 from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.setup import Prepared

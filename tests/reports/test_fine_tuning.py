@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.finetuning.relatives import Relatives
-from probing.finetuning.relatives_families_of_models import beside, kin, tuned_models
-from probing.finetuning.report_by_layer import LOSSES, by_layer
+from probing.finetuning.relatives import Relatives, beside, kin, tuned_models
+from probing.finetuning.report import CONTROL as CONTROL_ROLE
+from probing.finetuning.report import LOSSES, SEED, TUNED, by_layer, correlations, measures
 from probing.finetuning.report_evidence import FactRuns, evidence
-from probing.finetuning.report_measures import CONTROL as CONTROL_ROLE
-from probing.finetuning.report_measures import SEED, TUNED, correlations, measures
 from probing.finetuning.success_report import COLUMNS, SHORT, learned, scores
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.stats.intervals import rank_correlation, wilson_mean

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from probing.edges.readers.own_tasks import Parts, numbered_lines, part_of, wrong
 from probing.edges.targets import PARTS, Part, Record, Target
-from probing.finetuning.scores_scores import entities as tagged_entities
+from probing.finetuning.scores import entities as tagged_entities
 from probing.finetuning.tasks.conll import read_conll
-from probing.finetuning.tasks.data_files_data_files import first_of
+from probing.finetuning.tasks.data_files import first_of
 from probing.kernel.errors import EdgeDataError, FactsError
 from probing.kernel.text import conllu_sentences
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.finetuning.tasks.data_files_data_files import first_of, lines_of
+from probing.finetuning.tasks.data_files import first_of, lines_of
 from probing.kernel.errors import FactsError
 from probing.kernel.text import conllu_sentences, without_controls
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from probing.finetuning.tasks.data_files_data_files import first_of, lines_of
+from probing.finetuning.tasks.data_files import first_of, lines_of
 from probing.kernel.errors import FactsError
 
 

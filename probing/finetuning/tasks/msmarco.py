@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.finetuning.tasks.data_files import in_test_part
-from probing.finetuning.tasks.data_files_data_files import lines_of
+from probing.finetuning.tasks.data_files import in_test_part, lines_of
 from probing.kernel.errors import FactsError
 from probing.kernel.text import MALFORMED, in_words, text_of
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.facts.lama import json_lines
-from probing.finetuning.tasks.data_files import in_test_part
-from probing.finetuning.tasks.data_files_data_files import json_files
+from probing.finetuning.tasks.data_files import in_test_part, json_files
 from probing.kernel.errors import FactsError
 from probing.kernel.text import (
     MALFORMED,
