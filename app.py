@@ -20,7 +20,7 @@ from probing.kernel.errors import HeadError, ProbingError
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question
 from probing.live import page_examples as stored_examples
-from probing.live import page_gaps_pictures as pictures
+from probing.live import page_gaps as pictures
 from probing.live.report import first_layers
 from probing.papers.home import best_recipe, beyond_guessing
 

@@ -22,16 +22,13 @@ from probing.kernel.figures.theme import ink_on
 from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples as stored_examples
-from probing.live import page_gaps_changed as changed
 from probing.live import page_models as models
-from probing.live import page_sentence as sentence
-from probing.live import page_spans as spans
 from probing.live import perturb as rules
-from probing.live.figures import tint
-from probing.live.figures_entropy import entropy_lines
-from probing.live.figures_rank_lines import probability_lines, rank_lines
-from probing.live.page_gaps import draw
-from probing.live.page_gaps_pictures import computed, grids, lines, named
+from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
+from probing.live.page_gaps import computed, draw_changed, grids, layers_put_back, lines, named
+from probing.live.page_gaps import draw_pairs as draw
+from probing.live.page_sentence import draw_sentence
+from probing.live.page_spans import draw_spans
 from probing.live.report import every_token_of, first_layers
 
 TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
@@ -149,9 +146,9 @@ def gap(view: View) -> None:
     word = answer_in(view, answers)
     grids(view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored))
     computed(next(iter(answers.values())).device)
-    other = changed.draw(view, questions, answers) if not several else {}
+    other = draw_changed(view, questions, answers) if not several else {}
     curve(view, answers, other)
-    changed.layers_put_back(view, questions)
+    layers_put_back(view, questions)
 
 
 def followed_words(prompt: str, answers: Sequence[str]) -> tuple[str, ...]:
@@ -416,7 +413,7 @@ def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
     blocks.table_with_download(cell, shown=cells, stamp=stamp, name="live-cell", column_config=config)
 
 
-DRAWN = {"gap": gap, "tokens": tokens, "spans": spans.draw, "sentence": sentence.draw, "pairs": draw}
+DRAWN = {"gap": gap, "tokens": tokens, "spans": draw_spans, "sentence": draw_sentence, "pairs": draw}
 
 view = open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
 with selection.open_tab("ask_view", TABS, view.page) as tab:

@@ -35,8 +35,7 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples as stored_examples
-from probing.live.figures_rank_lines import run_rank_lines
-from probing.live.figures_stored_fact import compared_runs, rank_table
+from probing.live.figures import compared_runs, rank_table, run_rank_lines
 
 ROWS = 50
 #: Models in the grids; two stand next to each other.

@@ -1,8 +1,11 @@
-"""Predictions of every layer for a typed cloze sentence."""
+"""Predictions of every layer for a typed cloze sentence. Predictions for a typed cloze sentence with some layers of a
+fine-tuned encoder replaced by the base's.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from probing.heads.files import heads_folder, load_heads
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.layer_swap import Where, replaced_states
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.models.states import all_hidden_states, tokenize
@@ -357,3 +361,39 @@ def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: st
     encoder = open_encoder(model, base, device)
     folder = None if kind == LOGIT_LENS else heads_folder(model, encoder, kind, cache)
     return load_live(encoder, kind, folder)
+
+
+@dataclass(frozen=True)
+class ReplacedAnswer:
+    """Predictions for one sentence with n = 0..L layers replaced."""
+
+    model: str
+    base: str  #: name of the model whose layers replace them
+    reader: str  #: name of the model whose masked-LM head decodes the last layer
+    where: str  #: the ``last`` or the ``first`` n
+    answer: Answer  #: ``layers[n]`` is the last layer with n layers replaced
+
+
+def ask_replaced(
+    live: LiveModel,
+    base: Encoder,
+    prompt: str,
+    where: Where = "last",
+    top: int = 10,
+    watch: Sequence[str] = (),
+    mask_index: int | None = None,
+    check: Callable[[], None] | None = None,
+) -> ReplacedAnswer:
+    """Predictions at the mask with n = 0..L layers replaced, always by the live model's own last head.
+
+    ``check`` is called before every n, when the model is not in use. Errors as in ``LiveModel.ask``; NotReplaceable.
+    """
+
+    def read(row: list[int], at: int) -> torch.Tensor:
+        states = replaced_states(row, live.encoder, base, where, check)
+        with torch.inference_mode():
+            # All n in one batch, as in ``LiveModel.ask``, so that n = L is the base to the last bit.
+            return layer_logits([live.heads[-1]] * len(states), states[:, at]).log_softmax(1)
+
+    answer = live.ask(prompt, top, watch, mask_index, read=read)
+    return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)

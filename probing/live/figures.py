@@ -1,12 +1,66 @@
-"""Every layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade."""
+"""One fact in the tables of its figures: the predictions of each layer, and the runs whose ranks are compared. Every
+layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade. The rank of one answer in
+every layer on a logarithmic axis, best at the top, or its probability. Entropy of each layer's predictions.
+"""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from math import log10
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis import vertical
+from probing.kernel.figures.axis import layer_lines, vertical
+
+#: More lines than this cannot be distinguished.
+MAX_LINES = 8
+
+
+def ranks_by_layer(rows: pd.DataFrame) -> dict[int, int]:
+    """Layer -> rank of the right word, of one run's rows from ``facts.store_facts.fact_predictions``."""
+    return dict(zip(rows["layer"].astype(int), rows["gold_rank"].astype(int), strict=True))
+
+
+def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The lists of one run in long form: layer, place, token, probability, framed (it has the right answer's rank).
+
+    ``rows`` of ``facts.store_facts.fact_predictions``.
+    """
+    return pd.DataFrame(
+        [
+            (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
+            for row in rows.itertuples()
+            for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
+        ],
+        columns=["layer", "place", "token", "probability", "framed"],
+    )
+
+
+def compared_runs(runs: pd.DataFrame, run_ids: Sequence[str], head: str, models: Sequence[str]) -> pd.DataFrame:
+    """The runs of one fact that are drawn together: of several models one head each, of one all its heads.
+
+    ``run_ids``: ids of the runs with that fact; ``models`` in the order of the lines, the page's own first.
+    """
+    there = runs[runs["run_id"].isin(list(run_ids))]
+    alike = there[there["head"] == head]
+    there = alike if alike["model"].nunique() > 1 else there
+    first = list(dict.fromkeys(models))
+    places = [first.index(model) if model in first else len(first) for model in there["model"]]
+    ordered = there.assign(_first=places, _other=there["head"] != head).sort_values(["_first", "_other"], kind="stable")
+    return ordered.drop(columns=["_first", "_other"]).head(MAX_LINES)
+
+
+def rank_table(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Where the right answer of one fact stands in the ranking of every layer, in the order of ``runs``.
+
+    Columns of the result: model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a
+    swapped subject), gold_logp, probability; ranks count from 1, what is not stored is empty.
+    """
+    layers = rows[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]]
+    layers = layers.assign(probability=[math.exp(value) for value in layers["gold_logp"]])
+    return runs[["run_id", "model", "head"]].merge(layers, on="run_id").drop(columns="run_id")
+
 
 #: Cells of less probable words are as the page.
 LEAST = 0.05
@@ -176,3 +230,96 @@ def percent(probability: float) -> str:
     if probability < 0.001:
         return "<0.1 %"
     return f"{probability * 100:.1f} %" if probability < 0.01 else f"{probability * 100:.0f} %"
+
+
+def rank_lines(
+    lines: pd.DataFrame,
+    *,
+    colours: Mapping[str, str] | None = None,
+    dashes: Mapping[str, str] | None = None,
+    steps: str = "",
+    best: bool = False,
+) -> go.Figure:
+    """Rank by layer, from 1; ``best`` rings the first of the layers 1 to L with a line's best rank.
+
+    Columns: ``name, layer, rank``.
+    """
+    lines = lines.dropna(subset=["rank"])
+    figure = layer_lines(lines, "rank", "rank %{y:,}", colours=colours, dashes=dashes, steps=steps)
+    if lines.empty:
+        return figure
+    worst = max(int(lines["rank"].max()), 100)
+    ticks = [10**power for power in range(7) if 10**power <= worst * 1.5]
+    figure.update_yaxes(
+        type="log",
+        title_text="rank (log scale, best on top)",
+        tickvals=ticks,
+        ticktext=[f"{tick:,}" for tick in ticks],
+        autorange=False,
+        range=[log10(worst) + 0.1, -0.15],
+    )
+    figure.add_hline(y=10, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
+    # On a logarithmic axis an annotation stands at the logarithm.
+    figure.add_annotation(
+        text="rank 10", x=0, xref="x domain", y=1, xanchor="left", yanchor="bottom", showarrow=False, font_size=12
+    )
+    if best:
+        inner = lines[lines["layer"] >= 1].sort_values(["rank", "layer"]).drop_duplicates("name")
+        figure.add_scatter(
+            x=inner["layer"],
+            y=inner["rank"],
+            mode="markers",
+            name="best layer",
+            hoverinfo="skip",
+            cliponaxis=False,
+            marker={"size": 17, "symbol": "circle-open", "color": theme.NEUTRAL, "line": {"width": 2}},
+        )
+    return figure
+
+
+def run_rank_lines(
+    table: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+) -> go.Figure:
+    """The rank of one fact's answer, a line a run; rings mark the best layers, ``controls`` are dashed.
+
+    Columns: ``model, head, layer, gold_rank``, in the order of the lines. Of several heads, lines take other colours.
+    """
+    runs = table[["model", "head"]].drop_duplicates()
+    several = runs["head"].nunique() > 1
+    names = {
+        (run.model, run.head): (labels or {}).get(run.model, run.model) + (f" · {run.head}" if several else "")
+        for run in runs.itertuples()
+    }
+    keys = list(zip(table["model"], table["head"], strict=True))
+    lines = pd.DataFrame(
+        {"name": [names[key] for key in keys], "layer": table["layer"], "rank": table["gold_rank"].astype("float64")}
+    )
+    own = None if several else {name: colours.get(model, theme.NEUTRAL) for (model, _), name in names.items()}
+    dashes = None if several else {name: theme.line_dash(model in controls) for (model, _), name in names.items()}
+    return rank_lines(lines, colours=own, dashes=dashes, best=True)
+
+
+def probability_lines(
+    lines: pd.DataFrame, *, colours: Mapping[str, str] | None = None, dashes: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Probability by layer; columns: ``name, layer, probability`` in [0, 1]."""
+    lines = lines.assign(probability=lines["probability"] * 100).dropna(subset=["probability"])
+    figure = layer_lines(lines, "probability", "%{y:.2f} %", colours=colours, dashes=dashes)
+    figure.update_yaxes(title_text="probability, per cent", rangemode="tozero", ticksuffix=" %")
+    return figure
+
+
+def entropy_lines(
+    layers: pd.DataFrame, *, colours: Mapping[str, str], dashes: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Entropy by layer of several models, in nats; columns: ``name, layer, entropy``."""
+    if layers.empty:
+        return theme.empty("Nothing has been predicted yet.")
+    figure = layer_lines(layers, "entropy", "%{y:.2f} nats", colours=colours, dashes=dashes)
+    figure.update_layout(height=320)
+    figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")
+    return figure

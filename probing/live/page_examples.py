@@ -14,7 +14,7 @@ from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.app.token_grids import Grid
 from probing.kernel.figures.looks import set_order
-from probing.live.figures_stored_fact import ranks_by_layer, token_rows
+from probing.live.figures import ranks_by_layer, token_rows
 
 #: The wanted kinds of facts in order; each kind is used once before any is used twice.
 _WANTED = ("late", "lost")

@@ -1,5 +1,10 @@
-"""The tab of minimal pairs: which of two words is more probable at a gap, layer by layer."""
+"""The pictures of a sentence with a gap: grids of every layer's words, and the followed words through the layers. The
+same sentence changed by rule, and a fine-tuned model with layers of its base put back. The tab of minimal pairs:
+which of two words is more probable at a gap, layer by layer.
+"""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -9,23 +14,291 @@ import streamlit as st
 from probing.changes.minimal_pairs import KINDS, MinimalPair, by_guessing, read_minimal_pairs, typed_pair
 from probing.changes.report import pair_rows, right_by_layer
 from probing.choices import AskSelection
-from probing.kernel.app import blocks, filters, selection
+from probing.facts.fact import MASK
+from probing.facts.forgotten import layers_to_recover
+from probing.kernel.app import blocks, filters, live_models, selection, token_grids
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.live_models import Choice
-from probing.kernel.app.texts import filled
-from probing.kernel.errors import ProbingError
+from probing.kernel.app.texts import Markdown, escape, filled
+from probing.kernel.app.token_grids import Grid
+from probing.kernel.errors import HeadError, ProbingError
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
-from probing.kernel.questions import with_masks
-from probing.live.page_models import choose, choose_others, chosen, labelled_colours, ready
-from probing.live.page_models_kept import scores
+from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.questions import Answer, Question, with_masks
+from probing.live.page_models import (
+    choose,
+    choose_others,
+    chosen,
+    colours_of,
+    is_tuned,
+    labelled_colours,
+    named_base,
+    of_each,
+    ready,
+    scores,
+)
+from probing.live.perturb import (
+    PERTURBATIONS,
+    Changed,
+    find_entity,
+    misprimed,
+    negated,
+    other_entity,
+    renamed,
+    shuffled,
+    truncated,
+    wrong_answers,
+)
+from probing.live.report import lines_of, tokens_of
+
+#: More lines than this in one figure cannot be distinguished.
+MAX_LINES = 12
+DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
+CHANGED = "dot"
+_WORDS = (
+    "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
+)
+_PUT_BACK = "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model."
+#: What a row is -> the line below the grids.
+CAPTIONS = {"layer": _WORDS, "n": _PUT_BACK}
+HOW = (
+    f"Every layer of the model fills the gap, read by a decoding head; the last layer is on top. {token_grids.SHADES}"
+    " Rank: the place of the first followed word in the layer's list of all words; without a word of yours that is the"
+    " recorded answer of a stored sentence, else what the first model says at the end. A click on a word draws its"
+    " curve."
+)
+
+
+def grid(view: View, answer: Answer, note: str = "") -> Grid:
+    """One model's words; the first followed one is the right one, if there is any."""
+    watched = {layer.layer: layer.watched[0] for layer in answer.layers if layer.watched}
+    tokens = tokens_of(answer).assign(
+        framed=[
+            layer.layer in watched and token.id == watched[layer.layer].id
+            for layer in answer.layers
+            for token in layer.tokens
+        ]
+    )
+    tuned = is_tuned(answer.model)
+    return Grid(
+        view.label(answer.model),
+        tokens,
+        {layer: token.rank for layer, token in watched.items()},
+        {layer: token.probability for layer, token in watched.items()},
+        note or ("after fine-tuning" if tuned else ""),
+        tuned=tuned,
+    )
+
+
+def grids(
+    view: View,
+    answers: Sequence[Answer],
+    word: str,
+    *,
+    name: str,
+    how: str,
+    note: str = "",
+    steps: str = "layer",
+    table: pd.DataFrame | None = None,
+) -> None:
+    """Draws one grid per model, two next to each other, and the row below them.
+
+    ``how``: what this sentence adds to how the grids are read; ``note``: what the grids are; ``steps``: what a row is,
+    if it is no layer; ``table``: the numbers, if they are others than those of the grids.
+    """
+    columns = selection.of(AskSelection).top
+    drawn, abreast = [grid(view, answer, note) for answer in answers], 2 if columns == token_grids.COLUMNS else 1
+    for place in range(0, len(drawn), abreast):
+        row = drawn[place : place + abreast]
+        token_grids.draw(row, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
+    first = answers[0]
+    numbers = token_grids.numbers(zip((answer.model for answer in answers), drawn, strict=True))
+    blocks.files(
+        token_grids.as_figure(drawn[0], word or "right word", columns),
+        table=numbers.dropna(axis="columns", how="all") if table is None else table,
+        stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
+        name=name,
+        caption=CAPTIONS[steps],
+        how=f"{HOW} {how}",
+    )
+
+
+def computed(device: str) -> None:
+    """Says which device computed what is shown."""
+    st.caption(filled("Computed {device}.", device=live_models.on_device(device)))
+
+
+def lines(answers: Mapping[str, Answer], changed: Mapping[str, Answer]) -> pd.DataFrame:
+    """Rank, probability and entropy by model, word and layer; ``changed`` says in which of the two sentences."""
+    parts = [
+        lines_of(of_model).assign(changed=which)
+        for which, got in ((False, answers), (True, changed))
+        for of_model in got.values()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def named(
+    view: View, table: pd.DataFrame, *, by_word: bool = True
+) -> tuple[pd.DataFrame, dict[str, str], dict[str, str]]:
+    """Names, colours and dashes of lines: models in colour, words (``by_word``) in dashes, and what is changed dotted.
+
+    Returns the rows to draw with ``name``, name -> colour, name -> dash.
+    """
+    if "changed" not in table:
+        table = table.assign(changed=False)
+    models = list(dict.fromkeys(table["model"]))
+    both, only = table["changed"].any(), not by_word or table["changed"].any()
+    words = list(dict.fromkeys(table["word"]))[: 1 if only else max(MAX_LINES // len(models), 1)]
+    drawn = table[table["word"].isin(words)]
+    many, of_model = len(words) > 1, colours_of(view, models)
+    colours, dashes, names = {}, {}, []
+    for model, word, is_changed in drawn[["model", "word", "changed"]].itertuples(index=False):
+        name = " · ".join([*([word] if many else []), view.label(model), *(["changed"] if is_changed else [])])
+        colours[name] = of_model[model]
+        dashes[name] = CHANGED if is_changed else DASHES[0 if both else words.index(word) % len(DASHES)]
+        names.append(name)
+    return drawn.assign(name=names), colours, dashes
+
+
+RESTORED_HOW = (
+    "For n from 0 to all, n layers of the fine-tuned model are replaced by those of its base, and the sentence is asked"
+    " again. The embeddings and the head stay those of the fine-tuned model. Data: the n at which a followed word is"
+    " first again."
+)
+
+
+def draw_changed(view: View, questions: Mapping[Choice, Question], answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """Draws the answers to the changed sentence, if a change is chosen, and returns them by model."""
+    how = selection.of(AskSelection).perturbation
+    if not how:
+        return {}
+    st.header(filled("The sentence {how}", how=PERTURBATIONS[how]))
+    first = next(iter(answers.values()))
+    changed = _change(view, how, first)
+    if changed.text is None:
+        st.info(
+            filled("This sentence cannot be changed in this way: {words}.", words=changed.words),
+            icon=":material/block:",
+        )
+        return {}
+    st.markdown(filled("> {text}", text=changed.text))
+    st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
+    new_answers = of_each(
+        {choice: replace(question, prompt=changed.text, mask=None) for choice, question in questions.items()}, _again
+    )
+    if new_answers:
+        word = next(
+            (answer.layers[-1].watched[0].token for answer in new_answers.values() if answer.layers[-1].watched), ""
+        )
+        grids(view, list(new_answers.values()), word, name="live-changed", how="", note=PERTURBATIONS[how])
+    return new_answers
+
+
+def _again(choice: Choice, question: Question) -> Answer:
+    """The answer to the changed sentence; a gap that now starts it may need another token for a word, or have none."""
+    watch, _ = live_models.watchable(choice, question)
+    return live_models.ask(choice, replace(question, watch=watch))
+
+
+def _change(view: View, how: str, first: Answer) -> Changed:
+    """Draws what the change needs, and changes the sentence."""
+    page, own, prompt = view.page, selection.of(AskSelection), first.prompt
+    if MASK not in prompt:
+        return Changed(None, f"write the gap as {MASK}")
+    if how == "negated":
+        return negated(prompt)
+    if how == "misprimed":
+        last = first.layers[-1]
+        right = [last.tokens[0].token, *(word.token for word in last.watched[:1])]
+        offered = wrong_answers([token.token for token in last.tokens], right)
+        prime = own.prime or (offered[0] if offered else "")
+        selection.bound(
+            st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60, width=280
+        )
+        with st.container(horizontal=True):
+            for number, word in enumerate(offered):
+                st.button(escape(word), key=f"ask.prime.{number}", on_click=selection.update, kwargs={"prime": word})
+        return misprimed(prompt, prime)
+    if how == "shuffled":
+        selection.bound(st.number_input, "Seed", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
+        return shuffled(prompt, own.shuffle_seed)
+    if how == "truncated":
+        words = "Words kept on either side of the gap"
+        selection.bound(st.number_input, words, "keep_words", page, min_value=0, max_value=20, step=1, width=280)
+        return truncated(prompt, min(own.keep_words, 20))
+    name = find_entity(prompt)
+    if name is None:
+        return renamed(prompt, "")
+    other = own.other_name or other_entity(name)
+    selection.bound(
+        st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60, width=280
+    )
+    return renamed(prompt, other, name)
+
+
+def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
+    """Draws the first fine-tuned model with more and more layers of its base, if this is chosen."""
+    where = selection.of(AskSelection).replaced
+    if not where:
+        return
+    st.header("Layers of the base put back")
+    offered = live_models.choices()
+    choice = next(
+        (choice_of_base for choice_of_base in questions if live_models.base_of(choice_of_base) in offered),
+        list(questions)[-1],
+    )
+    question, base = questions[choice], live_models.base_of(choice)
+    if base not in offered and not (base := _unknown_base(view, choice, offered)):
+        return
+    try:
+        with st.spinner(filled("Loading {base} …", base=view.name(base)), show_time=True):
+            right = _last_word(offered[base], replace(question, top=1, watch=()))
+            words = tuple(dict.fromkeys((right, *question.watch)))
+            words, _ = live_models.watchable(choice, replace(question, watch=words))
+            got = live_models.replaced(choice, offered[base], replace(question, watch=words), where)
+    except ProbingError as error:
+        blocks.problem(error)
+        return
+    table = lines_of(got.answer).assign(base=got.base, where=where, head_of=got.reader).rename(columns={"layer": "n"})
+    back = {word: layers_to_recover(list(rows["rank"])) for word, rows in table.sort_values("n").groupby("word")}
+    grids(
+        view,
+        [got.answer],
+        words[0] if words else "",
+        name="live-replaced",
+        how=RESTORED_HOW,
+        note=f"the {where} n layers from {view.label(got.base)}",
+        steps="n",
+        table=table.assign(first_again_at_n=table["word"].map(back).astype("Int64")),
+    )
+
+
+def _unknown_base(view: View, choice: Choice, offered: Mapping[str, Choice]) -> str:
+    """Asks for the base of a model without a recorded one; if the model is a base, says what to choose."""
+    if live_models.base_of(choice) or live_models.described(choice):
+        words = Markdown("{name} was not fine-tuned from a model in this menu. Choose a fine-tuned model.")
+        st.caption(filled(words, name=view.name(choice.name)))
+        return ""
+    return named_base(view, choice, [name for name in offered if name != choice.name and offered[name].here])
+
+
+def _last_word(base: Choice, question: Question) -> str:
+    """What the base says at its last layer, by its head of that kind, or else its pre-trained head."""
+    try:
+        answer = live_models.ask(base, question)
+    except HeadError:
+        answer = live_models.ask(base, replace(question, head=LOGIT_LENS))
+    return answer.layers[-1].tokens[0].token
+
 
 MODELS = 2
 CAPTION = (
     "Pairs in which the layer gives the better word more probability. Grey: what guessing reaches in 95 of 100 cases."
 )
-HOW = (
+HOW_PAIRS = (
     "A pair is two words for one gap, or one gap in two sentences; the better word should be the more probable one."
     " Every layer is read by the model's own output layer (logit lens). Dotted: half of the pairs, as by guessing. A"
     " model whose line ends in the grey band is not better than guessing. Data: every pair with its kind; pairs with"
@@ -34,7 +307,7 @@ HOW = (
 ONE = "Above 0 the better word is more probable. Words of several pieces are at a disadvantage."
 
 
-def draw(view: View) -> None:
+def draw_pairs(view: View) -> None:
     """Draws the results for all shipped pairs together, and for one pair."""
     with filters.bar(view, own={"live_models": "Compare with"}, label="Options") as place:
         choose(view)
@@ -80,7 +353,7 @@ def _all(view: View, choices: list[Choice], table: pd.DataFrame, right: pd.DataF
         stamp=Stamp(f"{', '.join(choice.name for choice in choices)}, {n} minimal pairs"),
         name="live-minimal-pairs",
         caption=CAPTION,
-        how=HOW,
+        how=HOW_PAIRS,
         alt="Number of minimal pairs right, by layer",
     )
 

@@ -1,9 +1,13 @@
-"""The tab of a whole sentence: attention of a token, what probes say, and the same word twice."""
+"""The tab of a whole sentence: attention of a token, what probes say, and the same word twice. Attention, repeated
+words and the probes' verdicts of one sentence, as tables.
+"""
 
 import math
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -19,24 +23,119 @@ from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
-from probing.live import page_models_kept
-from probing.live.page_gaps_pictures import CHANGED, colours_of, named
+from probing.live import page_models
+from probing.live.page_gaps import CHANGED, colours_of, named
 from probing.live.page_models import choose, choose_others, chosen, is_named, labelled_colours, ready
-from probing.live.page_sentence_tables import (
-    VERDICTS,
-    attention_of,
-    attention_rows,
-    attention_values,
-    best_verdicts,
-    models_of,
-    similarity_rows,
-    swapped,
-)
 from probing.sentences.figures import POOLING_NAMES
-from probing.sentences.report_accuracy import accuracies
+from probing.sentences.report_accuracy import accuracies, best_predicting
 
 if TYPE_CHECKING:
-    from probing.changes.passes import SentenceAttention
+    from probing.changes.passes import OneModel, SentenceAttention
+
+VERDICTS = [
+    "model",
+    "task",
+    "title",
+    "pooling",
+    "layer",
+    "label",
+    "number",
+    "p",
+    "margin",
+    "accuracy",
+    "majority",
+    "classes",
+    "chance",
+]
+
+
+def models_of(attention: "SentenceAttention") -> "list[OneModel]":
+    """The models whose attention it is, the base first."""
+    return [of_model for of_model in (attention.before, attention.own) if of_model is not None]
+
+
+def attention_of(of_model: "OneModel", token: int, head: int | None) -> np.ndarray:
+    """(layers, tokens) what a token attends to, by one head or by the mean of all."""
+    shares: np.ndarray = (of_model.maps.mean(1) if head is None else of_model.maps[:, head])[:, token]
+    return shares
+
+
+def attention_rows(attention: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
+    """``model, layer, place, token, share``: what a token attends to."""
+    rows = [
+        (of_model.name, layer, place, target, float(share))
+        for of_model in models_of(attention)
+        for layer, shares in enumerate(attention_of(of_model, token, head), 1)
+        for place, (target, share) in enumerate(zip(attention.tokens, shares, strict=True), 1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "share"])
+
+
+def attention_values(attention: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
+    """``model, measure, layer, value``: entropy, shares and, of two models, distances."""
+    rows = [
+        (model, measure, layer, float(value))
+        for measure, model, values in attention.by_layer(token, head)
+        for layer, value in enumerate(values, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "measure", "layer", "value"])
+
+
+def similarity_rows(attention: "SentenceAttention") -> pd.DataFrame:
+    """``model, word, times, layer, similarity`` of the words that occur more than once."""
+    names = [of_model.name for of_model in models_of(attention)]
+    rows = [
+        (model, word.word, len(word.places), layer, float(value))
+        for word in attention.repeated
+        for model, similarity in zip(names, (word.before, word.similarity)[-len(names) :], strict=True)
+        for layer, value in enumerate(similarity if similarity is not None else ())
+    ]
+    return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])
+
+
+def best_verdicts(
+    tables: Mapping[str, pd.DataFrame],
+    changed: Mapping[str, pd.DataFrame],
+    stored: pd.DataFrame,
+    names: Callable[[str], str],
+) -> pd.DataFrame:
+    """What the best probe of each model and property says, next to its yardstick; one row per property and model.
+
+    Of a changed sentence (``changed``, in the same rows as ``found``, or empty) also what the probe says then, and how
+    many of the probes that are better than the commonest label change theirs.
+    """
+    rows = []
+    for model, table in tables.items():
+        for task, of_task in table.groupby("task", sort=False):
+            at = best_predicting(of_task, stored[(stored["model"] == model) & (stored["task"] == task)])
+            best = of_task.loc[at]
+            row = {
+                "property": best["title"],
+                "model": names(model),
+                "says": best["label"],
+                "p": best["p"],
+                "right in tests": best["accuracy"],
+                "commonest label": best["majority"],
+                "no better than that": "yes" if best["chance"] else "",
+                "layer": int(best["layer"]),
+                "read from": best["pooling"],
+            }
+            if model in changed:
+                other = changed[model].loc[of_task.index]
+                counts = ~of_task["chance"].astype(bool)
+                turned = int(((of_task["number"] != other["number"]) & counts).sum())
+                row |= {"swapped: says": other.loc[at, "label"], "swapped: p": other.loc[at, "p"]}
+                row |= {"probes that change": f"{turned} of {int(counts.sum())}"}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def swapped(words: Sequence[str], place: int) -> str:
+    """The sentence in which a word, from 1, changes places with the next one; ``""`` if there is none."""
+    if not 0 < place < len(words):
+        return ""
+    return " ".join((*words[: place - 1], words[place], words[place - 1], *words[place + 1 :]))
+
 
 MODELS = 2
 OPTIONS = {"live_models": "Compare with", "second": "Second sentence", "swapped": "Word swapped with the next"}
@@ -61,7 +160,7 @@ TWICE_HOW = (
 )
 
 
-def draw(view: View) -> None:
+def draw_sentence(view: View) -> None:
     """Draws the choice of sentence and models, and what they do with it."""
     selection.bound(
         st.text_input,
@@ -115,7 +214,7 @@ def draw(view: View) -> None:
         words_of = "{name} was fine-tuned from {base}, which is not in this menu."
         st.info(filled(words_of, base=base, name=view.name(choices[-1].name)), icon=":material/info:")
     try:
-        attention = page_models_kept.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
+        attention = page_models.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
     except ProbingError as error:
         blocks.problem(error)
         attention = None
@@ -293,7 +392,7 @@ def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str)
 
 def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
     """The predictions of a model's probes; a message if a named model has none, or asking fails."""
-    name, stamps = view.name(choice.name), page_models_kept.probes_of(choice)
+    name, stamps = view.name(choice.name), page_models.probes_of(choice)
     if not stamps and not is_named(view, choice):
         return None
     if not stamps:
@@ -305,7 +404,7 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
     except ProbingError as error:
         blocks.problem(error)
         return None
-    left = sorted({read.title for stamp in stamps if (read := page_models_kept.read(*stamp)).pairs != bool(pair)})
+    left = sorted({read.title for stamp in stamps if (read := page_models.read(*stamp)).pairs != bool(pair)})
     if left:
         needs = "a single sentence" if pair else "two sentences"
         st.caption(
@@ -322,7 +421,7 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
 def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
     rows = [
         row
-        for verdicts in page_models_kept.verdicts(choice, page_models_kept.probes_of(choice), text, pair)
+        for verdicts in page_models.verdicts(choice, page_models.probes_of(choice), text, pair)
         for row in verdicts.rows(choice.name)
     ]
     return pd.DataFrame(rows, columns=VERDICTS)

@@ -13,9 +13,7 @@ from probing.facts.figures import total_bars
 from probing.kernel.figures import theme
 from probing.kernel.figures.paper import sized
 from probing.kernel.figures.paper_words import MARKS, MOST, caption, marks
-from probing.live.figures import token_grid
-from probing.live.figures_entropy import entropy_lines
-from probing.live.figures_rank_lines import rank_lines
+from probing.live.figures import entropy_lines, rank_lines, token_grid
 
 from .test_fact_figures import curve, curve_points, tokens
 from .test_fine_tuning_figures import LOOKS, evidence

@@ -9,8 +9,7 @@ from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of, 
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.states import all_hidden_states, tokenize
 from probing.kernel.questions import NoMask
-from probing.live.ask import load_live
-from probing.live.ask_layer_restoration import ask_replaced
+from probing.live.ask import ask_replaced, load_live
 from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."

@@ -15,7 +15,7 @@ from probing.choices import NO_SPAN
 from probing.edges.ask import FILE as EDGE_FILE
 from probing.kernel.models.load import load_encoder
 from probing.live import page_gaps as pairs
-from probing.live.page_models_kept import _attention, _eager
+from probing.live.page_models import _attention, _eager
 from probing.sentences.ask import ask_sentence
 from probing.sentences.examples import OURS
 from probing.sentences.probes import FILE, TaskProbes, probes_folder, read_probes, write_probes

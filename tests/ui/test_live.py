@@ -14,7 +14,7 @@ from probing.kernel.app.live_models import Choice, base_of, choices, described
 from probing.kernel.app.memory import ModelCache
 from probing.kernel.questions import Question
 from probing.kernel.registry import read_registry
-from probing.live.page_spans_picker import changed_spans, hull, replaced
+from probing.live.page_spans import changed_spans, hull, replaced
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from probing.kernel.app.figure_cache import drawing, for_file, on_page
 from probing.kernel.figures import theme
 from probing.kernel.store.database import Database, Opened
 from probing.kernel.store.parquet import SourceFile
-from probing.live.figures_rank_lines import rank_lines
+from probing.live.figures import rank_lines
 
 CALLS: list[tuple] = []
 

@@ -22,8 +22,7 @@ from probing.own_model.run import own_runs
 
 if TYPE_CHECKING:
     from probing.kernel.models.queue import Turn, Turns
-    from probing.live.ask import LiveModel
-    from probing.live.ask_layer_restoration import ReplacedAnswer
+    from probing.live.ask import LiveModel, ReplacedAnswer
 
 T = TypeVar("T")
 
@@ -297,7 +296,7 @@ def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "R
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
-    from probing.live.ask_layer_restoration import ask_replaced
+    from probing.live.ask import ask_replaced
 
     live, donor = load(choice, question.head), load(base, LOGIT_LENS).encoder
     side: Literal["last", "first"] = "first" if where == "first" else "last"

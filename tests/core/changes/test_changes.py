@@ -33,8 +33,16 @@ from probing.changes.minimal_pairs import (
     two_words,
 )
 from probing.kernel.errors import PromptError, TextError
-from probing.live.perturb import misprimed, negated, renamed, shuffled, truncated, wrong_answers
-from probing.live.perturb_entity_names import find_entity, other_entity
+from probing.live.perturb import (
+    find_entity,
+    misprimed,
+    negated,
+    other_entity,
+    renamed,
+    shuffled,
+    truncated,
+    wrong_answers,
+)
 from tests.reference import changes as slow
 
 
