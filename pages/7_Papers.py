@@ -19,15 +19,14 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head, head_name
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
+from probing.papers import page_figures as edge_figures
 from probing.papers import page_figures as knowledge_figures
-from probing.papers import page_figures_edge_figures as edge_figures
-from probing.papers import page_figures_sentence_figures as sentence_figures
+from probing.papers import page_figures as sentence_figures
 from probing.papers import page_tables
 from probing.papers.claims import FAILS, HOLDS, Judged, claims_frame
-from probing.papers.page_figures_shown import PaperView
+from probing.papers.page_figures import PaperView
 from probing.papers.page_tables import TABLES
-from probing.papers.papers import OPEN, counts, tiles, with_comparisons
-from probing.papers.papers_papers import PAPERS, reproduced
+from probing.papers.papers import OPEN, PAPERS, counts, reproduced, tiles, with_comparisons
 
 FIGURES: Mapping[str, ModuleType] = {
     "bertnesia": knowledge_figures,

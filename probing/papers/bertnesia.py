@@ -1,14 +1,147 @@
-"""The paper's tables next to ours, cell by cell, for one family: a base and the models that were fine-tuned from it."""
+"""Which stored models correspond to BERTnesia's: a base with the models that were fine-tuned from it. The numbers of
+one family under one kind of head, from the reports that the command line uses, too. BERTnesia: which of our families
+are compared with it, and by which tables. The paper's tables next to ours, cell by cell, for one family: a base and
+the models that were fine-tuned from it.
+"""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pandas as pd
 
 from probing.facts.published import PublishedKnowledge, PublishedSet
+from probing.facts.report_forgotten import forgotten
+from probing.facts.report_layers import total
+from probing.facts.runs import choose, one_run_each
 from probing.facts.store import relations, totals
-from probing.finetuning.objectives import BASE
+from probing.facts.store import runs as all_runs
+from probing.finetuning.objectives import BASE, CONTROL
+from probing.kernel.registry import read_registry
+from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
-from probing.papers.bertnesia_measurements import LAMA_TEMPLATES, Gathered
+from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
+from probing.terms import RANKS
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which model here stands for which objective, the base among them as ``BASE``.
+
+    ``others``: further models whose objective already has a model, or is not one of the paper's. Seeds and controls of
+    which only results ship are left out.
+    """
+
+    base: str
+    members: Mapping[str, str]
+    others: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (*self.members.values(), *self.others)
+
+    def objective(self, model: str) -> str:
+        """The objective that a model stands for; its own name if there is none."""
+        return next((objective for objective, name in self.members.items() if name == model), model)
+
+
+def families_here(db: Database) -> dict[str, Family]:
+    """The families among the stored runs by their base, the largest first.
+
+    A family is a base with all models whose base it is. A family of the registry may name members that have another
+    base (the paper's NER model is cased); these belong to the family, too.
+    """
+    runs = one_run_each(all_runs(db))
+    if runs.empty:
+        return {}
+    models = runs.drop_duplicates("model").fillna({"base": "", "objective": ""}).set_index("model")
+    named = {family.base: family for family in read_registry().families}
+    bases = sorted(set(models.index[models["base"] == ""]) | (set(models["base"]) - {""}))
+    order = [*(model.objective for model in PublishedKnowledge.read().models), CONTROL]
+    families = []
+    for base in bases:
+        entry = named.get(base)
+        chosen = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
+        chosen = {objective: model for objective, model in chosen.items() if model in models.index}
+        tuned = models[models["base"] == base]
+        for model, objective in tuned["objective"].sort_index().items():
+            if objective in order and objective not in chosen and model not in chosen.values():
+                chosen[objective] = str(model)
+        left_out = {*chosen.values(), *(entry.results_only if entry else ())}
+        others = tuple(str(model) for model in tuned.index.sort_values() if model not in left_out)
+        members = {objective: chosen[objective] for objective in order if objective in chosen}
+        if members:
+            families.append(Family(base, members, others))
+    return {family.base: family for family in sorted(families, key=lambda family: (-len(family.models), family.base))}
+
+
+#: The template set of a folder in LAMA's layout: the paper's own prompts.
+LAMA_TEMPLATES = "lama"
+
+
+def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
+    """``total`` with Wilson's intervals of the intermediate share, over the facts that some layer knows."""
+    ends = [_inner_ends(row) for row in total.itertuples()]
+    return total.assign(
+        **{
+            f"intermediate_{end}": pd.Series([bound[place] for bound in ends], total.index, "float64")
+            for place, end in enumerate(("low", "high"))
+        }
+    )
+
+
+def _inner_ends(row) -> tuple[float | None, float | None]:
+    if row.average != "micro" or pd.isna(row.intermediate_share):
+        return None, None
+    known, last = (round(float(share) * int(row.n)) for share in (row.total, row.last_layer))
+    return wilson(known - last, known)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Report frames of one family under one kind of head, each with the column ``objective``."""
+
+    family: Family
+    runs: pd.DataFrame
+    total: pd.DataFrame
+    forgotten: pd.DataFrame
+
+
+def measure(db: Database, base: str, head: str) -> Ours:
+    """All numbers of a family under one kind of head; ``about`` is ``Gathered``."""
+    family = families_here(db)[base]
+    runs = _runs(db, family, head)
+    ids = tuple(runs["run_id"])
+    trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
+    frames = {
+        "runs": runs,
+        "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
+        "forgotten": forgotten(db, trex, ks=RANKS),
+    }
+    named = {
+        name: frame.assign(objective=[family.objective(model) for model in frame["model"]])
+        for name, frame in frames.items()
+    }
+    return Ours(
+        base, Gathered(family, **named), ids, f"family {base}, {head} heads, all facts", subject_of(family, head)
+    )
+
+
+def subject_of(family: Family, head: str) -> Subject:
+    """What the claims are judged on: a comparison by LAMA's own templates precedes one by the default ones."""
+    choices = [{"head": head, "templates": templates} for templates in (LAMA_TEMPLATES, "default")]
+    return Subject({**family.members, OF_THE_BASE: family.base}, choices)
+
+
+def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
+    """The family's runs: with LAMA's own templates where the base was asked with them, else the default."""
+    ours, theirs = (
+        choose(db, models=family.models, heads=(head,), templates=templates)
+        for templates in ("default", LAMA_TEMPLATES)
+    )
+    sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
+    return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)
+
 
 NOT_PUBLISHED = "not published"
 OTHER_FACTS = "other sentences: not comparable"
@@ -226,3 +359,18 @@ def _cell(rows: pd.DataFrame, average: str, column: str, of: float | None = 1) -
 
 def _model(gathered: Gathered, objective: str) -> str:
     return gathered.family.members.get(objective, objective if objective in gathered.family.others else "")
+
+
+def tables(published: PublishedKnowledge, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
+    """Tables 1, 2 and 3, published and ours; none without results of ours."""
+    if ours is None or db is None:
+        return {}
+    gathered = ours.about
+    return {
+        "table-1": table_1(db, gathered, published),
+        "table-2": table_2(gathered, published),
+        "table-3": table_3(gathered, published),
+    }
+
+
+BERTNESIA = Paper("bertnesia", PublishedKnowledge, "runs", families_here, measure, tables)

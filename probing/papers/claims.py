@@ -1,15 +1,11 @@
-"""Does a claim of a paper hold for stored results? One judge for all claims that ``data/published`` states with a
-check.
-
-A comparison holds or fails if the 95 % interval of the difference of both quantities lies on one side of the margin. A
-claim holds if every comparison that it names holds, and does not hold if one fails. If none fails, and a model, a probe
-set or another row that it names is missing, or a model has not learned its task, the claim cannot be tested, and what
-is missing is named.
+"""A paper whose results are reproduced: its published numbers, our subjects, their numbers and tables. Does a claim of
+a paper hold for stored results? One judge for all claims that ``data/published`` states with a check.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -17,14 +13,14 @@ import pandas as pd
 from probing.facts.report_pairs import joined
 from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.kernel.errors import OptionError, PublishedError
-from probing.kernel.published import Check, Claim, Columns, Comparison, Rows
+from probing.kernel.published import Check, Claim, Columns, Comparison, Published, Rows
 from probing.kernel.stats.intervals import wider
 from probing.kernel.store.database import Database
 from probing.subjects import REPORTS
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
 #: What checks call the pre-trained model.
-BASE = "base"
+OF_THE_BASE = "base"
 #: Verdicts on a model that decides nothing about its task.
 UNLEARNED = ("not learned", "cannot tell")
 #: Columns that name models, that name other things a reader knows by their values alone, and that count layers.
@@ -340,3 +336,60 @@ def _counts(table: pd.DataFrame) -> str:
 def _target(claim: Claim) -> str:
     target = claim.shown
     return f"figure {target.figure}" if target.figure else target.table or f"page {target.page}"
+
+
+@dataclass(frozen=True)
+class Ours:
+    """The numbers of a subject, an encoder or a base with its fine-tuned models, and the runs behind them."""
+
+    name: str
+    about: Any
+    run_ids: tuple[str, ...]
+    origin: str
+    judged_as: Subject
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Ours (None if nothing is stored) compared with a paper, in tables by name."""
+
+    ours: Ours | None
+    tables: Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, its file of published numbers, and how ours are measured and compared. ``papers.PAPERS`` lists all.
+
+    ``needs``: what has to be stored of a subject; ``subjects``: the stored ones by name, the default first;
+    ``measure``: database, name of a subject and further settings -> its numbers; ``written``: the tables that
+    ``reproduce`` writes.
+    """
+
+    name: str
+    published: type[Published]
+    needs: str
+    subjects: Callable[[Database], Mapping[str, Any]]
+    measure: Callable[..., Ours]
+    tables: Callable[[Any, Database | None, Ours | None], Mapping[str, pd.DataFrame]]
+    written: tuple[str, ...] = ()
+
+    @cached_property
+    def numbers(self) -> Any:
+        """The published numbers; they change only with the program."""
+        return self.published.read()
+
+    def compare(self, db: Database | None, *subject: str) -> Reproduction:
+        """Ours compared with the paper; ``subject`` is as for ``measure``, none compares nothing of ours."""
+        ours = self.measure(db, *subject) if db is not None and subject else None
+        return Reproduction(ours, self.tables(self.numbers, db, ours))
+
+    def judge(self, db: Database | None, ours: Ours | None) -> tuple[Judged, ...]:
+        return judge(db, self.numbers.claims, ours.judged_as if ours else None)
+
+    def to_write(self, db: Database, base: str) -> dict[str, pd.DataFrame]:
+        """The tables and claims that ``reproduce`` writes."""
+        reproduction = self.compare(db, base)
+        return {name: reproduction.tables[name] for name in self.written} | {
+            "claims": claims_frame(self.judge(db, reproduction.ours))
+        }

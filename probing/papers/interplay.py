@@ -1,16 +1,311 @@
-"""Tables 1 to 5 of the paper next to ours. ``why``: the reason for an empty cell and the command that fills it."""
+"""Which stored models correspond to the paper's: a base with its fine-tuned models, and other encoders of the paper.
+The numbers of one stored base and its fine-tuned models that the paper's tables and figures need. The paper on
+fine-tuning and sentence-level probing: our bases that are compared with it, and their numbers. Our points for the
+figures of the paper. The paper prints no values of its figures, so only ours can be drawn. Tables 1 to 5 of the
+paper next to ours. ``why``: the reason for an empty cell and the command that fills it.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from probing.changes.report import epoch_perplexities, perplexities, values
+from probing.changes.store import change_runs
+from probing.finetuning.objectives import BASE, CONTROL
+from probing.finetuning.objectives import TASKS as OBJECTIVES
+from probing.finetuning.recipe import FinetuneRecipe
+from probing.finetuning.relatives import named, relatives
 from probing.finetuning.success import TRAINED_NOT_LEARNED
-from probing.finetuning.success_report import scores
+from probing.finetuning.success_report import learned, scores
 from probing.kernel.store.database import Database
-from probing.papers.interplay_families import SentenceFamily
-from probing.papers.interplay_measurements import SentenceNumbers
-from probing.sentences.examples import POOLINGS
+from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
+from probing.sentences import store
+from probing.sentences.examples import FIRST, MEAN, OURS, OWN, POOLINGS, QUICK, SENTEVAL
+from probing.sentences.numbers import change, layer_group
 from probing.sentences.published import GROUPS, PublishedSentences
+from probing.sentences.report_accuracy import accuracies, counted, stored
+from probing.sentences.report_changes import changes, group_means
+from probing.sentences.store import sentence_runs
+
+#: Objectives of the paper, by their names in results, and CoLA fine-tuned on the mean over all tokens.
+COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)"
+TUNED = (COLA, SST, RTE, SQUAD)
+#: Objectives that are compared with the paper: its own, CoLA on the mean, and the control.
+COMPARED = (*TUNED, COLA_MEAN, CONTROL)
+_NAMES = ["model", "base", "objective", "variant", "tuned_seed"]
+
+
+@dataclass(frozen=True)
+class SentenceFamily:
+    """A base with the model that stands for each objective, and the protocol of its probes (``ours`` without any)."""
+
+    base: str
+    members: Mapping[str, str]
+    depth: int
+    protocol: str = OURS
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.base, *self.members.values())
+
+
+def families_here(db: Database) -> dict[str, SentenceFamily]:
+    """Bases with probes of the paper's tasks or with measured changes, those with most models first."""
+    probed, measured = named(sentence_runs(db)), named(change_runs(db))
+    probed = probed[probed["task"].isin(PublishedSentences.read().tasks)]
+    models = pd.concat([probed, measured])
+    stands = relatives(models).stands if len(models) else {}
+    bases = sorted(set(models.loc[models["base"].eq(""), "model"]) | (set(models["base"]) - {""}))
+    families = [
+        SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base))
+        for base in bases
+    ]
+    return {family.base: family for family in sorted(families, key=lambda family: (-len(family.members), family.base))}
+
+
+def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:
+    tuned = models[models["base"].eq(base)].drop_duplicates("model")
+    tuned = tuned[tuned["model"].map(stands).eq(tuned["model"])].sort_values("model")
+    first = tuned.drop_duplicates("objective").set_index("objective")["model"]
+    return {objective: str(first[objective]) for objective in COMPARED if objective in first.index}
+
+
+def _depth(models: pd.DataFrame, base: str) -> int:
+    return int(models.loc[models["model"].eq(base) | models["base"].eq(base), "layers"].max()) - 1
+
+
+def _protocol(probed: pd.DataFrame, base: str) -> str:
+    """The protocol by which most of the base's and its children's tasks were probed; of several the larger one."""
+    counts = probed.loc[probed["model"].eq(base) | probed["base"].eq(base), "protocol"].value_counts()
+    return max(
+        (OURS, SENTEVAL, QUICK),
+        key=lambda protocol: (int(counts.get(protocol, 0)), -(OURS, SENTEVAL, QUICK).index(protocol)),
+    )
+
+
+#: The measures of attention that Figure 2 draws.
+ENTROPY, DISTANCE = "entropy-first", "emd-first"
+_ENDS = ("value", "low", "high")
+ACCURACY_COLUMNS = ("encoder", "task", "pooling", "layer", *_ENDS, "majority", "surface")
+GROUP_COLUMNS = ("objective", "task", "pooling", "group", *_ENDS, "control", "seed_low", "seed_high")
+CHANGE_COLUMNS = (
+    "encoder",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    *_ENDS,
+    "over_mean",
+    "over_mean_low",
+    "over_mean_high",
+    "control",
+)
+VALUE_COLUMNS = ("encoder", "objective", "measure", "layer", *_ENDS)
+PERPLEXITY_COLUMNS = ("encoder", "objective", "replaced", "n", "embeddings", *_ENDS, "perplexity")
+EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity")
+
+
+@dataclass(frozen=True)
+class SentenceNumbers:
+    """The numbers of a base and its fine-tuned models; unknown ones have no row, accuracies and changes are shares.
+
+    ``accuracies`` has the paper's other stored encoders, too. ``groups``: change after fine-tuning, mean over the lower
+    and the upper layers, with the control's; ``changes``: the same by layer, and ``over_mean`` against the base's own
+    mean-pooled probe. ``values`` are of attention. ``perplexities``: the log of the model's perplexity over its base's.
+    ``learned``: objective -> verdict, see ``finetuning.success_report``.
+    """
+
+    family: SentenceFamily
+    accuracies: pd.DataFrame
+    groups: pd.DataFrame
+    changes: pd.DataFrame
+    values: pd.DataFrame
+    perplexities: pd.DataFrame
+    epochs: pd.DataFrame
+    learned: Mapping[str, str]
+
+
+def numbers_of(
+    db: Database, family: SentenceFamily, others: Mapping[str, SentenceFamily], published: PublishedSentences
+) -> SentenceNumbers:
+    """The numbers of a base and its fine-tuned models, and accuracies of the paper's other encoders (``others``)."""
+    stands = [others[base] for base in published.stored_encoders(others).values() if base != family.base]
+    scored = [_accuracies(db, encoder_family, published) for encoder_family in (family, *stands)]
+    there = [table for table in scored if len(table)]
+    verdicts = learned(db, family.models).set_index("model")["verdict"]
+    return SentenceNumbers(
+        family,
+        pd.concat(there, ignore_index=True) if there else scored[0],
+        **_of_probes(db, family, published),
+        **_of_changes(db, family),
+        learned={
+            objective: verdicts[model]
+            for objective, model in family.members.items()
+            if model in verdicts.index and objective != CONTROL
+        },
+    )
+
+
+def _accuracies(db: Database, family: SentenceFamily, published: PublishedSentences) -> pd.DataFrame:
+    """Accuracy of the base's own probes on the paper's tasks: ``ACCURACY_COLUMNS``."""
+    own_accuracies = accuracies(db, [family.base], published.tasks, family.protocol)
+    return own_accuracies.rename(columns={"accuracy": "value"}).assign(encoder=family.base)[list(ACCURACY_COLUMNS)]
+
+
+def _of_probes(db: Database, family: SentenceFamily, published: PublishedSentences) -> dict[str, pd.DataFrame]:
+    """Field of the numbers -> table, from the probes."""
+    objectives = {model: objective for objective, model in family.members.items()}
+    tuned = [model for objective, model in family.members.items() if objective in TUNED]
+    pairs = stored(db, family.protocol)
+    counts = pairs.named(store.pairs(db, pairs.run_ids))
+    counts = counts[
+        counts["reading"].eq(OWN)
+        & counts["with_reading"].eq(OWN)
+        & counts["portion"].eq(1)
+        & counts["with_portion"].eq(1)
+    ]
+    counts = counts[
+        counts["layer"].eq(counts["with_layer"]) & counts["pooling"].eq(FIRST) & counts["with_pooling"].eq(MEAN)
+    ]
+    counts = counts[
+        counts["model"].isin(tuned) & counts["task"].isin(published.tasks) & counts["with_model"].eq(family.base)
+    ]
+    ends = [change(counted(row))[1:3] for row in counts.to_dict("records")]
+    over = counts[["model", "task", "pooling", "layer"]].join(
+        pd.DataFrame(ends, columns=["over_mean_low", "over_mean_high"], index=counts.index).astype("float64")
+    )
+    changed = changes(db, tuned, published.tasks, family.protocol)
+    changed = changed.rename(columns={"change": "value", "control_change": "control", "mean_change": "over_mean"})
+    changed = changed.merge(over, on=["model", "task", "pooling", "layer"], how="left")
+    changed = changed.assign(encoder=family.base, objective=changed["model"].map(objectives))
+    return {
+        "changes": changed[list(CHANGE_COLUMNS)],
+        "groups": _groups(changed, group_means(db, tuned, published.tasks, family.protocol), family.depth),
+    }
+
+
+def _groups(changed: pd.DataFrame, means: pd.DataFrame, depth: int) -> pd.DataFrame:
+    """The changes of the two groups of layers, as ``group_means`` has them, with the means of the layers' ends."""
+    groups = [layer_group(int(layer), depth) for layer in changed["layer"]]
+    keys = ["model", "task", "pooling", "group"]
+    ends = (
+        changed.assign(group=pd.Series(groups, index=changed.index, dtype=object))
+        .groupby(keys, sort=False)[["low", "high"]]
+        .mean()
+    )
+    table = means.rename(columns={"mean_change": "value", "control_change": "control"}).merge(
+        ends.reset_index(), on=keys, how="left"
+    )
+    return table[list(GROUP_COLUMNS)]
+
+
+def _of_changes(db: Database, family: SentenceFamily) -> dict[str, pd.DataFrame]:
+    """Field of the numbers -> table, from the measures of attention and perplexity."""
+    measured, epochs = values(db, family.models, (DISTANCE, ENTROPY)), epoch_perplexities(db, family.models)
+    put_back = perplexities(db, family.models).drop(columns=["low", "high"])
+    put_back = put_back.rename(columns={"log_change": "value", "change_low": "low", "change_high": "high"})
+    objectives = {model: objective for objective, model in family.members.items()}
+    tables = {
+        "values": (measured, VALUE_COLUMNS),
+        "perplexities": (put_back, PERPLEXITY_COLUMNS),
+        "epochs": (epochs, EPOCH_COLUMNS),
+    }
+    return {
+        name: table.assign(encoder=family.base, objective=table["model"].map(objectives).fillna(BASE))[list(columns)]
+        for name, (table, columns) in tables.items()
+    }
+
+
+POINT_COLUMNS = ("panel", "encoder", "objective", "dashed", "x", "value", "low", "high")
+LEVEL_COLUMNS = ("panel", "name", "value")
+#: Panels of Figure 3c and 3d; the second is the control that the paper lacks.
+PUT_BACK = {"last": "last n layers put back", "first": "first n layers put back"}
+
+
+class Plot(NamedTuple):
+    """A figure of the paper with our numbers.
+
+    ``dashed`` points are of CLS-pooling if both poolings are drawn; ``levels`` are yardsticks of a panel; ``stars``
+    compare with the encoder's own mean-pooled probe.
+    """
+
+    points: pd.DataFrame
+    levels: pd.DataFrame
+    stars: pd.DataFrame
+
+
+def plot(ours: SentenceNumbers, kind: str) -> Plot:
+    """The points of a figure of the base and its models; one of pre-trained encoders shows all stored ones."""
+    nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
+    if kind == "accuracy":
+        return _accuracy(ours, nothing[1])
+    if kind in POOLINGS:
+        return _changes(ours, kind)
+    if kind == "replaced":
+        return _replaced(ours, nothing[1])
+    if kind == "epochs":
+        epochs = ours.epochs
+        epochs = epochs[epochs["objective"].isin([COLA, SST, CONTROL])]
+        points = epochs.assign(
+            panel="", dashed=False, x=epochs["epoch"], value=epochs["perplexity"], low=np.nan, high=np.nan
+        )
+        return Plot(points[list(POINT_COLUMNS)], *nothing)
+    measure = ENTROPY if kind == "entropy" else DISTANCE
+    values = ours.values[ours.values["measure"].eq(measure)]
+    values = values[values["objective"].isin([BASE, COLA, COLA_MEAN, CONTROL])]
+    return Plot(values.assign(panel="", dashed=False, x=values["layer"])[list(POINT_COLUMNS)], *nothing)
+
+
+def _accuracy(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
+    accuracies = ours.accuracies
+    points = accuracies.assign(
+        panel=accuracies["task"], objective=BASE, dashed=accuracies["pooling"].eq(FIRST), x=accuracies["layer"]
+    )
+    tasks = accuracies.drop_duplicates("task")
+    levels = [(row.task, name, getattr(row, name)) for row in tasks.itertuples() for name in ("majority", "surface")]
+    return Plot(points[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)
+
+
+def _changes(ours: SentenceNumbers, pooling: str) -> Plot:
+    changes = ours.changes
+    changes = changes[changes["objective"].isin(TUNED) & changes["pooling"].eq(pooling)]
+    placed = changes.assign(panel=changes["task"], dashed=False, x=changes["layer"])
+    control = placed[placed["control"].notna()].drop_duplicates(["encoder", "task", "layer"])
+    control = control.assign(objective=CONTROL, value=control["control"], low=np.nan, high=np.nan)
+    points = pd.concat([points_of[list(POINT_COLUMNS)] for points_of in (placed, control)], ignore_index=True)
+    stars = placed.assign(value=placed["over_mean"], low=placed["over_mean_low"], high=placed["over_mean_high"])
+    stars = stars[stars["value"].notna()] if pooling != MEAN else stars.iloc[:0]
+    levels = pd.DataFrame(
+        [(task, "no change", 0.0) for task in dict.fromkeys(changes["task"])], columns=list(LEVEL_COLUMNS)
+    )
+    return Plot(points, levels, stars[list(POINT_COLUMNS)])
+
+
+def _replaced(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
+    perplexities = ours.perplexities
+    base = perplexities[perplexities["objective"].eq(BASE) & perplexities["replaced"].eq("none")]
+    perplexities = perplexities[
+        perplexities["objective"].isin([COLA, SST, CONTROL]) & ~perplexities["embeddings"].astype(bool)
+    ]
+    tables = []
+    for replaced, panel in PUT_BACK.items():
+        rows = perplexities[perplexities["replaced"].isin(["none", replaced])]
+        ends = {end: rows["perplexity"] * np.exp(rows[end] - rows["value"]) for end in ("low", "high")}
+        tables.append(
+            rows.assign(panel=panel, dashed=False, x=rows["n"], **ends)
+            .assign(value=rows["perplexity"])
+            .sort_values("x")
+        )
+    levels = [(panel, "the base", float(base["perplexity"].iloc[0])) for panel in PUT_BACK.values() if len(base)]
+    return Plot(
+        pd.concat(tables, ignore_index=True)[list(POINT_COLUMNS)],
+        pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)),
+        stars,
+    )
+
 
 #: The row of Table 1 with numbers on the test set.
 TEST_SET = "Devlin et al. (2019)"
@@ -30,7 +325,7 @@ SCORE_COLUMNS = (
     "model",
     "why",
 )
-CHANGE_COLUMNS = (
+CHANGE_TABLE_COLUMNS = (
     "tuned",
     "task",
     "pooling",
@@ -108,8 +403,8 @@ def changes_beside(ours: SentenceNumbers | None, published: PublishedSentences) 
                         )
                     )
     names = [model.name for model in published.models]
-    columns = [*CHANGE_COLUMNS[:4], *names, *CHANGE_COLUMNS[7:]]
-    numbers = [*names, *CHANGE_COLUMNS[7:-1]]
+    columns = [*CHANGE_TABLE_COLUMNS[:4], *names, *CHANGE_TABLE_COLUMNS[7:]]
+    numbers = [*names, *CHANGE_TABLE_COLUMNS[7:-1]]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
 
 
@@ -143,7 +438,7 @@ def _no_model(family: SentenceFamily | None, objective: str) -> str:
     return f"no model; to make it: python -m probing finetune --model {base} --objective {objective.lower()}"
 
 
-def settings(published: PublishedSentences, recipes: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
+def settings_table(published: PublishedSentences, recipes: Mapping[str, Mapping[str, object]]) -> pd.DataFrame:
     """Table 3: ``setting, published``, and one column per objective of ours with the values of its recipe."""
     fields = {
         "Learning rate": "learning_rate",
@@ -177,3 +472,48 @@ def called(table: pd.DataFrame) -> pd.DataFrame:
     """A table with the names of poolings and groups of layers for readers."""
     groups = {"lower": "0 to L/2", "upper": "above L/2"}
     return table.assign(pooling=table["pooling"].map(POOLED), group=table["group"].map(groups))
+
+
+def measure(db: Database, base: str) -> Ours:
+    """The numbers of a base with its fine-tuned models; ``about`` is its ``SentenceNumbers``."""
+    families = families_here(db)
+    family = families[base]
+    probed, measured = sentence_runs(db), change_runs(db)
+    own_probes = probed[probed["model"].isin(family.models) & probed["protocol"].eq(family.protocol)]
+    ids = tuple(pd.concat([own_probes["run_id"], measured.loc[measured["model"].isin(family.models), "run_id"]]))
+    origin = f"{base} by the protocol {family.protocol} with the published numbers"
+    models = {**INTERPLAY.numbers.stored_encoders(families), **family.members, OF_THE_BASE: base}
+    subject = Subject(models, ({"protocol": family.protocol},))
+    return Ours(base, numbers_of(db, family, families, INTERPLAY.numbers), ids, origin, subject)
+
+
+def tables(published: PublishedSentences, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
+    """Tables 1, 2 with 5, 3 and 4, published and ours."""
+    recipes = {
+        objective.label: _recipe(objective.settings)
+        for objective in OBJECTIVES.values()
+        if objective.label in published.objectives
+    }
+    return {
+        "scores": table_1(db, ours.about.family if ours else None, published),
+        "changes": changes_beside(ours.about if ours else None, published),
+        "settings": settings_table(published, recipes),
+        "data": data(published),
+    }
+
+
+def _recipe(settings: object) -> dict[str, object]:
+    """Every field of a recipe with these settings."""
+    defaults = {name: field.default for name, field in FinetuneRecipe.model_fields.items() if not field.is_required()}
+    return defaults | dict(settings)  # type: ignore[call-overload]
+
+
+INTERPLAY = Paper(
+    "interplay",
+    PublishedSentences,
+    "sentence probes",
+    families_here,
+    measure,
+    tables,
+    ("scores", "changes", "settings", "data"),
+)

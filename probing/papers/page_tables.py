@@ -13,8 +13,7 @@ from probing.kernel.figures.looks import set_name
 from probing.papers.bertnesia import NOT_PUBLISHED
 from probing.papers.edge_probing import CALLED
 from probing.papers.interplay import NOT_READ, TEST_SET, called
-from probing.papers.page_figures_edge_figures import labels
-from probing.papers.page_figures_shown import PaperView
+from probing.papers.page_figures import PaperView, labels
 
 #: The text of a cell that was not published; the CSV has the words.
 NONE = "none"

@@ -1,36 +1,194 @@
-"""How BERTnesia is reproduced: from a family's name to the tables."""
+"""The plan of a reproduction: its models, their bases and their tasks. The steps that the reproductions of several
+papers have. How BERTnesia is reproduced: from a family's name to the tables. How the paper on edge probing is
+reproduced: from a family's base to the tables. How the claims on forgetting are judged: every fine-tuned model of a
+family is asked for the facts that it lost. How the paper on fine-tuning and sentence-level probing is reproduced:
+from a family's base to the tables. From a family's name to the tables of a paper; resumable, finished steps are
+skipped.
+"""
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from probing.changes.measure_run import measure_changes
+from probing.changes.requests import ChangesRequest
+from probing.edges.requests import EdgesRequest
+from probing.edges.targets import RANDOM, TRAINED
+from probing.edges.tasks import ALL, EDGE_TASKS
+from probing.edges.train import train_edges
 from probing.facts.fact import shipped_relations
 from probing.facts.probe import probe
 from probing.facts.report import KNOWLEDGE
 from probing.facts.requests import ProbeRequest
 from probing.facts.runs import choose
 from probing.facts.sources import read_facts
-from probing.finetuning.objectives import task_called
+from probing.finetuning.finetune import finetune
+from probing.finetuning.objectives import CALLED, Task, task_called
+from probing.finetuning.requests import FinetuneRequest, TrainingLength
+from probing.forgetting.recover import recover
+from probing.forgetting.requests import RecoverRequest
 from probing.heads.files import head_path, heads_folder, read_identity
 from probing.heads.recipe import PRETRAINED, HeadRecipe
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import train_all_heads
-from probing.kernel.errors import ModelError, Say, StoreError
-from probing.kernel.files import cache_folder, result_folders, snapshot_folder
+from probing.kernel.errors import ModelError, OptionError, RegistryError, Say, StoreError
+from probing.kernel.fetch import fetch_model, fetch_or_stand_in
+from probing.kernel.files import atomic_text, cache_folder, result_folders, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
-from probing.kernel.registry import FamilyEntry, FamilyMember
-from probing.kernel.report import Form
+from probing.kernel.registry import FamilyEntry, FamilyMember, Registry, name_in_files, read_registry
+from probing.kernel.report import Form, as_csv
+from probing.kernel.requests import executor
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
-from probing.papers.bertnesia_families import families_here
-from probing.papers.bertnesia_measurements import subject_of
-from probing.papers.bertnesia_paper import BERTNESIA
-from probing.papers.claims import claims_frame, judge
-from probing.papers.reproduce_plan import Plan, Procedure, made_here
-from probing.papers.reproduce_steps import as_text, fetch, fine_tune, write_tables
+from probing.papers.bertnesia import BERTNESIA, families_here, subject_of
+from probing.papers.claims import Paper, claims_frame, judge
+from probing.papers.edge_probing import EDGE_PROBING
+from probing.papers.interplay import INTERPLAY
+from probing.papers.papers import FORGETTING
 from probing.papers.requests import ReproduceRequest, Stage
+from probing.sentences.requests import SentencesRequest
+from probing.sentences.tasks import SENTENCE_TASKS
+from probing.sentences.train import train_sentences
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The models of one call: the family, the way to make each member, and the probing tasks."""
+
+    request: ReproduceRequest
+    registry: Registry
+    family: FamilyEntry
+    procedure: "Procedure"
+    members: tuple[FamilyMember, ...]
+    tasks: tuple[str, ...]
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The models that the members come from, the family's own first."""
+        return tuple(dict.fromkeys([self.family.base, *(member.base for member in self.members)]))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Bases and members: probes of a fine-tuned model need its base's."""
+        return (*self.bases, *(member.model for member in self.members))
+
+    @property
+    def out(self) -> Path:
+        return self.request.out or cache_folder() / "reproduction" / f"{self.procedure.prefix}{self.family.name}"
+
+    @property
+    def again(self) -> str:
+        """The command that makes what is missing."""
+        paper = "" if self.request.paper == ReproduceRequest.paper else f"--paper {self.request.paper} "
+        return f"python -m probing reproduce {paper}--family {self.family.name}"
+
+    def ships(self, model: str) -> bool:
+        """Whether a model is in the repository."""
+        return any(entry.name == model and entry.shipped for entry in self.registry.models)
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """How a paper is reproduced.
+
+    ``title`` of its stages has ``{family}``, the family's entry; ``prefix`` is of the usual folder of its tables;
+    ``tasks`` raises an ``OptionError`` for unknown ones; ``begin`` says what will be made.
+    """
+
+    paper: Paper
+    title: str
+    steps: Mapping[Stage, Callable[[Plan, Say], None]]
+    prefix: str = ""
+    tasks: Callable[[ReproduceRequest], tuple[str, ...]] = lambda request: ()
+    members: Callable[[ReproduceRequest, FamilyEntry], tuple[FamilyMember, ...]] = lambda request, family: ()
+    begin: Callable[[Plan, Say], None] = lambda plan, say: None
+
+
+def planned(request: ReproduceRequest, procedure: Procedure) -> Plan:
+    """The models that a request makes; impossible requests are refused now, not after days of fine-tuning."""
+    tasks = procedure.tasks(request)
+    executor(request.executor, 1, request.device)
+    registry = read_registry()
+    family = registry.family(request.family)
+    return Plan(request, registry, family, procedure, procedure.members(request, family), tasks)
+
+
+def made_here(task: Task, base: str) -> FamilyMember:
+    """A model that is fine-tuned here, under the name that ``finetune`` gives it."""
+    return FamilyMember(objective=task.label, model=name_in_files(f"{base}-{task.name}"), base=base, how="finetune")
+
+
+#: How a model comes here -> words.
+_ORIGINS = {"shipped": "ships", "hub": "from the hub, with its own settings", "finetune": "fine-tuned here"}
+
+
+def in_words(member: FamilyMember) -> str:
+    """ "CoLA: nesia-mini-cola, fine-tuned here"."""
+    return f"{member.objective}: {member.model}, {_ORIGINS[member.how]}"
+
+
+def fetch(plan: Plan, data_sets: Iterable[str], say: Say) -> None:
+    """Fetches models that are not made here, the data of the others' fine-tuning, and data sets, unless here."""
+    for name in (*plan.bases, *(member.model for member in plan.members if member.how != "finetune")):
+        entry = plan.registry.model(name)
+        folder = cache_folder() / "models" / entry.name
+        if (folder / "config.json").is_file():
+            say(f"  {name} exists already: {folder}")
+        else:
+            say(f"  {name}: {fetch_model(entry, plan.request.source)}")
+    tuned = [task_called(member.objective).data_set for member in plan.members if member.how == "finetune"]
+    for name in dict.fromkeys(filter(None, [*tuned, *data_sets])):
+        say(f"  {name}: {fetch_or_stand_in(plan.registry, name, plan.request.source, say)}")
+
+
+def fine_tune(plan: Plan, say: Say) -> None:
+    """Fine-tunes the models that neither ship nor are on the hub."""
+    request = plan.request
+    for member in plan.members:
+        if member.how != "finetune":
+            say(f"  {in_words(member)}")
+            continue
+        task = task_called(member.objective)
+        data = fetch_or_stand_in(plan.registry, task.data_set, request.source, say) if task.data_set else request.text
+        out, device = cache_folder() / "models" / member.model, "cpu" if request.device == "cpu" else "auto"
+        length = TrainingLength(steps=request.steps, tokens=request.tokens, pieces=request.pieces)
+        pooling = task.settings.get("pooling")
+        finetune(
+            FinetuneRequest(member.base, task.slug, data, out=out, length=length, device=device, pooling=pooling), say
+        )
+
+
+def compare(plan: Plan, say: Say) -> None:
+    """Writes the tables of the paper with ours."""
+    base, paper = plan.family.base, plan.procedure.paper
+    with open_database(*result_folders()) as db:
+        if base not in paper.subjects(db):
+            raise StoreError(f"no {paper.needs} of {base} are stored; make them with: {plan.again}")
+        tables = paper.to_write(db, base)
+    write_tables(plan, tables, as_text, say)
+
+
+def as_text(table: pd.DataFrame, name: str, ending: str) -> str:
+    if ending == "csv":
+        return as_csv(table)
+    return table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15) + "\n"
+
+
+def write_tables(
+    plan: Plan, tables: Mapping[Any, pd.DataFrame], text: Callable[[pd.DataFrame, Any, Any], str], say: Say
+) -> None:
+    """Writes every table as CSV and as JSON; ``text`` is called with the table, its name and the ending."""
+    plan.out.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        for ending in ("csv", "json"):
+            atomic_text(plan.out / f"{name}.{ending}", text(table, name, ending))
+        say(f"  {name}: {len(table):,} rows")
+    say(f"  tables in {plan.out}; compare with the paper's on the dashboard's page Papers")
 
 
 def _members(request: ReproduceRequest, family: FamilyEntry) -> tuple[FamilyMember, ...]:
@@ -181,3 +339,170 @@ REPRODUCE_BERTNESIA = Procedure(
         Stage.tables: _tables,
     },
 )
+
+
+def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
+    """Names of tasks, or paths of folders in jiant's format."""
+    tasks = ALL if request.tasks == ("all",) else request.tasks
+    if any(task not in EDGE_TASKS and not Path(task).expanduser().is_dir() for task in tasks):
+        raise OptionError(
+            f"got the tasks {','.join(tasks)!r}; expected some of all, {', '.join(EDGE_TASKS)}, or folders in jiant's"
+            " format, separated by commas"
+        )
+    return tasks
+
+
+def _fetch_edge_tasks(plan: Plan, say: Say) -> None:
+    fetch(plan, [name for task in plan.tasks if task in EDGE_TASKS for name in EDGE_TASKS[task].data_set], say)
+
+
+def _train_edge_probes(plan: Plan, say: Say) -> None:
+    """Cumulative probes of the base and of its random twin."""
+    request, base = plan.request, plan.family.base
+    for encoder in (TRAINED, RANDOM):
+        say(f"  {base}, {encoder} encoder:")
+        edges_request = EdgesRequest(
+            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor
+        )
+        train_edges(edges_request, say)
+
+
+REPRODUCE_EDGE_PROBING = Procedure(
+    EDGE_PROBING,
+    "Edge probing, {family.base}",
+    prefix="edges-",
+    tasks=_tasks,
+    steps={Stage.fetch: _fetch_edge_tasks, Stage.train: _train_edge_probes, Stage.tables: compare},
+)
+
+
+def _fetch_text(plan: Plan, say: Say) -> None:
+    fetch(plan, ["wikitext-2"], say)
+
+
+def _measure(plan: Plan, say: Say) -> None:
+    request = plan.request
+    for member in plan.members:
+        recover(RecoverRequest(member.model, device=request.device, text=request.valid), say)
+
+
+REPRODUCE_FORGETTING = Procedure(
+    FORGETTING,
+    "Claims on forgetting, {family.base}",
+    prefix="forgetting-",
+    members=lambda request, family: tuple(family.members),
+    steps={Stage.fetch: _fetch_text, Stage.measure: _measure, Stage.tables: compare},
+)
+
+
+#: The paper's probing tasks and fine-tuning tasks; Figure 2 compares CoLA on the first token with CoLA on the mean.
+TASKS = ("bigram-shift", "coordination-inversion", "odd-man-out")
+OBJECTIVES = ("CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)")
+
+
+def _sentence_tasks(request: ReproduceRequest) -> tuple[str, ...]:
+    if request.tasks == ("all",):
+        return TASKS
+    if set(request.tasks) - set(TASKS):
+        raise OptionError(
+            f"got the tasks {','.join(request.tasks)!r}; expected all, or some of {', '.join(TASKS)}, separated by"
+            " commas"
+        )
+    return request.tasks
+
+
+def _members_of_base(request: ReproduceRequest, family: FamilyEntry) -> tuple[FamilyMember, ...]:
+    return tuple(_member(family, CALLED[label]) for label in OBJECTIVES)
+
+
+def _member(family: FamilyEntry, task: Task) -> FamilyMember:
+    """The family's model of an objective, if it has the same base; else one that is fine-tuned here."""
+    for member in family.members:
+        if member.objective == task.label and (member.base or family.base) == family.base:
+            return member.model_copy(update={"base": family.base})
+    return made_here(task, family.base)
+
+
+def _begin(plan: Plan, say: Say) -> None:
+    say(
+        f"{plan.family.base}, probed for {', '.join(plan.tasks)} by the protocol {plan.request.protocol}; fine-tuned"
+        " models:"
+    )
+    for member in plan.members:
+        say(f"  {in_words(member)}")
+
+
+def _fetch_sentence_tasks(plan: Plan, say: Say) -> None:
+    fetch(plan, ["wikitext-2-raw"] if plan.request.blocks else [], say)
+    for task in plan.tasks:
+        _fetch_task(plan, task, say)
+
+
+def _fetch_task(plan: Plan, task: str, say: Say) -> None:
+    """Any of a task's data sets is enough: a fetched one, or the first that can be fetched."""
+    names = SENTENCE_TASKS[task].data_sets
+    fetched = [name for name in names if (cache_folder() / "downloads" / name).is_dir()]
+    for name in fetched[:1] or names:
+        try:
+            say(f"  {task}: {fetch_or_stand_in(plan.registry, name, plan.request.source, say)}")
+            return
+        except RegistryError as error:
+            if name == names[-1] or fetched:
+                raise
+            say(f"  {task}: not from {name} ({error})")
+
+
+def _train_sentence_probes(plan: Plan, say: Say) -> None:
+    request = plan.request
+    for model in plan.models:
+        say(f"  {model}:")
+        sentences_request = SentencesRequest(
+            model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor
+        )
+        train_sentences(sentences_request, say)
+
+
+def _measure_changes(plan: Plan, say: Say) -> None:
+    request = plan.request
+    for model in plan.models:
+        say(f"  {model}:")
+        changes_request = ChangesRequest(
+            model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor
+        )
+        measure_changes(changes_request, say)
+
+
+REPRODUCE_INTERPLAY = Procedure(
+    INTERPLAY,
+    "Fine-tuning and probing, {family.base}",
+    prefix="interplay-",
+    tasks=_sentence_tasks,
+    members=_members_of_base,
+    begin=_begin,
+    steps={
+        Stage.fetch: _fetch_sentence_tasks,
+        Stage.finetune: fine_tune,
+        Stage.train: _train_sentence_probes,
+        Stage.measure: _measure_changes,
+        Stage.tables: compare,
+    },
+)
+
+
+PROCEDURES = {
+    procedure.paper.name: procedure
+    for procedure in (REPRODUCE_BERTNESIA, REPRODUCE_EDGE_PROBING, REPRODUCE_INTERPLAY, REPRODUCE_FORGETTING)
+}
+
+
+def reproduce(request: ReproduceRequest, say: Say = print) -> None:
+    """Does the stages of a paper, or one of them."""
+    procedure = PROCEDURES[request.paper]
+    plan, only = planned(request, procedure), request.only
+    if only is not None and only not in procedure.steps:
+        raise OptionError(f"got the stage {only.value!r}; --paper {request.paper} has {', '.join(procedure.steps)}")
+    stages = [only] if only is not None else list(procedure.steps)
+    procedure.begin(plan, say)
+    for number, stage in enumerate(stages, 1):
+        say(f"== {procedure.title.format(family=plan.family)}, stage {number} of {len(stages)}: {stage.value}")
+        procedure.steps[stage](plan, say)

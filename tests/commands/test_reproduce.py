@@ -15,10 +15,10 @@ from probing.kernel.errors import JobError, ModelError, RegistryError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.parquet import read_table
 from probing.papers import reproduce as bertnesia
-from probing.papers import reproduce_edge_probing as edge_probing
-from probing.papers import reproduce_interplay as interplay
-from probing.papers import reproduce_steps as steps
-from probing.papers.reproduce_reproduce import reproduce
+from probing.papers import reproduce as edge_probing
+from probing.papers import reproduce as interplay
+from probing.papers import reproduce as steps
+from probing.papers.reproduce import reproduce
 from probing.papers.requests import ReproduceRequest, Stage
 from tests.commands.conftest import Killed
 from tests.commands.edge_tasks import QUICK

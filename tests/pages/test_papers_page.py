@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from probing.choices_papers import TABS
 from probing.facts.fact import Fact
 from probing.kernel.store.parquet import write_table
-from probing.papers.papers_papers import PAPERS
+from probing.papers.papers import PAPERS
 from tests.edges_planted import POS, RUNS, answers, plant_edge_runs, planted_part, planted_probabilities
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import numbers_in, opening, plain, visited, words

@@ -27,7 +27,7 @@ from probing.kernel.stats.paired_tests import answer_interval, mcnemar_exact
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
-from probing.papers.bertnesia_paper import BERTNESIA
+from probing.papers.bertnesia import BERTNESIA
 from tests.core.test_fact_numbers import sums_of
 from tests.reference.knowledge import classify, is_scored
 from tests.reports.planted_forgetting import KS, plant

@@ -32,6 +32,7 @@ from probing.papers.claims import (
     UNSURE,
     UNTESTED,
     Interval,
+    Reproduction,
     Subject,
     apart,
     claims_frame,
@@ -39,12 +40,9 @@ from probing.papers.claims import (
     share,
     verdict,
 )
-from probing.papers.claims_paper import Reproduction
-from probing.papers.edge_probing_encoder_numbers import numbers_of, published_encoders, runs_of
-from probing.papers.edge_probing_paper import EDGE_PROBING
-from probing.papers.interplay_paper import INTERPLAY
-from probing.papers.interplay_plots import PUT_BACK, plot
-from probing.papers.papers_papers import PAPERS
+from probing.papers.edge_probing import EDGE_PROBING, numbers_of, published_encoders, runs_of
+from probing.papers.interplay import INTERPLAY, PUT_BACK, plot
+from probing.papers.papers import PAPERS
 from tests.changes_planted import plant_changes, planted_value
 from tests.edges_planted import (
     POS,
