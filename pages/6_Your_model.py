@@ -17,14 +17,12 @@ from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.errors import ProbingError, StoreError
 from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
-from probing.own_model import page_run as run_state
-from probing.own_model import page_run_space as space
 from probing.own_model import run as background
 from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
-from probing.own_model.page_form import draw
-from probing.own_model.page_form_permission import why_not
-from probing.own_model.report import OwnResult, fact_rows, result_of
-from probing.own_model.report_side_by_side import not_asked, side_by_side
+from probing.own_model.page_form import draw_form as draw
+from probing.own_model.page_form import why_not
+from probing.own_model.page_run import draw_run, draw_space, scroll_up
+from probing.own_model.report import OwnResult, fact_rows, not_asked, result_of, side_by_side
 from probing.own_model.run import OwnRun
 
 #: Model and facts of the finished sample.
@@ -251,7 +249,7 @@ def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdow
     draw(
         view,
         refused,
-        lambda: run_state.draw(stands, may_act=refused is None) if stands else None,
+        lambda: draw_run(stands, may_act=refused is None) if stands else None,
         busy=busy is not None,
     )
 
@@ -271,12 +269,12 @@ titles = {name: title for name, title in TABS.items() if result or run or name n
 titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
 with selection.open_tab("own_tab", titles, view.page) as tab:
     if tab == "space":
-        space.draw(view)
+        draw_space(view)
     elif tab == "new":
         new(view, runs, run, refused)
     else:
         if run is not None and run.status != background.DONE:
-            run_state.draw(run, may_act=refused is None)
+            draw_run(run, may_act=refused is None)
         elif result is None:
             st.info("The results of this run are not stored any more.", icon=":material/info:")
         if result is not None:
@@ -287,6 +285,6 @@ with selection.open_tab("own_tab", titles, view.page) as tab:
             else:
                 ways(shown, result)
         if run is not None and run.status == background.DONE and tab == "facts":
-            run_state.draw(run, may_act=refused is None)
-run_state.scroll_up()
+            draw_run(run, may_act=refused is None)
+scroll_up()
 end(view)

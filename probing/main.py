@@ -160,7 +160,7 @@ _LAST = {
         " the run.",
     ),
     "own-report": Command(
-        "probing.own_model.commands_own_report",
+        "probing.own_model.commands",
         "Write one page in plain words on what your model knows of your facts, as HTML.",
     ),
     "ask": Command("probing.live.commands", "Ask every layer to fill the mask of a sentence."),
@@ -180,11 +180,11 @@ _LAST = {
         "probing.commands_tables", "Print every column of all stored tables, or of those with a name, as Markdown."
     ),
     "space": Command(
-        "probing.own_model.commands_space",
+        "probing.own_model.commands",
         "List the models, runs and probe sets on this machine with the space that each takes.",
     ),
     "delete": Command(
-        "probing.own_model.commands_delete",
+        "probing.own_model.commands",
         "Delete a run, a probe set with all its runs, or a model from this machine; asks first.",
     ),
     "check": Command(

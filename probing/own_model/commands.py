@@ -1,17 +1,58 @@
-"""``probing own``: probe your model and its base on your facts."""
+"""``probing delete``: free the space of a model, a run or a probe set. ``probing own``: probe your model and its base
+on your facts. ``probing own-report``: one page in plain words on a user's own model. ``probing space``: what takes
+space on this machine.
+"""
 
+import json
 import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from probing.facts.sources import own_facts, own_probe_set
-from probing.kernel.commands import command
+from probing.kernel.commands import command, printed_or_written
 from probing.kernel.errors import FactsError
+from probing.kernel.files import result_folders
 from probing.kernel.models.names import find_entry
-from probing.own_model.check import refuse_unfit
-from probing.own_model.requests import OwnRequest
-from probing.own_model.run import OwnRun, carry_out, find_run, prepare
-from probing.own_model.run_wish import Wish, placed
+from probing.kernel.registry import name_in_files
+from probing.own_model.check import in_bytes, refuse_unfit
+from probing.own_model.requests import OwnReportRequest, OwnRequest
+from probing.own_model.run import OwnRun, Wish, carry_out, find_run, placed, prepare
+
+
+class What(StrEnum):
+    """What can be deleted."""
+
+    run = "run"
+    facts = "facts"
+    model = "model"
+
+
+def delete(
+    what: Annotated[What, typer.Argument(help="run, facts (a probe set with all its runs) or model.")],
+    name: Annotated[
+        str, typer.Argument(help="As `space` lists it: id of the run, name of the probe set or of the model.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it is deleted.")] = False,
+) -> None:
+    """Delete a run, a probe set with all its runs, or a model from this machine; asks first.
+
+    The pages leave out deleted results at once. What ships with the project cannot be deleted.
+    """
+    from probing.own_model.space import Entry
+    from probing.own_model.space import delete as workflow
+
+    def sure(entry: Entry) -> bool:
+        return yes or typer.confirm(f"delete the {entry.what} {entry.name} ({entry.said}, {in_bytes(entry.size)})?")
+
+    done = workflow(what.value, name, sure)
+    typer.echo(
+        "nothing was deleted"
+        if done is None
+        else f"deleted the {done.what} {done.name}: {in_bytes(done.size)} are free"
+    )
 
 
 @command(OwnRequest)
@@ -58,3 +99,42 @@ def _prepared(request: OwnRequest) -> OwnRun:
         others=tuple(placed(model) for model in request.also),
     )
     return prepare(wish, content, request.facts.suffix)
+
+
+@command(OwnReportRequest)
+def own_report(request: OwnReportRequest) -> None:
+    """Write one page in plain words on what your model knows of your facts, as HTML.
+
+    It has the sentences, the figure and the facts of the page Your model, and needs no network.
+    """
+    from probing.kernel.store.opening import open_database
+    from probing.own_model.figures import own_curves, report_page
+    from probing.own_model.report import result_of
+
+    with open_database(*result_folders()) as db:
+        page = result_of(db, request.model, request.facts, request.k)
+    out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
+    figure = own_curves(page.layers, base=page.base, model=page.model, k=page.k)
+    printed_or_written(report_page(page.title, page.sentences, figure, page.changed, page.origin), out, str(out))
+
+
+def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with bytes.")] = False) -> None:
+    """List the models, runs and probe sets on this machine with the space that each takes.
+
+    What ships with the project is not listed. `delete` deletes any of them.
+    """
+    from probing.own_model.space import WHAT, list_entries
+
+    items = list_entries()
+    if as_json:
+        typer.echo(
+            json.dumps(
+                [{"what": item.what, "name": item.name, "said": item.said, "bytes": item.size} for item in items]
+            )
+        )
+        return
+    for what in WHAT:
+        of_kind = [item for item in items if item.what == what]
+        typer.echo(f"{what}: {len(of_kind):,}, {in_bytes(sum(item.size for item in of_kind))}")
+        for item in of_kind:
+            typer.echo(f"  {in_bytes(item.size):>9}  {item.name}  {item.said}")

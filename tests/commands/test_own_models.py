@@ -17,7 +17,7 @@ from probing.kernel.errors import FactsError, HeadError, ModelError, StoreError
 from probing.kernel.store.parquet import read_table
 from probing.main import app
 from probing.own_model import run as background
-from probing.own_model.run_wish import Wish
+from probing.own_model.run import Wish
 from tests.commands.test_finetune_command import data as data
 from tests.commands.test_finetune_command import tune
 from tests.models.tiny_models import save

@@ -15,7 +15,7 @@ from probing.kernel.models.checkpoint import unlike
 from probing.kernel.models.names import find_entry, named_folders, own_model_folders
 from probing.own_model import run as background
 from probing.own_model.check import check_model_folder, in_bytes, in_minutes
-from probing.own_model.run_wish import Wish, placed
+from probing.own_model.run import Wish, placed
 
 BERT = {
     "model_type": "bert",
@@ -216,7 +216,7 @@ def test_a_command_whose_process_was_killed_is_still_at_work_until_it_is_cancell
     script = (
         "import sys\n"
         "from probing.core.own_model import background\n"
-        "from probing.own_model.run_wish import Step\n"
+        "from probing.own_model.run import Step\n"
         f"Step.words = ('-c', {sleep!r}, sys.argv[2])\n"
         "popen = background.subprocess.Popen\n"
         "background.subprocess.Popen = lambda words, **given: popen([words[0], *words[3:]], **given)\n"

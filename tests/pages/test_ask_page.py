@@ -12,7 +12,7 @@ from probing.kernel.app.live_models import Choice, every_token
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.questions import Question
 from probing.own_model import run as background
-from probing.own_model.run_wish import Wish
+from probing.own_model.run import Wish
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import grids, link, numbers, words
 

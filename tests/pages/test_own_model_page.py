@@ -14,9 +14,8 @@ from probing.kernel.provenance import canonical_json
 from probing.kernel.store.opening import open_database
 from probing.own_model import run as background
 from probing.own_model.figures import fact_table
-from probing.own_model.report import fact_rows, result_of
-from probing.own_model.report_side_by_side import side_by_side
-from probing.own_model.run_wish import Wish
+from probing.own_model.report import fact_rows, result_of, side_by_side
+from probing.own_model.run import Wish
 from tests.models.tiny_models import save
 from tests.pages.conftest import numbers_in, opening, plain
 from tests.store.planted import PlantedRun, plant_runs
