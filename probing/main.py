@@ -197,7 +197,7 @@ _LAST = {
         " changes nothing.",
     ),
     "pull": Command(
-        "probing.sharing.commands_pull",
+        "probing.sharing.commands",
         "Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before"
         " anything is stored.",
     ),

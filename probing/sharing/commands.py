@@ -1,4 +1,6 @@
-"""``probing push``: share trained heads, or stored runs."""
+"""``probing pull``: download shared heads, predictions or probes. ``probing push``: share trained heads, or stored
+runs.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -60,3 +62,27 @@ def push(
     size = sum(file.size for file in manifest.files)
     typer.echo(f"{what} of {manifest.model}: {len(manifest.files)} files, {size:,} bytes, at {to or to_folder}")
     typer.echo(f"download them with: python -m probing pull {request.where} --revision {commit}")
+
+
+def pull(
+    name: Annotated[str | None, typer.Argument(help="Repository on the Hugging Face Hub: OWNER/NAME.")] = None,
+    from_folder: Annotated[Path | None, typer.Option(help="Folder instead of the hub.")] = None,
+    revision: Annotated[
+        str | None,
+        typer.Option(help="Commit to pull; none: the one that was pulled before, else the newest, which is printed."),
+    ] = None,
+    what: Annotated[
+        str | None, typer.Option(callback=shared, help="Which kind, if both kinds of repository have this name.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder in which runs get a folder of their own; none: cache/shared.")
+    ] = None,
+) -> None:
+    """Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before
+    anything is stored.
+    """
+    if (name is None) == (from_folder is None):
+        raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
+    from probing.sharing import pull as workflow
+
+    workflow.pull(workflow.PullRequest(name, from_folder, revision, what, out), typer.echo)
