@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_home import HomeSelection
+from probing.choices import HomeSelection
 from probing.facts.fact import MASK
 from probing.finetuning.recipe import protection_in_words
 from probing.kernel.app import blocks, live_models, selection, token_grids

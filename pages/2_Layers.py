@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_layers import METRICS as SHOWN
-from probing.choices_layers import LayersSelection
+from probing.choices import METRICS as SHOWN
+from probing.choices import LayersSelection
 from probing.facts.fact import PROBE_SETS
 from probing.facts.figures import metric_curve, series_name
 from probing.facts.figures_pairs import loss_points

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.changes import page_beyond as beyond
-from probing.choices_compare import ALL_LOST, TABS, CompareSelection
+from probing.choices import ALL_LOST, CompareSelection
+from probing.choices import COMPARE_TABS as TABS
 from probing.facts.figures import answer_shares, layer_curve
 from probing.facts.figures_pairs import alluvial, paired_curve
 from probing.facts.figures_relations import relation_slopes

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.choices_grammar import LAYERWISE, TABS
+from probing.choices import GRAMMAR_TABS as TABS
+from probing.choices import LAYERWISE
 from probing.edges.figures import order_matrix, place_rows, score_rows
 from probing.edges.figures_layers import TITLES, axis_of, gain_panels, layer_bars, task_curves
 from probing.edges.numbers import UNRESOLVED

@@ -6,7 +6,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_facts import KNOWN, ORDERS, PARTS, TABS, FactsSelection
+from probing.choices import FACT_ORDERS as ORDERS
+from probing.choices import FACT_PARTS as PARTS
+from probing.choices import FACTS_TABS as TABS
+from probing.choices import KNOWN, FactsSelection
 from probing.facts.forgotten import FATES, outcome_words
 from probing.facts.page_upload import show
 from probing.facts.report import fates

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from probing.choices_own_model import TABS, OwnModelSelection
+from probing.choices import OWN_MODEL_TABS as TABS
+from probing.choices import OwnModelSelection
 from probing.facts.sources import own_facts
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_papers import PAPERS as TITLES
-from probing.choices_papers import TABS, PapersSelection
+from probing.choices import PAPERS as TITLES
+from probing.choices import PAPERS_TABS as TABS
+from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app import selection as navigation
 from probing.kernel.app.frame import View, end, open_page

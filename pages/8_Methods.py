@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from probing.choices_methods import TABS, MethodsSelection
+from probing.choices import METHODS_TABS as TABS
+from probing.choices import MethodsSelection
 from probing.facts.report_layers import total
 from probing.facts.store import runs as all_runs
 from probing.facts.store_facts import null_examples
@@ -22,8 +23,7 @@ from probing.kernel.provenance import LOCAL
 from probing.kernel.registry import read_registry
 from probing.kernel.store.columns import TABLES
 from probing.papers.citations import PAPERS, SOFTWARE
-from probing.terms import METRICS
-from probing.terms_terms import Term, anchor, glossary
+from probing.terms import METRICS, Term, anchor, glossary
 
 _FOLDER = Path(texts.__file__).parent
 NULL = """

@@ -132,7 +132,7 @@ GROUPS = {
 }
 _FIRST = {
     "fetch": Command(
-        "probing.commands_fetch",
+        "probing.commands",
         "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.",
     ),
     "finetune": Command(
@@ -171,13 +171,13 @@ _LAST = {
         "probing.papers.commands",
         "Fetch, train missing models, probe, write the tables of a paper; resumable, skips finished steps.",
     ),
-    "runs": Command("probing.commands_runs", "List the runs with their fingerprint, counts and what was left out."),
+    "runs": Command("probing.commands", "List the runs with their fingerprint, counts and what was left out."),
     "terms": Command(
-        "probing.commands_terms",
+        "probing.commands",
         "Print the definitions of all quantities and terms, or of those with a name, as Markdown.",
     ),
     "tables": Command(
-        "probing.commands_tables", "Print every column of all stored tables, or of those with a name, as Markdown."
+        "probing.commands", "Print every column of all stored tables, or of those with a name, as Markdown."
     ),
     "space": Command(
         "probing.own_model.commands",
@@ -188,7 +188,7 @@ _LAST = {
         "Delete a run, a probe set with all its runs, or a model from this machine; asks first.",
     ),
     "check": Command(
-        "probing.commands_check",
+        "probing.commands",
         "Verify facts, data, models, heads, probes and runs, file by file; list the problems and exit with 1.",
     ),
     "push": Command(

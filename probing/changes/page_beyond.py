@@ -11,7 +11,7 @@ import streamlit as st
 
 from probing.changes.figures import evidence_panels
 from probing.changes.store import change_runs
-from probing.choices_compare import CHANGES, WAYS, CompareSelection
+from probing.choices import CHANGES, WAYS, CompareSelection
 from probing.finetuning.report_evidence import (
     DISTANCE,
     DRIFT,

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_grammar import KINDS, ORDERS, TRACE_PARTS, GrammarSelection
+from probing.choices import KINDS, SENTENCE_ORDERS, TRACE_PARTS, GrammarSelection
 from probing.edges.figures_spans import trace_bars
 from probing.edges.page_words import TRAIN_COMMAND, say_missing, with_words
 from probing.edges.store import edge_labels, edge_runs, edge_tasks, traced_parts
@@ -22,7 +22,7 @@ from probing.kernel.app.texts import Markdown, count, filled, mark_key
 PART_NAMES = {OWN: "our own", "dev": "dev", "test": "test"}
 _KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}
 _ORDERS = {"ambiguous": "most that depend on context", "revised": "most changes first", "sentence": "as in the data"}
-assert tuple(PART_NAMES) == TRACE_PARTS and tuple(_KINDS) == KINDS and tuple(_ORDERS) == ORDERS
+assert tuple(PART_NAMES) == TRACE_PARTS and tuple(_KINDS) == KINDS and tuple(_ORDERS) == SENTENCE_ORDERS
 _FILTERS = {
     "trace_task": "Task",
     "trace_label": "Right label",
@@ -258,7 +258,7 @@ def _head(traced: Traced, total: int, page: int, pages: int) -> None:
             "Order",
             "trace_order",
             traced.view.page,
-            options=list(ORDERS),
+            options=list(SENTENCE_ORDERS),
             format_func=_ORDERS.__getitem__,
             resets=_RESTART,
             width=260,

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_grammar import PARTS, GrammarSelection
+from probing.choices import GRAMMAR_PARTS, GrammarSelection
 from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.store_sentences import tasks_of_texts
@@ -103,7 +103,7 @@ def open_results(view: View) -> GrammarProbes | None:
                 _OPTIONS["edge_part"],
                 "edge_part",
                 view.page,
-                options=list(PARTS),
+                options=list(GRAMMAR_PARTS),
                 required=True,
                 help="The dev part also decided when training stopped, as in the paper; the test part did not.",
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import streamlit as st
 
-from probing.choices_compare import CompareSelection
+from probing.choices import CompareSelection
 from probing.facts.runs import Check, badge, differences, stored_comparability
 from probing.finetuning.relatives import tuned_models
 from probing.forgetting.report_outcome import stored_runs

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.choices_facts import FactsSelection
+from probing.choices import FactsSelection
 from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet
 from probing.facts.sources import COLUMNS, SUFFIXES, own_facts
 from probing.kernel.app import blocks, live_models, selection

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.changes.figures import drift_points
-from probing.choices_compare import CompareSelection
+from probing.choices import CompareSelection
 from probing.facts.figures_pairs import retention_bars
 from probing.facts.runs import pairs
 from probing.finetuning.report import LOSSES, all_models, by_layer, correlations, drift_and_losses, measures

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from probing.choices_compare import CompareSelection
+from probing.choices import CompareSelection
 from probing.facts import store
 from probing.finetuning.objectives import CONTROL
 from probing.forgetting import report_series

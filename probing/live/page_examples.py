@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from probing.choices_home import EXAMPLES
+from probing.choices import HOME_EXAMPLES
 from probing.facts.store_facts import example_facts, fact_predictions, search_facts
 from probing.facts.store_facts import fact as fact_of
 from probing.kernel.app.frame import View
@@ -43,7 +43,7 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
         runs_of = _tuned_runs(view, run_id)
         clearest = runs_of[runs_of["model"] == view.clearest.model] if view.clearest else runs_of
         tuned = tuple((clearest if len(clearest) else runs_of).index)
-        for fact in view.read(example_facts, run_id, limit=len(EXAMPLES), tuned=tuned).itertuples():
+        for fact in view.read(example_facts, run_id, limit=len(HOME_EXAMPLES), tuned=tuned).itertuples():
             by_kind[fact.kind].append((fact.fact_id, run_id))
         if all(by_kind.values()):
             break
@@ -51,7 +51,7 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     chosen = [by_kind[kind][0] for kind in _WANTED if by_kind[kind]]
     chosen += [(str(balboa["fact_id"]), str(balboa["run_id"]))] if balboa is not None else []
     chosen += [fact for pair in zip_longest(*(by_kind[kind][1:] for kind in _WANTED)) for fact in pair if fact]
-    example_ids = list(dict.fromkeys(chosen))[: len(EXAMPLES)]
+    example_ids = list(dict.fromkeys(chosen))[: len(HOME_EXAMPLES)]
     return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in example_ids]
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import streamlit as st
 
-from probing.choices_own_model import OwnModelSelection
+from probing.choices import OwnModelSelection
 from probing.facts.fact import FactSet, shipped_relations
 from probing.facts.page_upload import of_model, say
 from probing.facts.sources import SUFFIXES, own_facts, own_probe_set, read_facts

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices_grammar import MINUS, GrammarSelection
+from probing.choices import MINUS, GrammarSelection
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.relatives import named, relatives
 from probing.kernel.app import blocks, filters, selection

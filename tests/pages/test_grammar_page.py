@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.choices_grammar import TABS
+from probing.choices import GRAMMAR_TABS as TABS
 from probing.edges import page_words as found_words
 from probing.edges.page_sentence import most_revised
 from probing.edges.report import PUBLISHED_MODELS as NAMES

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.choices_methods import TABS
+from probing.choices import METHODS_TABS as TABS
 from probing.facts.fact import Fact
 from probing.facts.runs import one_run_each
 from probing.facts.store import runs as all_runs
@@ -17,8 +17,7 @@ from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
 from probing.papers.home import best_recipe, clear_ones, lost_by_fine_tuning
-from probing.terms import METRICS
-from probing.terms_terms import anchor, glossary
+from probing.terms import METRICS, anchor, glossary
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
 from tests.shipped import SNAPSHOT

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.choices_papers import TABS
+from probing.choices import PAPERS_TABS as TABS
 from probing.facts.fact import Fact
 from probing.kernel.store.parquet import write_table
 from probing.papers.papers import PAPERS

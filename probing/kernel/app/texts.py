@@ -19,7 +19,7 @@ from probing.kernel.figures.looks import MARKS
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.stats.intervals import widest
-from probing.terms_terms import Term, terms_in
+from probing.terms import Term, terms_in
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
 _MINUS = "−"
