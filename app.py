@@ -19,8 +19,7 @@ from probing.kernel.app.token_grids import Grid
 from probing.kernel.errors import HeadError, ProbingError
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question
-from probing.live import page_examples as stored_examples
-from probing.live import page_gaps as pictures
+from probing.live import page_examples, page_gaps
 from probing.live.report import first_layers
 from probing.papers.home import best_recipe, beyond_guessing
 
@@ -76,11 +75,11 @@ def take_example() -> None:
 
 def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]:
     """The sentence and the grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
-    by_model = stored_examples.in_models(view, example)
-    words = stored_examples.sentence(
-        view, example["object"], {model: stored_examples.first_layers(rows) for model, rows in by_model.items()}
+    by_model = page_examples.in_models(view, example)
+    words = page_examples.sentence(
+        view, example["object"], {model: page_examples.first_layers(rows) for model, rows in by_model.items()}
     )
-    grids = [stored_examples.grid(view, model, rows) for model, rows in by_model.items()]
+    grids = [page_examples.grid(view, model, rows) for model, rows in by_model.items()]
     return (
         words,
         grids,
@@ -112,8 +111,8 @@ def live(view: View, sentence: str, models: Sequence[str], head: str) -> tuple[M
     firsts = {answer.model: first_layers(answer, best) for answer in answers}
     stamp = Stamp(f"{', '.join(firsts)}, {answers[0].head} heads, {answers[0].prompt}")
     return (
-        stored_examples.sentence(view, best, firsts),
-        [pictures.grid(view, answer) for answer in answers],
+        page_examples.sentence(view, best, firsts),
+        [page_gaps.grid(view, answer) for answer in answers],
         stamp,
         best,
     )
@@ -191,8 +190,8 @@ def card(number: str, words: Markdown, target: str, question: Markdown, **change
 
 view = open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")
 own = selection.of(HomeSelection)
-runs = stored_examples.base_runs(view)
-examples = stored_examples.stored_examples(view, runs)
+runs = page_examples.base_runs(view)
+examples = page_examples.stored_examples(view, runs)
 example = examples[min(own.example, len(examples)) - 1] if examples else None
 sentence_place, above = st.container(), st.container()
 with above:

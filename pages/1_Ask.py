@@ -21,12 +21,10 @@ from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.theme import ink_on
 from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
-from probing.live import page_examples as stored_examples
-from probing.live import page_models as models
-from probing.live import perturb as rules
+from probing.live import page_examples, page_models, perturb
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
 from probing.live.page_gaps import computed, draw_changed, grids, layers_put_back, lines, named
-from probing.live.page_gaps import draw_pairs as draw
+from probing.live.page_gaps import draw_pairs
 from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
 from probing.live.report import every_token_of, first_layers
@@ -61,8 +59,8 @@ TOKENS = (
 
 def first_sentence(view: View) -> tuple[str, list[str]]:
     """The sentence that is asked as it was typed, by default Home's first, and the examples."""
-    runs = stored_examples.base_runs(view) if len(view.runs) else view.runs
-    examples = [str(example["prompt"]) for example in stored_examples.stored_examples(view, runs)] if len(runs) else []
+    runs = page_examples.base_runs(view) if len(view.runs) else view.runs
+    examples = [str(example["prompt"]) for example in page_examples.stored_examples(view, runs)] if len(runs) else []
     examples = list(dict.fromkeys([*examples, *EXAMPLES]))
     typed = selection.of(AskSelection).prompt
     return examples[0] if typed == OF_EXAMPLE else typed, examples
@@ -117,7 +115,7 @@ def gap(view: View) -> None:
     words = followed_words(prompt, stored.answers if stored else ())
     ask_line(view, Markdown("A sentence with a gap"), sentence)
     with filters.bar(view, own=OPTIONS, label="Options") as place:
-        models.choose(view)
+        page_models.choose(view)
         choose_example(examples)
         with place:
             gap_options(view, words)
@@ -127,9 +125,9 @@ def gap(view: View) -> None:
         )
         return
     own = selection.of(AskSelection)
-    there = models.ready(view, models.chosen(view), own.live_head)
+    there = page_models.ready(view, page_models.chosen(view), own.live_head)
     question = Question(prompt, own.live_head, TOP, words[:MAX_WATCHED])
-    gaps = models.of_each(dict.fromkeys(there, question), live_models.gaps)
+    gaps = page_models.of_each(dict.fromkeys(there, question), live_models.gaps)
     there = [choice for choice in there if choice.name in gaps]
     if not there:
         return
@@ -138,7 +136,9 @@ def gap(view: View) -> None:
         there, question = choose_gap(view, there, question, gaps)
     questions = followed(view, there, question, alone=not several or question.mask is not None)
     answers = (
-        filled_gap(view, questions) if several and question.mask is None else models.of_each(questions, live_models.ask)
+        filled_gap(view, questions)
+        if several and question.mask is None
+        else page_models.of_each(questions, live_models.ask)
     )
     if not answers:
         return
@@ -166,7 +166,7 @@ def followed_words(prompt: str, answers: Sequence[str]) -> tuple[str, ...]:
 
 def gap_options(view: View, words: Sequence[str]) -> None:
     """Draws what a first question does not need."""
-    models.choose_others(view)
+    page_models.choose_others(view)
     watch = selection.of(AskSelection).watch
     selection.bound(
         st.text_input,
@@ -180,7 +180,7 @@ def gap_options(view: View, words: Sequence[str]) -> None:
     choose_head(view)
     for name, options, written in (
         ("top", TOPS, str),
-        ("perturbation", PERTURBATIONS, {"": "as typed", **rules.PERTURBATIONS}.__getitem__),
+        ("perturbation", PERTURBATIONS, {"": "as typed", **perturb.PERTURBATIONS}.__getitem__),
         ("replaced", REPLACED, {"": "none", "last": "the last", "first": "the first"}.__getitem__),
     ):
         selection.bound(
@@ -260,7 +260,7 @@ def choose_gap(
 
 def filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, Answer]:
     """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
-    by_model = models.of_each(questions, live_models.fill)
+    by_model = page_models.of_each(questions, live_models.fill)
     for name, (text, _) in by_model.items():
         st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
     if not by_model:
@@ -277,7 +277,7 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
     answers_in_order = list(answers.values())
     watched = [answer.layers[-1].watched[0].token for answer in answers_in_order if answer.layers[-1].watched]
     word = watched[0] if watched else answers_in_order[0].layers[-1].tokens[0].token
-    places = [stored_examples.at_layers(first_layers(answer, word)) for answer in answers_in_order]
+    places = [page_examples.at_layers(first_layers(answer, word)) for answer in answers_in_order]
     others = [
         filled("in {name} {at}", name=view.name(answer.model), at=at)
         for answer, at in zip(answers_in_order[1:2], places[1:], strict=False)
@@ -325,7 +325,7 @@ def tokens(view: View) -> None:
     sentence, examples = first_sentence(view)
     ask_line(view, Markdown("A sentence, with or without a gap"), sentence)
     with filters.bar(view, own={"live_head": OPTIONS["live_head"]}, label="Options") as place:
-        models.choose(view)
+        page_models.choose(view)
         choose_example(examples)
         with place:
             choose_head(view)
@@ -333,8 +333,8 @@ def tokens(view: View) -> None:
     if not text.strip():
         st.info("Type a sentence; it needs no gap.", icon=":material/edit:")
         return
-    chosen = next(choice for choice in models.chosen(view) if choice.name == models.first(view))
-    there = models.ready(view, [chosen], head)
+    chosen = next(choice for choice in page_models.chosen(view) if choice.name == page_models.first(view))
+    there = page_models.ready(view, [chosen], head)
     if not there:
         return
     try:
@@ -413,7 +413,7 @@ def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
     blocks.table_with_download(cell, shown=cells, stamp=stamp, name="live-cell", column_config=config)
 
 
-DRAWN = {"gap": gap, "tokens": tokens, "spans": draw_spans, "sentence": draw_sentence, "pairs": draw}
+DRAWN = {"gap": gap, "tokens": tokens, "spans": draw_spans, "sentence": draw_sentence, "pairs": draw_pairs}
 
 view = open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
 with selection.open_tab("ask_view", TABS, view.page) as tab:

@@ -29,10 +29,7 @@ from probing.facts.store_facts import count_facts
 from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
 from probing.heads.report import costs, losses, points_lost, read_out
-from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app import filters as yardsticks
-from probing.kernel.app import frame as count_messages
-from probing.kernel.app import selection as navigation
+from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, end, go, heads_command, link, open_page, probe_command, run_of
 from probing.kernel.app.save import plot
@@ -144,7 +141,7 @@ def bar(view: View, table: pd.DataFrame, metric: str) -> str:
     """Draws the filters of the page; returns the yardstick that is subtracted."""
     more = ("heads", "probe_sets", "average", "exposures", "in_subject")
     own = {"metric": "Curve", "minus": "Show", "panels": "One panel per probe set"}
-    words = {**METRIC_WORDS, **yardsticks.MODES}
+    words = {**METRIC_WORDS, **filters.MODES}
     with filters.bar(view, "models", "k", more=more, own=own, words=words) as place:
         with place:
             selection.bound(
@@ -156,7 +153,7 @@ def bar(view: View, table: pd.DataFrame, metric: str) -> str:
                 format_func=METRIC_WORDS.__getitem__,
                 width="stretch",
             )
-            mode = yardsticks.choose(view, "minus", undefined(table, metric))
+            mode = filters.choose(view, "minus", undefined(table, metric))
             panels = apart(view)
             selection.bound(
                 st.toggle, "One panel per probe set", "panels", view.page, value=panels or None, disabled=panels
@@ -170,7 +167,7 @@ def undefined(table: pd.DataFrame, metric: str) -> dict[str, str]:
     """The yardsticks that cannot be subtracted, each with the reason."""
     if table.empty:
         return {}
-    return yardsticks.undefined(table, majority=metric in WITH_MAJORITY, swapped=METRIC_COLUMNS[metric][2] is not None)
+    return filters.undefined(table, majority=metric in WITH_MAJORITY, swapped=METRIC_COLUMNS[metric][2] is not None)
 
 
 def curve_points(view: View, metric: str) -> pd.DataFrame:
@@ -204,7 +201,7 @@ def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
             average=chosen.average,
             mode=mode,
             colours=view.colours,
-            labels=yardsticks.labels(view),
+            labels=filters.labels(view),
             panels=selection.of(LayersSelection).panels or apart(view),
             controls=view.controls,
         ),
@@ -250,10 +247,10 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
     """The facts behind a point of the curves."""
     runs = table.drop_duplicates("run_id").set_index("run_id", drop=False)
     sets = {name: set_name(name) for name in table["probe_set"]}
-    names = {run: series_name(row, table, sets, yardsticks.labels(view)) for run, row in runs.iterrows()}
+    names = {run: series_name(row, table, sets, filters.labels(view)) for run, row in runs.iterrows()}
 
     def draw(run_id: str, layer: int) -> None:
-        if count_messages.say(view, view.runs.set_index("run_id", drop=False).loc[run_id]):
+        if frame.say(view, view.runs.set_index("run_id", drop=False).loc[run_id]):
             return
         rank = (layer, view.chosen.k)
         hits = view.read(
@@ -367,7 +364,7 @@ def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
             wrap=True,
             format_func=DEFINITION_WORDS.__getitem__,
         )
-        navigation.link("compare", "Forgotten by fine-tuning")
+        selection.link("compare", "Forgotten by fine-tuning")
     draw_models(view)
     draw_relations(view, points)
     if points["value"].notna().any():
@@ -614,7 +611,7 @@ def draw_readers(view: View, kinds: pd.DataFrame, mode: str) -> None:
             average=chosen.average,
             mode=mode,
             colours=view.colours,
-            labels=yardsticks.labels(view),
+            labels=filters.labels(view),
             controls=view.controls,
         ),
         table=table,
@@ -687,7 +684,7 @@ def draw_lost(view: View) -> None:
         f"P@{k} lost at the last layer, {set_name(probe_set)}, {', '.join(kinds)} heads, micro, {view.filter_words()}"
     )
     blocks.figure(
-        drawing(loss_points, losses, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+        drawing(loss_points, losses, k=k, colours=view.colours, labels=filters.labels(view), controls=view.controls),
         table=table.merge(verdicts, on="model", how="left"),
         stamp=view.stamp(words, tuple(dict.fromkeys((*losses["base_run_id"], *losses["run_id"])))),
         name="heads-lost",
@@ -708,7 +705,7 @@ else:
     steps = curve if shown_metric.startswith("p_at") else curve_points(view, f"p_at_{view.chosen.k}")
     with sentence_place:
         say(view, steps)
-        yardsticks.say_size(curve)
+        filters.say_size(curve)
     draw_curve(view, curve, shown_metric, minus)
 relations = draw_map(view, minus)
 with selection.open_tab("layers_tab", TABS, view.page) as tab:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.changes import page_beyond as beyond
+from probing.changes.page_beyond import draw_changes
 from probing.choices import ALL_LOST, CompareSelection
 from probing.choices import COMPARE_TABS as TABS
 from probing.facts.figures import answer_shares, layer_curve
@@ -18,18 +18,14 @@ from probing.facts.page_pair import Pair, choose, comparable
 from probing.facts.report_layers import answer_drift, by_layer, early_exit
 from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
 from probing.facts.totals import KIND_LABELS, KINDS
-from probing.finetuning import page_all_models as all_models
-from probing.forgetting import page_when as prevention
-from probing.forgetting import page_when as when
-from probing.forgetting import report_outcome as outcome
-from probing.forgetting import report_outcome as places
+from probing.finetuning.page_all_models import draw_all_models
+from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
+from probing.forgetting.page_when import draw_prevention, draw_when
 from probing.forgetting.report_outcome import hundred
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
-from probing.kernel.app import blocks, selection
-from probing.kernel.app import filters as yardsticks
-from probing.kernel.app import selection as navigation
+from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import end, go, link, open_page, say
 from probing.kernel.app.save import plot
@@ -118,10 +114,11 @@ def ways_back(pair: Pair) -> Markdown:
         moved = view.report(transitions_beside_wrong, pair.frame, (view.chosen.k,))
     row = moved.iloc[0] if len(moved) else None
     if row is not None:
-        yardsticks.say_size(moved, pair.probe_set)
+        filters.say_size(moved, pair.probe_set)
     gained = (0, 0) if row is None else (int(row["gained"]), int(row["kept"] + row["lost"]))
     counted, tests, ways = (
-        view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways)
+        view.read(function, pair.recovery)
+        for function in (report_outcome.outcome, report_outcome.memory, report_outcome.ways)
     )
     parts = hundred(counted, tests, ways, gained)
     blocks.figure(
@@ -182,8 +179,8 @@ def fates(pair: Pair) -> Markdown | None:
     if table.empty or not int(table["n"].iloc[0]):
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return None
-    yardsticks.say_size(table, pair.probe_set)
-    row, labels = wider(table).iloc[0], yardsticks.labels(view)
+    filters.say_size(table, pair.probe_set)
+    row, labels = wider(table).iloc[0], filters.labels(view)
     names = {"model": pair.tuned, "head": view.chosen.head, "probe_set": pair.probe_set, "base": pair.base}
     blocks.figure(
         drawing(
@@ -229,7 +226,7 @@ def counts(pair: Pair) -> Markdown | None:
     if table.empty or table["value"].isna().all():
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return None
-    yardsticks.say_size(table, pair.probe_set)
+    filters.say_size(table, pair.probe_set)
     blocks.figure(
         drawing(
             layer_curve,
@@ -238,7 +235,7 @@ def counts(pair: Pair) -> Markdown | None:
             unit="share",
             colours=view.colours,
             names={pair.probe_set: set_name(pair.probe_set)},
-            labels=yardsticks.labels(view),
+            labels=filters.labels(view),
             controls=view.controls,
         ),
         table=table,
@@ -282,7 +279,7 @@ def list_closed() -> None:
 def lost_facts(pair: Pair) -> None:
     """The lost facts of a way and a relation, and the story of one."""
     view, own = pair.view, selection.of(CompareSelection)
-    by_relation = view.read(places.relations, pair.recovery).query("lost > 0").set_index("relation")
+    by_relation = view.read(report_outcome.relations, pair.recovery).query("lost > 0").set_index("relation")
     labels = by_relation["label"].fillna("").to_dict()
     ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
@@ -306,7 +303,7 @@ def lost_facts(pair: Pair) -> None:
             format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
         )
     table = view.read(
-        places.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None
+        report_outcome.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None
     )
     if table.empty:
         st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
@@ -359,7 +356,7 @@ def story(pair: Pair, fact: Mapping[Hashable, Any]) -> None:
             seeds=relearned,
         )
     )
-    navigation.link(
+    selection.link(
         "facts",
         "This fact, layer by layer",
         afresh=True,
@@ -373,7 +370,7 @@ def relations(pair: Pair) -> None:
     """Base and fine-tuned model by relation, the worst loss first."""
     view, k = pair.view, pair.view.chosen.k
     st.header("Which kinds of facts were forgotten?")
-    back = view.read(places.relations, pair.recovery) if len(pair.recovery) else pd.DataFrame()
+    back = view.read(report_outcome.relations, pair.recovery) if len(pair.recovery) else pd.DataFrame()
     columns = {column: way for way, column in BACK_COLUMNS.items()}
     if pair.runs is None:
         if len(back):
@@ -420,9 +417,7 @@ def layers(pair: Pair) -> None:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
-    mode = yardsticks.choose(
-        view, "pair_minus", yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1)
-    )
+    mode = filters.choose(view, "pair_minus", filters.undefined(table.assign(above_swapped=both), majority=k == 1))
     blocks.figure(
         drawing(
             paired_curve,
@@ -431,7 +426,7 @@ def layers(pair: Pair) -> None:
             base=pair.base,
             model=pair.tuned,
             colours=view.colours,
-            labels=yardsticks.labels(view),
+            labels=filters.labels(view),
             controls=view.controls,
         ),
         table=table,
@@ -452,7 +447,7 @@ def layers(pair: Pair) -> None:
                 kinds=KINDS,
                 names=KIND_LABELS,
                 models=(pair.base, pair.tuned),
-                labels=yardsticks.labels(view),
+                labels=filters.labels(view),
             ),
             table=kinds,
             stamp=pair.stamp("kinds of top-ranked tokens by layer"),
@@ -506,8 +501,13 @@ else:
             if tab in ("relations", "layers"):
                 {"relations": relations, "layers": layers}[tab](pair)
             else:
-                elsewhere = {"when": when, "prevention": prevention, "beyond": beyond, "models": all_models}
-                elsewhere[tab].draw(pair.view, pair.base, pair.tuned)
+                draw_tab = {
+                    "when": draw_when,
+                    "prevention": draw_prevention,
+                    "beyond": draw_changes,
+                    "models": draw_all_models,
+                }
+                draw_tab[tab](pair.view, pair.base, pair.tuned)
         if selection.of(CompareSelection).lost_way and len(pair.recovery):
             lost_facts(pair)
 end(view)

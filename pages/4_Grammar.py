@@ -9,7 +9,7 @@ from probing.choices import LAYERWISE
 from probing.edges.figures import order_matrix, place_rows, score_rows
 from probing.edges.figures_layers import TITLES, axis_of, gain_panels, layer_bars, task_curves
 from probing.edges.numbers import UNRESOLVED
-from probing.edges.page_sentence import draw_sentence as draw
+from probing.edges.page_sentence import draw_sentence
 from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
 from probing.edges.report_panels import published_gains, share_of_first
 from probing.edges.report_summary import models_in_order
@@ -328,7 +328,7 @@ def labels(probes: GrammarProbes) -> None:
 def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
     """The tabs on words and spans."""
     if tab == "sentence":
-        draw(view)
+        draw_sentence(view)
     elif probes is None:
         st.info("Nothing is stored for this tab yet.", icon=":material/info:")
     elif tab == "scores":

@@ -28,8 +28,7 @@ from probing.facts.store_facts import fact as fact_of
 from probing.forgetting.report_outcome import facts as lost_facts
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import LISTED_BY
-from probing.kernel.app import blocks, filters, selection, token_grids
-from probing.kernel.app import frame as count_messages
+from probing.kernel.app import blocks, filters, frame, selection, token_grids
 from probing.kernel.app.figure_cache import csv_bytes, drawing
 from probing.kernel.app.frame import View, end, open_page, run_of
 from probing.kernel.app.selection import link
@@ -37,7 +36,7 @@ from probing.kernel.app.texts import Markdown, count, escape, filled, joined
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.stats.intervals import may_be_shown
-from probing.live import page_examples as stored_examples
+from probing.live import page_examples
 from probing.live.figures import compared_runs, rank_table, run_rank_lines
 
 ROWS = 50
@@ -221,13 +220,13 @@ def where(layers: list[int], last: int) -> str:
     """At which layers the right word comes first: "from layer 5 on", "at layers 2 and 3", "at no layer"."""
     if layers and layers == list(range(layers[0], last + 1)) and layers[0] < last:
         return f"from layer {layers[0]} on"
-    return stored_examples.at_layers(layers)
+    return page_examples.at_layers(layers)
 
 
 def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd.DataFrame) -> None:
     """Draws the sentence of a fact, on the first model of the grids and the one that was fine-tuned from it."""
     first, *others = rows
-    layers = stored_examples.first_layers(rows[first])
+    layers = page_examples.first_layers(rows[first])
     known = filled(
         "{subject}: **{answer}** {where}",
         subject=fact["subject"] or fact["prompt"].rstrip("."),
@@ -264,7 +263,7 @@ def one_fact(view: View, fact_id: str) -> None:
     if grid_models:
         say(view, fact, grid_models, outcomes)
     bar(view)
-    if view.chosen.model not in by_model and not count_messages.counts_only(run_of(view)):
+    if view.chosen.model not in by_model and not frame.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
         st.info(
             filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:"
@@ -301,7 +300,7 @@ def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFr
 
 def grids(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame], run_ids: pd.Series) -> None:
     """Draws the words of every layer, two models next to each other, with their quiet row."""
-    grids_of = {model: stored_examples.grid(view, model, rows) for model, rows in by_model.items()}
+    grids_of = {model: page_examples.grid(view, model, rows) for model, rows in by_model.items()}
     drawn = list(grids_of.values())
     for number in range(0, len(drawn), 2):
         token_grids.draw(drawn[number : number + 2], answer=fact["object"], key=f"facts.grids.{number}")
@@ -410,7 +409,7 @@ def listing(view: View) -> str:
     """Draws the list of facts; returns the id of the fact to show, ``""`` if none is found."""
     own, run = selection.of(FactsSelection), run_of(view)
     st.header("Find a fact", anchor="find-a-fact")
-    if count_messages.say(view, run):
+    if frame.say(view, run):
         return own.fact
     filters, last = active_filters(view), int(run["layers"]) - 1
     total = view.read(count_facts, run["run_id"], **filters)
@@ -439,7 +438,7 @@ def listing(view: View) -> str:
     leaf(view, run["run_id"], filters, total, at, pages)
     if own.fact:
         return own.fact
-    rocky = stored_examples.rocky(view) if unfiltered(view) else None
+    rocky = page_examples.rocky(view) if unfiltered(view) else None
     # A fact whose answer is part of its subject is a poor example.
     apart = [fact for fact, inside in zip(ids, facts["answer_in_subject"], strict=True) if not inside]
     return str(rocky["fact_id"]) if rocky is not None else (apart or ids)[0]
@@ -484,7 +483,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         st.markdown(filled("**{facts}**", facts=count(total, "fact")))
         st.button("Random", icon=":material/casino:", on_click=pick_random, disabled=not total)
         afresh = {"afresh": True, **selection.ALL_FACTS}
-        rocky = stored_examples.rocky(view)
+        rocky = page_examples.rocky(view)
         if rocky is not None:
             to = {**afresh, "probe_set": rocky["probe_set"], "fact": rocky["fact_id"]}
             st.button("Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update, kwargs=to)
@@ -502,7 +501,7 @@ def why_no_part(view: View) -> None:
     counted = runs[runs["probe_set"] == chosen.probe_set]
     if own.versus == chosen.model:
         why = filled("{model} is compared with itself", model=view.name(own.versus))
-    elif count_messages.say(view, *(run for _, run in counted.iterrows())):
+    elif frame.say(view, *(run for _, run in counted.iterrows())):
         why = filled("only counts are stored for {model}", model=view.name(own.versus))
     elif own.versus:
         words = "no run of {model} read with {head} on {facts} is stored"

@@ -20,7 +20,7 @@ from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
 from probing.own_model import run as background
 from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
-from probing.own_model.page_form import draw_form as draw
+from probing.own_model.page_form import draw_form
 from probing.own_model.page_form import why_not
 from probing.own_model.page_run import draw_run, draw_space, scroll_up
 from probing.own_model.report import OwnResult, fact_rows, not_asked, result_of, side_by_side
@@ -247,7 +247,7 @@ def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdow
     """Draws the form; while a run is at work, or did not end well, that stands where its button was."""
     busy = next((own_run for own_run in runs if own_run.running), None)
     stands = busy or (run if run is not None and run.status != background.DONE else None)
-    draw(
+    draw_form(
         view,
         refused,
         lambda: draw_run(stands, may_act=refused is None) if stands else None,

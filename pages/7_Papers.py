@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from html import escape as text
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -13,27 +12,18 @@ from probing.choices import PAPERS as TITLES
 from probing.choices import PAPERS_TABS as TABS
 from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app import selection as navigation
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head, head_name
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
-from probing.papers import page_figures as edge_figures
-from probing.papers import page_figures as knowledge_figures
-from probing.papers import page_figures as sentence_figures
 from probing.papers import page_tables
 from probing.papers.claims import FAILS, HOLDS, Judged, claims_frame
-from probing.papers.page_figures import PaperView
+from probing.papers.page_figures import FIGURES, PaperView
 from probing.papers.page_tables import TABLES
 from probing.papers.papers import OPEN, PAPERS, counts, reproduced, tiles, with_comparisons
 
-FIGURES: Mapping[str, ModuleType] = {
-    "bertnesia": knowledge_figures,
-    "edge-probing": edge_figures,
-    "interplay": sentence_figures,
-}
 #: Paper -> what is said, and the command, if none of ours is stored.
 MISSING = {
     "bertnesia": ("No run on its facts is stored.", blocks.PROBE_COMMAND),
@@ -126,10 +116,10 @@ def target(claim: Claim) -> tuple[str, str]:
     """Title and address of what shows a claim."""
     place = claim.shown
     if place.page:
-        return "See the page", navigation.address(place.page, **({f"{place.page}_tab": place.tab} if place.tab else {}))
+        return "See the page", selection.address(place.page, **({f"{place.page}_tab": place.tab} if place.tab else {}))
     if place.table:
-        return "See the table", navigation.address("papers", papers_tab="tables")
-    return f"See Figure {place.figure}", navigation.address(
+        return "See the table", selection.address("papers", papers_tab="tables")
+    return f"See Figure {place.figure}", selection.address(
         "papers", papers_tab="figures", figure=str(place.figure), panel=""
     )
 
@@ -199,8 +189,8 @@ def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
 
 def draw_figure(paper_view: PaperView) -> None:
     """The choice of a figure and of a panel; draws ours, and says what the paper's shows."""
-    module = FIGURES[paper_view.paper.name]
-    titles = module.titles(paper_view)
+    figures = FIGURES[paper_view.paper.name]
+    titles = figures.titles(paper_view)
     figure_wanted = selection.of(PapersSelection).figure
     if figure_wanted and figure_wanted not in titles:
         blocks.say_ignored([figure_wanted], of="this paper")
@@ -216,8 +206,8 @@ def draw_figure(paper_view: PaperView) -> None:
             options=list(titles),
             format_func=titles.__getitem__,
         )
-        panel = choose_panel(module.panels(paper_view, number), paper_view.view.page)
-    module.draw(paper_view, number, panel)
+        panel = choose_panel(figures.panels(paper_view, number), paper_view.view.page)
+    figures.draw(paper_view, number, panel)
     if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):
         st.caption(filled("The paper's figure: {said}", said=sentence))
 

@@ -165,7 +165,7 @@ _LAST = {
     ),
     "ask": Command("probing.live.commands", "Ask every layer to fill the mask of a sentence."),
     "report": Command(
-        "probing.commands", "Report stored results, all or a selection; the same numbers as on the pages."
+        "probing.facts.commands", "Report stored results, all or a selection; the same numbers as on the pages."
     ),
     "reproduce": Command(
         "probing.papers.commands",
@@ -248,7 +248,7 @@ def _loaded(module: str, name: str) -> Any:
 @cache
 def _report(name: str) -> Any:
     """The command that reports the stored results of a subject."""
-    from probing.commands import command_of
+    from probing.facts.commands import command_of
     from probing.subjects import reports
 
     return _alone("report", command_of(reports()[name], GROUPS[name].reporting))

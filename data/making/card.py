@@ -18,7 +18,7 @@ from probing.kernel.files import result_folders
 from probing.kernel.models.names import LOGIT_LENS, TIED, find_entry
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
-from probing.live.commands import ask_layers as ask
+from probing.live.ask import ask_layers as ask
 
 #: Layer -> counts of each relation with evidence.
 Layers = dict[int, list[LayerCounts]]

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from probing.edges.ask import FILE, SHIPPED, probes_folder, read_probes
 from probing.edges.requests import EdgeRecipe, EdgesRequest
+from probing.edges.shipped import SENTENCES, OwnRequest, ask_own_sentences, gather_probes, gather_results
 from probing.edges.store import count_edges
 from probing.edges.targets import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.edges.tasks import OPEN_TASKS
-from probing.edges.trace import SENTENCES, OwnRequest, ask_own_sentences, gather_probes, gather_results
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder

@@ -9,7 +9,7 @@ import typer
 
 from probing.edges.report_panels import label_rows
 from probing.edges.requests import EdgesRequest, TraceRequest
-from probing.edges.trace import task_list
+from probing.edges.task_list import task_list
 from probing.kernel.commands import command, options_refused
 from probing.kernel.files import cache_folder
 from probing.kernel.report import as_csv, as_json, objects, text_table

@@ -4,8 +4,6 @@ lines, which a command prints, and progress bars.
 
 from collections.abc import Callable
 
-from tqdm import tqdm
-
 
 class ProbingError(Exception):
     """Base of every error that a user can fix; commands print it without a traceback."""
@@ -98,6 +96,8 @@ class ProgressBar:
     """A progress bar with the remaining time, called with the progress of the work."""
 
     def __init__(self, title: str, unit: str = "step"):
+        from tqdm import tqdm
+
         self._bar = tqdm(desc=title, unit=unit, unit_scale=True)
 
     def __enter__(self) -> "ProgressBar":

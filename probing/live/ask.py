@@ -15,9 +15,11 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from probing.facts.fact import MASK
+from probing.facts.requests import AskRequest
 from probing.heads.decode import best_tokens, layer_logits
-from probing.heads.files import heads_folder, load_heads
-from probing.kernel.errors import ModelError, PromptError
+from probing.heads.files import chosen_heads, heads_folder, load_heads, no_heads_note
+from probing.kernel.errors import ModelError, PromptError, Say
+from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.layer_swap import Where, replaced_states
@@ -397,3 +399,17 @@ def ask_replaced(
 
     answer = live.ask(prompt, top, watch, mask_index, read=read)
     return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)
+
+
+def ask_layers(request: AskRequest, say: Say = print) -> Answer:
+    """Every layer's predictions; ``say`` gets a line if the logit lens replaces heads that are not trained."""
+    return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
+
+
+def _opened(request: AskRequest, say: Say) -> LiveModel:
+    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens."""
+    encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
+    kind, folder = chosen_heads(request.model, encoder, request.head, cache_folder())
+    if request.head is None and kind == LOGIT_LENS:
+        say(no_heads_note(encoder))
+    return load_live(encoder, kind, folder)

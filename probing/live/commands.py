@@ -1,6 +1,4 @@
-"""Predicts the masked word of one sentence at every layer of a model. ``probing ask``: every layer's predictions for
-one cloze sentence.
-"""
+"""``probing ask``: every layer's predictions for one cloze sentence."""
 
 import json
 from typing import Annotated
@@ -8,33 +6,15 @@ from typing import Annotated
 import typer
 
 from probing.facts.requests import AskRequest
-from probing.heads.files import chosen_heads, no_heads_note
 from probing.kernel.commands import command
-from probing.kernel.errors import PromptError, Say
-from probing.kernel.files import cache_folder
-from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.errors import PromptError
 from probing.kernel.questions import Answer, SeveralMasks
-from probing.live.ask import LiveModel, load_live
-
-
-def ask_layers(request: AskRequest, say: Say = print) -> Answer:
-    """Every layer's predictions; ``say`` gets a line if the logit lens replaces heads that are not trained."""
-    return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
-
-
-def _opened(request: AskRequest, say: Say) -> LiveModel:
-    """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens."""
-    encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
-    kind, folder = chosen_heads(request.model, encoder, request.head, cache_folder())
-    if request.head is None and kind == LOGIT_LENS:
-        say(no_heads_note(encoder))
-    return load_live(encoder, kind, folder)
 
 
 @command(AskRequest)
 def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Ask every layer to fill the mask of a sentence."""
+    from probing.live.ask import ask_layers
 
     try:
         answer = ask_layers(request, lambda line: typer.echo(line, err=True))

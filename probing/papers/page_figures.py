@@ -3,8 +3,9 @@ layer. Figures 1 to 18 of BERTnesia, drawn with our numbers. Figures 1 to 5 of t
 with our numbers; the paper's own figures print no values.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -470,3 +471,19 @@ def draw_sentences(paper_view: PaperView, number: str, panel: str) -> None:
         how=_HOW_SENTENCES,
         alt=figure.title,
     )
+
+
+class PaperFigures(NamedTuple):
+    """The figures of a paper: number -> title, the panels of one, and the function that draws ours."""
+
+    titles: Callable[[PaperView], dict[str, str]]
+    panels: Callable[[PaperView, str], dict[str, str]]
+    draw: Callable[[PaperView, str, str], None]
+
+
+#: Paper -> its figures.
+FIGURES = {
+    "bertnesia": PaperFigures(fact_titles, fact_panels, draw_facts),
+    "edge-probing": PaperFigures(edge_titles, edge_panels, draw_edges),
+    "interplay": PaperFigures(sentence_titles, sentence_panels, draw_sentences),
+}

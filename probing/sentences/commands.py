@@ -12,9 +12,9 @@ import typer
 from probing.kernel.commands import command, options_refused
 from probing.kernel.files import cache_folder
 from probing.kernel.report import as_csv, as_json, objects, text_table
-from probing.sentences.analyse import task_list
 from probing.sentences.examples import OURS, PROTOCOLS
 from probing.sentences.requests import SentenceAskRequest, SentencesRequest
+from probing.sentences.task_list import task_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def make(
     Half of the sentences have one noun or verb replaced by another of the same form and frequency. `sentences train
     --tasks odd-man-out` makes the same task itself.
     """
-    from probing.sentences.analyse import write_odd_man_out
+    from probing.sentences.task_list import write_odd_man_out
 
     write_odd_man_out(source, out, typer.echo)
 

@@ -80,7 +80,7 @@ def test_facts_of_a_shipped_set_have_the_ranks_that_ship(nesia, tmp_path, cache,
 def test_the_second_call_asks_nothing_and_a_table_is_a_list_of_dicts(lens, facts_file, cache, monkeypatch):
     table = rows_of(facts_file)
     first = lens.probe(table, progress=False)
-    monkeypatch.setattr("probing.facts.probe._ask", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("probing.facts.probe.run_job", lambda *_: pytest.fail("asked again"))
     second = lens.probe(table.to_dict("records"), progress=False)
     pd.testing.assert_frame_equal(first.table, second.table)
     pd.testing.assert_frame_equal(

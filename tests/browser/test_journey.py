@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from PIL import Image
 
-from probing import ui
+import probing.choices  # noqa: F401  declares what can be chosen on each page
 from probing.kernel.app import selection
 from probing.kernel.app.selection import ADDRESSES, PAGES
 from tests.browser import accessibility
@@ -433,6 +433,3 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
     assert pressed(again) == ["<"]
     shoot(again, "span-picker", tmp_path)
     no_trouble(again)
-
-
-assert ui, "the import declares what is chosen on each page"

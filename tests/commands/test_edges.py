@@ -16,9 +16,9 @@ from data.making import edges as edges_made
 from probing.edges import tables as edges
 from probing.edges.ask import FILE, TaskProbes, read_probes, write_probes
 from probing.edges.probes import Shape, start_of
+from probing.edges.shipped import gather_probes, gather_results
 from probing.edges.store import COUNTS
 from probing.edges.tasks import ALL, EDGE_TASKS
-from probing.edges.trace import gather_probes, gather_results
 from probing.kernel.errors import HeadError, ProbingError, StoreError
 from probing.kernel.store.columns import KEYS
 from probing.kernel.store.parquet import files_of, read_table

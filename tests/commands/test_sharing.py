@@ -477,9 +477,7 @@ def test_a_pull_that_is_killed_leaves_nothing_under_a_final_name(share, run, mon
     folder = share(FORGETTING)
     for step in ("first_problem", "rename_folder"):
         with monkeypatch.context() as patch:
-            patch.setattr(
-                f"probing.workflows.sharing.pull.{step}", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt)
-            )
+            patch.setattr(f"probing.sharing.pull.{step}", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
             run("pull", "--from-folder", folder, code=130)
         assert pulled_folders() == []
     run("pull", "--from-folder", folder)

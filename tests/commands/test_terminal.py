@@ -37,8 +37,8 @@ BUSY = {
 def test_ctrl_c_is_one_line_and_exit_code_130(work, repo_root):
     code = f"""
 import os, signal, threading, time
-from probing.commands import main
-from probing.core.errors import ProbingError
+from probing import main
+from probing.kernel.errors import ProbingError
 import duckdb
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -215,7 +215,7 @@ def test_a_command_whose_process_was_killed_is_still_at_work_until_it_is_cancell
     )
     script = (
         "import sys\n"
-        "from probing.core.own_model import background\n"
+        "from probing.own_model import run as background\n"
         "from probing.own_model.run import Step\n"
         f"Step.words = ('-c', {sleep!r}, sys.argv[2])\n"
         "popen = background.subprocess.Popen\n"

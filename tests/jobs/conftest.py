@@ -28,8 +28,8 @@ def elsewhere(monkeypatch):
 
     def use() -> Elsewhere:
         found = Elsewhere()
-        for workflow in ("knowledge.probe", "stored_runs"):
-            monkeypatch.setattr(f"probing.workflows.{workflow}.executor", lambda *given: found)
+        for place in ("facts.probe", "kernel.jobs.stored_runs"):
+            monkeypatch.setattr(f"probing.{place}.executor", lambda *given: found)
         return found
 
     yield use

@@ -183,7 +183,7 @@ DIES_AFTER_TWO_SHARDS = """
 import sys
 from pathlib import Path
 from probing.main import app
-from probing.jobs import shards
+from probing.kernel.jobs import shards
 from tests.jobs.planted import killed_once
 with killed_once(shards, "add_line", 2, Path(sys.argv[1])):
     app(sys.argv[2:])

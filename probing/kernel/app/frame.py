@@ -25,7 +25,6 @@ from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success import Verdict
 from probing.finetuning.success_report import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.kernel.app import blocks, selection
-from probing.kernel.app import selection as navigation
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.selection import RunChoice
 from probing.kernel.app.texts import Markdown, code, escape, filled, listing
@@ -280,7 +279,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     )
     st.html(Path(__file__).with_name("page.css"))
     ignored = selection.enter(page)
-    navigation.follow()
+    selection.follow()
     opened, error = None, None
     try:
         opened = open_results()
@@ -298,7 +297,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         elif runs.empty:
             blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
         if error or runs.empty:
-            navigation.link("ask", "Ask a sentence of your own")
+            selection.link("ask", "Ask a sentence of your own")
             st.stop()
     chosen, unknown = fit(selection.current(), runs)
     view = View(page, chosen, opened, runs, stored)
@@ -322,7 +321,7 @@ def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
         name = filled("{name} · a small demonstration model, not BERT", name=name)
     with st.sidebar:
         st.markdown(name)
-        navigation.sidebar_links()
+        selection.sidebar_links()
     st.html(_MENU, unsafe_allow_javascript=True)
     with st.container(key="identity-here" if here else "identity"):
         st.caption(name)
@@ -330,7 +329,7 @@ def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
 
 def end(view: View) -> None:
     """Ends a page: the link to the next question."""
-    navigation.next_question(view.page)
+    selection.next_question(view.page)
 
 
 def _say_unread(ignored: selection.Ignored) -> None:
@@ -404,9 +403,9 @@ def wanted(view: View, **changes: Any) -> dict[str, Any]:
 
 def link(view: View, label: str, **changes: Any) -> None:
     """Draws a link to the facts, which can be reached by keyboard. All other filters of the Facts page are off."""
-    navigation.link("facts", label, afresh=True, **wanted(view, **changes))
+    selection.link("facts", label, afresh=True, **wanted(view, **changes))
 
 
 def go(view: View, **changes: Any) -> None:
     """Opens the facts at the next run; for callbacks of clicks."""
-    navigation.open_later("facts", afresh=True, **wanted(view, **changes))
+    selection.open_later("facts", afresh=True, **wanted(view, **changes))
