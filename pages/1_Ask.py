@@ -23,8 +23,7 @@ from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, wi
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples, page_models, perturb
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
-from probing.live.page_gaps import computed, draw_changed, grids, layers_put_back, lines, named
-from probing.live.page_gaps import draw_pairs
+from probing.live.page_gaps import computed, draw_changed, draw_pairs, grids, layers_put_back, lines, named
 from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
 from probing.live.report import every_token_of, first_layers

@@ -20,8 +20,7 @@ from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
 from probing.own_model import run as background
 from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
-from probing.own_model.page_form import draw_form
-from probing.own_model.page_form import why_not
+from probing.own_model.page_form import draw_form, why_not
 from probing.own_model.page_run import draw_run, draw_space, scroll_up
 from probing.own_model.report import OwnResult, fact_rows, not_asked, result_of, side_by_side
 from probing.own_model.run import OwnRun

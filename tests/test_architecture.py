@@ -75,24 +75,24 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with
 #: its reason in the commit's message.
 MOST_LINES = {
-    "app.py": 214,
+    "app.py": 213,
     "data/making": 2609,
-    "pages": 3430,
-    "probing": 2156,
+    "pages": 3414,
+    "probing": 2053,
     "probing/api": 2035,
     "probing/changes": 3380,
-    "probing/edges": 8577,
-    "probing/facts": 8419,
+    "probing/edges": 8592,
+    "probing/facts": 8527,
     "probing/finetuning": 4486,
     "probing/forgetting": 5201,
     "probing/heads": 2346,
-    "probing/kernel": 14_484,
-    "probing/live": 2948,
+    "probing/kernel": 14_483,
+    "probing/live": 2944,
     "probing/own_model": 1929,
-    "probing/papers": 3516,
-    "probing/sentences": 6116,
+    "probing/papers": 3533,
+    "probing/sentences": 6120,
     "probing/sharing": 1155,
-    "tests": 47_008,
+    "tests": 47_046,
 }
 
 
