@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from probing.api.model import Model
     from probing.api.results import Results
     from probing.forgetting.callback import ForgettingCallback
-    from probing.kernel.app.figure_cache import page_figure
+    from probing.kernel.app.page_figures import page_figure
     from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
         return ForgettingCallback
     if name == "page_figure":
-        from probing.kernel.app.figure_cache import page_figure
+        from probing.kernel.app.page_figures import page_figure
 
         return page_figure
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

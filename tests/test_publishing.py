@@ -99,7 +99,7 @@ def test_the_image_runs_as_a_user_that_it_makes_with_variables_that_are_read():
 
 def test_the_image_starts_a_module_with_options_that_streamlit_has_on_the_port_that_it_asks():
     (start,) = given("CMD")
-    assert find_spec(re.findall(r"python -m ([\w.]+)", start)[0] + ".__main__")
+    assert find_spec(re.findall(r"python -m ([\w.]+)", start)[0])
     options = dict(re.findall(r"--([\w.]+) (\S+)", start))
     assert options["server.address"] == "0.0.0.0"
     for name in options:

@@ -16,7 +16,7 @@ FILES = sorted(
 )
 MODULES = [
     "probing",
-    "probing.kernel.app.figure_cache",
+    "probing.kernel.app.page_figures",
     "probing.kernel.app.save",
     *(".".join(path.parts) for path in FILES),
 ]

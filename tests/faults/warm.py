@@ -129,6 +129,14 @@ def _import_everything() -> None:
     import duckdb  # noqa: F401
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
+    from transformers import (  # noqa: F401
+        AutoConfig,
+        AutoModelForMaskedLM,
+        AutoModelForTokenClassification,
+        AutoTokenizer,
+        BertForMaskedLM,
+        Trainer,
+    )
 
     import probing.facts.probe
     import probing.finetuning.trainer

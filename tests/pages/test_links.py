@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from probing.kernel.app import selection
-from probing.kernel.app.figure_cache import page_figure
+from probing.kernel.app.page_figures import page_figure
 from probing.kernel.errors import FigureError
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything

@@ -42,8 +42,9 @@ def test_what_the_pages_import_is_loaded(monkeypatch):
     asked = set()
     monkeypatch.setattr(start, "import_module", asked.add)
     start.load()
-    modules = {name for name in needed if name.startswith("probing.ui.") and name in sys.modules | dict.fromkeys(asked)}
-    assert len(modules) > len(pages) and modules <= asked and not any(name.endswith("__main__") for name in asked)
+    modules = {name for name in needed if ".page_" in name or name.startswith("probing.kernel.app.")}
+    modules &= set(sys.modules) | asked
+    assert len(modules) > len(pages) and modules <= asked
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from probing.kernel.app.tables import telling, written
 from probing.kernel.app.texts import Markdown, code, escape, filled, joined, with_minus
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The modules that pages are made of.
+PARTS = sorted([*(ROOT / "probing").rglob("page_*.py"), *(ROOT / "probing" / "kernel" / "app").glob("*.py")])
 ATTACKS = [
     "![x](https://evil.example/a.png)",
     "<img src=x>",
@@ -120,7 +122,7 @@ SAFE_CALLS = {"filled", "escape", "joined", "code", "Markdown"}
 def returns_markdown() -> frozenset[str]:
     """Functions of the pages that are annotated to return Markdown."""
     found = set()
-    for path in (ROOT / "probing" / "ui").rglob("*.py"):
+    for path in PARTS:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (
                 isinstance(node, ast.FunctionDef)
@@ -207,7 +209,7 @@ def unsafe_calls(path: Path) -> list[str]:
 
 
 def test_a_page_shows_as_markdown_only_literals_and_what_escapes_by_type():
-    pages = [*(ROOT / "probing" / "ui").rglob("*.py"), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"]
+    pages = [*PARTS, *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"]
     assert [call for path in pages for call in unsafe_calls(path)] == []
 
 

@@ -10,16 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from probing.kernel.app import save, tables
-from probing.kernel.app.figure_cache import (
-    LazyFigure,
-    Stamp,
-    collect,
-    csv_bytes,
-    file_name,
-    for_file,
-    html_bytes,
-    on_page,
-)
+from probing.kernel.app.figure_cache import LazyFigure, Stamp, csv_bytes, file_name, for_file, html_bytes, on_page
+from probing.kernel.app.page_figures import collect
 from probing.kernel.app.save import FigureNotes
 from probing.kernel.app.texts import Markdown, escape, filled, help_on, joined, listing, without_server_folders
 
