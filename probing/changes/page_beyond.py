@@ -104,7 +104,7 @@ def stored(tuning_view: "TuningView") -> bool:
 
 
 def draw_turned_sentences(tuning_view: "TuningView", table: pd.DataFrame) -> None:
-    """The choice of a cell, and the list of its sentences; the table is of ``accuracy_changes.changes``."""
+    """The choice of a cell, and the list of its sentences; the table is of ``sentences.report_changes.changes``."""
     st.header("Sentences that turned right or wrong")
     task, pooling, layer, way = _chosen(tuning_view, table)
     sentences = tuning_view.read(

@@ -22,7 +22,7 @@ _SPACE = 1 << 32
 
 
 def load_words(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the temporary tables that ``counting`` joins, from ``vocabulary`` and the run's facts.
+    """Makes the temporary tables that the counts join, from ``vocabulary`` and the run's facts.
 
     ``pieces`` (tokenizer, id, word: a number, NULL if a token is no whole word, shape), ``word_places`` (fact_id, and
     where the word sets of its subject, relation and prompt start), ``word_table`` (place: start of a set + number of a

@@ -47,7 +47,7 @@ def layer_curve(
     panels: bool = False,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """Lines of a metric over the layers, named at their ends, or in a legend if they exceed ``end_labels.MAX_LABELS``.
+    """Lines of a metric over the layers, named at their ends, or in a legend if they exceed ``axis.MAX_LABELS``.
 
     Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the
     probe set, its filling the head. Grey: majority answer and chance; dotted in a run's colour: its swapped subject;

@@ -40,7 +40,7 @@ class Pair:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The pair as ``probing.reports`` expects it."""
+        """The pair as reports expect it."""
         assert self.runs is not None
         base, model = self.runs
         row = {"base_run_id": base["run_id"], "run_id": model["run_id"], "base": self.base, "model": self.tuned}

@@ -359,11 +359,11 @@ def paired_with_yardsticks(
 
     Majority answers (P@1 only) are on the facts in common. Swapped subjects are each run's own, on all its facts that
     have one: a run may store only their counts, which cannot be paired with another run fact by fact. They are named as
-    in ``precision.by_layer``, with ``base_`` before them for the base. more: above_swapped minus the base's, how much
-    more the run gains from the subject; its ends combine the two intervals as for independent shares (Newcombe), so
-    rather too wide; the ends with ``_answers`` are paired fact by fact. shuffled: of the control with shuffled labels
-    of the run's model, on all its facts. again: smallest and largest share of the other models of the same base and
-    objective that were asked in the same way.
+    in ``report_layers.by_layer``, with ``base_`` before them for the base. more: above_swapped minus the base's, how
+    much more the run gains from the subject; its ends combine the two intervals as for independent shares (Newcombe),
+    so rather too wide; the ends with ``_answers`` are paired fact by fact. shuffled: of the control with shuffled
+    labels of the run's model, on all its facts. again: smallest and largest share of the other models of the same base
+    and objective that were asked in the same way.
     """
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)

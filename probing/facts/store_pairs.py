@@ -1,5 +1,5 @@
 """The SQL of ``facts.forgotten``: parts and fates, the same for counting and for listing facts. Queries
-about forgetting. Every result is a count; ``probing.core`` turns them into shares, tests and fates. Two runs on the
+about forgetting. Every result is a count; reports turn them into shares, tests and fates. Two runs on the
 same facts, counted and listed in one query each.
 """
 
@@ -85,7 +85,7 @@ def transition_counts(
 ) -> pd.DataFrame:
     """The outcome of the facts that both runs of each pair (base and fine-tuned model) were asked, by relation.
 
-    Also ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both minus the
+    Also ``columns_of`` the values more (the run's minus its base's) and above_more (of both minus the
     swapped subject).
     """
     values = more_values("b.last_rank", "m.last_rank", "b.swapped_last_rank", "m.swapped_last_rank")

@@ -279,7 +279,7 @@ TABLES = (
             *(
                 real(
                     f"{value}_{k}_{name}",
-                    f"of {says} with rank <= {k}: {name}, as ``core.stats.answer_clusters`` defines it",
+                    f"of {says} with rank <= {k}: {name}, as ``kernel.stats.paired_tests.ClusterSums`` defines it",
                 )
                 for value, says in (("hits", "facts known"), ("above", "the same minus the swapped subject,"))
                 for k in RANKS

@@ -250,8 +250,8 @@ def finetune(
 ) -> Finetuned:
     """Trains ``model`` in place; after a kill, another call resumes and ends with the same weights.
 
-    ``look`` is called at ``data.looks`` and must not change the weights; ``development_score`` is needed if the recipe
-    has looks. ModelError: checkpoints of another recipe, the loss is not a number, or accelerate is missing.
+    ``look`` is called at ``looks`` of the data and must not change the weights; ``development_score`` is needed if the
+    recipe has looks. ModelError: checkpoints of another recipe, the loss is not a number, or accelerate is missing.
     """
     require_accelerate()
     recipe = data.recipe

@@ -297,7 +297,7 @@ def retention_map(
 ) -> go.Figure:
     """Per cent of the facts known before that are known, by training step and ``layer`` or ``relation``.
 
-    ``table``: ``series.steps`` of all layers or ``series.relations`` of one training.
+    ``table``: ``report_series.steps`` of all layers or ``report_series.relations`` of one training.
     """
     if table.empty:
         return theme.empty(_EMPTY)

@@ -254,7 +254,7 @@ NEAR = 0.1
 
 
 def relations(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Lost facts by relation, and how many of them came back in which way (``queries.BACK_COLUMNS``)."""
+    """Lost facts by relation, and how many of them came back in which way (``forgetting.store.BACK_COLUMNS``)."""
     table = store.by_relation(db, list(runs["run_id"]))
     return with_keys(runs, table.sort_values(["lost", "relation"], ascending=[False, True]))
 

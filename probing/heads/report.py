@@ -53,7 +53,7 @@ def points_lost(
     """Base minus fine-tuned model at the last layers, for ``pairs`` of runs; micro. Pairs without facts have no row.
 
     ``lost`` is base_value minus value, ``lost_above`` the base's above_swapped minus the model's; the yardsticks are
-    those of ``precision.by_layer``, ``majority`` for P@1 only. by_fact: ``lost`` is paired fact by fact, as in
+    those of ``report_layers.by_layer``, ``majority`` for P@1 only. by_fact: ``lost`` is paired fact by fact, as in
     ``transitions``; a run with counts only cannot be paired, so its interval combines the two as for independent
     shares. The interval of ``lost_above`` always does so. Ends with ``_answers`` are those if answers are drawn again,
     too, paired fact by fact and empty for counts only.

@@ -1,4 +1,4 @@
-"""One error class per cause. Every message says what was got, what was expected, and what to do. Output of a workflow:
+"""One error class per cause. Every message says what was got, what was expected, and what to do. Output of long work:
 lines, which a command prints, and progress bars.
 """
 

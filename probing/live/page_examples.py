@@ -135,7 +135,7 @@ def what(view: View, model: str) -> str:
 
 
 def grid(view: View, model: str, rows: pd.DataFrame) -> Grid:
-    """The grid of a fact's stored predictions by one model's run, of ``one_fact.fact_predictions``."""
+    """The grid of a fact's stored predictions by one model's run, of ``facts.store_facts.fact_predictions``."""
     right = {int(layer): math.exp(value) for layer, value in zip(rows["layer"], rows["gold_logp"], strict=True)}
     note = what(view, model)
     return Grid(view.label(model), token_rows(rows), ranks_by_layer(rows), right, note, tuned=note.startswith("after"))

@@ -359,7 +359,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, its file of published numbers, and how ours are measured and compared. ``papers.PAPERS`` lists all.
+    """A paper, its file of published numbers, and how ours are measured and compared. ``PAPERS`` lists all.
 
     ``needs``: what has to be stored of a subject; ``subjects``: the stored ones by name, the default first;
     ``measure``: database, name of a subject and further settings -> its numbers; ``written``: the tables that

@@ -1,5 +1,5 @@
 """CoLA, SST-2 and RTE as tasks for probes; the development file is the test part. A user's own labelled sentences: a
-table with ``sentence`` and ``label`` in any form that ``tables`` reads. Files of SentEval's probing tasks, and of
+table with ``sentence`` and ``label`` in any form that ``user_tables`` reads. Files of SentEval's probing tasks, and of
 X-Probe, which has the same tasks on Wikipedia's sentences.
 """
 

@@ -22,7 +22,7 @@ from probing.kernel.report import as_csv
 
 @dataclass(frozen=True)
 class LazyFigure:
-    """A figure that is not drawn yet: a function of ``probing.figures`` with its arguments."""
+    """A figure that is not drawn yet: a function of a subject's ``figures`` with its arguments."""
 
     draw: Callable[..., go.Figure]
     arguments: tuple[Any, ...]

@@ -243,14 +243,14 @@ class View:
         return {"any": None, "no": False, "yes": True}[self.chosen.in_subject]
 
     def read(self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a query of ``probing.store``; see ``reads.read``."""
+        """The result of a query of a subject's ``store``; see ``read_rows``."""
         assert self.database is not None
         return read_rows(function, self.database, *args, **kwargs)
 
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
     ) -> pd.DataFrame:
-        """The result of a report of ``probing.reports`` with the page's filters of facts, see ``shown_baselines``."""
+        """The result of a report with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
         counted: Callable[..., pd.DataFrame] = counted_rows

@@ -434,7 +434,7 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
 def weights_id_in_memory(*modules: torch.nn.Module) -> str:
     """sha256 over the name, shape and float32 bytes of every weight.
 
-    The same weights in a folder have another identity, that of its files (``sources.weights.weights_id_of``).
+    The same weights in a folder have another identity, that of its files (``hub.weights_id_of``).
     """
     digest = hashlib.sha256(b"in memory")
     for module in modules:

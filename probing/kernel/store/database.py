@@ -59,12 +59,12 @@ class Database:
 
     @property
     def version(self) -> str:
-        """Changes when the files do, as ``sources.version_of``; what is kept of results has it in its key."""
+        """Changes when the files do, as ``parquet.version_of``; what is kept of results has it in its key."""
         return version_of(self._opened.files)
 
     @property
     def data_version(self) -> str:
-        """Fingerprint of the bytes of the files, as ``sources.fingerprint_of``."""
+        """Fingerprint of the bytes of the files, as ``parquet.fingerprint_of``."""
         return fingerprint_of(self._opened.files)
 
     @property

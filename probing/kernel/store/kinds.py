@@ -1,5 +1,5 @@
 """Rules on stored rows: written in SQL, asked when files are checked. What opening, checking and sharing know of a kind
-of run; the kinds themselves are in ``store.declared``.
+of run; the kinds themselves are in subjects' ``kind``.
 """
 
 import json

@@ -38,7 +38,7 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
     """Writes one table to ``path``, which holds the old bytes or all of the new ones, even if the process is killed.
 
     Equal rows give equal bytes with one version of pyarrow: the encoding is fixed and no time is recorded. Rows are
-    sorted by ``schema.SORT``; if its columns are equal, the given order is kept. A file of a newer version of the
+    sorted by ``columns.SORT``; if its columns are equal, the given order is kept. A file of a newer version of the
     program is not replaced (``NewerVersionError``).
     """
     table, path = as_stored(table_name, rows), Path(path)
