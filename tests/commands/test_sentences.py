@@ -22,7 +22,7 @@ from probing.edges.requests import EdgesRequest
 from probing.edges.shipped import SENTENCES, OwnRequest, ask_own_sentences
 from probing.edges.targets import OWN
 from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
-from probing.edges.trace import LICENCE
+from probing.edges.shipped import LICENCE
 from probing.edges.train import train_edges
 from probing.kernel.errors import EdgeDataError, StoreError
 from probing.kernel.models.load import load_encoder
