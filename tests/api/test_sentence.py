@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import probing
 from probing.api.model import Model
-from probing.kernel.errors import HeadError, OptionError, PromptError
+from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.report import objects
 from probing.main import app
 from probing.sentences.examples import OURS
@@ -134,20 +134,6 @@ def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of
     assert set(found.attention["model"]) == {"tiny", "tuned"} and set(found.table["model"]) == {"tiny"}
     assert found.attention.groupby("model")["emd-mean"].count().to_dict() == {"tiny": 0, "tuned": LAYERS}
     assert {"distance from the base, tokens"} <= {note.text for note in found.figure("attention").layout.annotations}
-
-
-def test_tasks_are_chosen_by_name_and_others_are_refused(model):
-    assert set(model.sentence(TEXT, tasks="order").table["task"]) == {"order"}
-    with pytest.raises(
-        OptionError,
-        match=(
-            r"got the task 'tense'; the probes for one sentence are of order \(for tasks of two sentences give"
-            r" second=\)"
-        ),
-    ):
-        model.sentence(TEXT, tasks=["tense"])
-    with pytest.raises(PromptError, match="the sentence is empty"):
-        model.sentence(" ")
 
 
 def test_the_base_is_opened_once_for_a_model(folder, tmp_path, monkeypatch):

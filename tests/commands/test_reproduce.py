@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 from probing.heads import train as training
-from probing.kernel.errors import JobError, ModelError, RegistryError
+from probing.kernel.errors import ModelError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.parquet import read_table
 from probing.papers import reproduce as bertnesia
@@ -222,19 +221,6 @@ def test_a_checkpoint_that_was_torn_by_a_kill_is_left_aside(run, copies, copy_of
     assert again.read_bytes() == before.read_bytes()
 
 
-def test_what_is_missing_is_named_with_what_to_do(run, copies, cache, monkeypatch, tmp_path):
-    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
-    with pytest.raises(RegistryError, match="a local copy of tiny is expected there"):
-        run("reproduce", "--family", "tiny", "--from", tmp_path)
-
-
-def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run, copies, monkeypatch, tmp_path):
-    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(JobError, match="Ray, which is not installed"):
-        run("reproduce", "--family", "tiny", "--from", tmp_path, "--executor", "ray")
-
-
 def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
     run, copies, undisturbed, cache, tmp_path, dies, monkeypatch
 ):
@@ -429,36 +415,3 @@ models = [{ name = "planted", source = "somewhere/planted", licence = "none" }]
 families = [{ name = "planted", title = "A family", base = "planted", members = [] }]
 data = []
 """
-
-
-@pytest.fixture
-def bare_family(tmp_path, monkeypatch) -> None:
-    (tmp_path / "registry.toml").write_text(BARE)
-    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
-
-
-def words(paper: str, *more: object) -> list[object]:
-    return ["reproduce", "--paper", paper, "--family", "planted", "--device", "cpu", *more]
-
-
-@pytest.mark.parametrize(
-    ("paper", "given", "message"),
-    [
-        (
-            "bertnesia",
-            "--only train",
-            "got the stage 'train'; --paper bertnesia has fetch, finetune, heads, probe, tables",
-        ),
-        (
-            "bertnesia",
-            "--tasks pos",
-            "--tasks, which is an option of --paper edge-probing and not of --paper bertnesia",
-        ),
-        ("edge-probing", "--tasks nonsense", "got the tasks 'nonsense'; expected some of all, pos"),
-        ("interplay", "--protocol loose", "got --protocol loose; expected one of ours, quick, senteval"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, bare_family, tmp_path, paper, given, message):
-    found = run(*words(paper, *given.split(), "--out", tmp_path / "tables"), code=2).output
-    assert message in " ".join(found.replace("│", " ").split())
-    assert not cache.exists() and not (tmp_path / "tables").exists()

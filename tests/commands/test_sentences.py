@@ -24,7 +24,6 @@ from probing.edges.targets import OWN
 from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
 from probing.edges.trace import LICENCE
 from probing.edges.train import train_edges
-from probing.kernel.errors import EdgeDataError, StoreError
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS
@@ -116,15 +115,6 @@ def test_one_csv_has_all_parts_and_a_table_says_what_makes_probes(tiny_model, ca
     assert "python -m probing sentences train --model" in shown.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "says"), [(" ", "the sentence is empty"), ("paris " * 10_000, "takes at most")], ids=["empty", "long"]
-)
-def test_what_cannot_be_asked_is_refused_by_name(tiny_model, cache, text, says):
-    found = CliRunner().invoke(app, ["sentences", "ask", text, "--model", str(tiny_model)])
-    assert found.exit_code != 0 and says in f"{found.output}{found.exception}"
-    assert "Traceback" not in found.output
-
-
 REPORTED_MODELS = (BASE, COLA, SEED_2, CONTROL)
 REPORTED_RUNS = tuple(PlantedSentenceRun(model, task) for model in REPORTED_MODELS for task in (BIGRAM, ODD))
 
@@ -140,18 +130,6 @@ def planted(tmp_path_factory):
 def here(planted, monkeypatch):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(planted / "snapshot"))
     monkeypatch.setenv("PROBING_CACHE", str(planted / "cache"))
-
-
-@pytest.mark.parametrize(
-    ("words", "column", "expected"),
-    [
-        (("--model", SEED_2.name), "model", {SEED_2.name}),
-        (("--reading", "mlp", "--reading", "frozen"), "reading", {"mlp", "frozen"}),
-        (("where-gone", "--pooling", "first", "--task", ODD.name), "task", {ODD.name}),
-    ],
-)
-def test_filters_keep_what_they_name(here, run, words, column, expected):
-    assert {row[column] for row in json.loads(run("sentences", "report", *words, "--json").stdout)} == expected
 
 
 def test_the_list_of_runs_has_those_of_every_kind(here, run):
@@ -286,23 +264,6 @@ def test_the_same_answers_give_the_same_bytes(trained):
     _, request = trained
     first = {path: path.read_bytes() for path in ask_own_sentences(request, lambda line: None)}
     assert {path: path.read_bytes() for path in ask_own_sentences(request, lambda line: None)} == first
-
-
-def test_a_label_that_training_does_not_have_is_refused(trained):
-    _, request = trained
-    (request.sentences / "pos.jsonl").write_text(
-        '{"text": "the sun", "targets": [{"span1": [0, 1], "label": "XYZ"}]}\n'
-    )
-    with pytest.raises(EdgeDataError, match="got the label 'XYZ', expected labels of the training part of pos"):
-        ask_own_sentences(request, lambda line: None)
-
-
-def test_probes_of_no_stored_run_are_refused(trained):
-    _, request = trained
-    for path in request.results.glob("edge_runs-*"):
-        path.unlink()
-    with pytest.raises(StoreError, match="has the weights and the data of the probes"):
-        ask_own_sentences(request, lambda line: None)
 
 
 @pytest.fixture(scope="module")

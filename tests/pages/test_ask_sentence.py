@@ -12,7 +12,6 @@ from transformers import AutoModelForMaskedLM
 from probing.changes.minimal_pairs import two_words
 from probing.changes.passes import Attending, ask_attention, pair_scores
 from probing.choices import NO_SPAN
-from probing.edges.ask import FILE as EDGE_FILE
 from probing.kernel.models.load import load_encoder
 from probing.live import page_gaps as pairs
 from probing.live.page_models import _attention, _eager
@@ -382,10 +381,3 @@ def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(a
     app = ask_spans(live_models=["twin", "other"], span1="0-1", span2="5-6")
     assert not app.exception and len(charts(app)) == 2 and {row["model"] for row in said(app)} == {"tiny", "twin"}
     assert any("other" in note.value for note in app.info)
-
-
-def test_damaged_probes_of_spans_are_answered_in_words(ask_spans, span_cache, tmp_path):
-    for path in (shutil.copytree(span_cache, tmp_path / "cache") / "edges").glob(f"*/pos/{EDGE_FILE}"):
-        path.write_bytes(b"no probes")
-    app = ask_spans(folder=tmp_path / "cache", span1="0-1")
-    assert not app.exception and "train them again" in app.warning[0].value

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.choices import GRAMMAR_TABS as TABS
 from probing.edges import page_words as found_words
 from probing.edges.page_sentence import most_revised
 from probing.edges.report import PUBLISHED_MODELS as NAMES
@@ -164,12 +163,6 @@ def test_without_probes_published_gains_are_the_example_and_the_command_is_named
     app = visit("grammar", "one model")
     assert not app.exception and COMMAND in words(app) and len(charts(app)) == 1
     assert {one["name"] for one in charts(app)[0]["data"]} == {"BERT-base (published)"}
-
-
-def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
-    look = opening(plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()]), tmp_path / "cache", monkeypatch)
-    for tab in TABS:
-        assert not look("grammar", grammar_tab=tab).exception, tab
 
 
 def test_a_damaged_file_is_named(tmp_path, monkeypatch):

@@ -145,18 +145,6 @@ def test_a_fact_is_found_by_search_and_leafed_through(visit):
     assert app.query_params["fact"] and app.markdown[0].value != first
 
 
-def test_a_search_without_result_offers_to_clear_the_filters(visit):
-    app = visit("facts", query={"text": "no such words"})
-    assert any("No fact passes" in note.value for note in app.info)
-    next(button for button in app.button if button.label == "Clear all filters").click().run()
-    assert "10 facts" in words(app)
-
-
-def test_an_unknown_fact_in_a_link_is_a_note(visit):
-    app = visit("facts", query={"fact": "feedfacefeedface"})
-    assert not app.exception and any("not in these results" in note.value for note in app.info)
-
-
 def test_going_back_in_the_browser_goes_back_to_the_former_view(visit):
     app = visit("facts", query={"text": "Germany"})
     app.text_input(key="facts.text").set_value("Italy").run()
