@@ -22,7 +22,7 @@ from probing.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.provenance import fingerprint_of
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SST_2, PlantedModel
 
@@ -57,34 +57,23 @@ N_YARDSTICK = 12
 def forgetting_config(model: PlantedModel, k: int = 1) -> str:
     """Canonical JSON of what the fingerprint of a run is made of."""
     other = "planted wording" if model is REWORDED_MODEL else ""
-    return canonical_json(
-        {
-            "model": model.name,
-            "weights": f"weights of {model.name}",
-            "model_revision": "planted",
-            "base": model.base,
-            "base_weights": f"weights of {model.base}",
-            "objective": model.objective,
-            "head_recipe": "the base's head",
-            "seed": 1,
-            "dtype": "float32",
-            "threads": 1,
-            "code_version": "planted",
-            "probe_set": "trex",
-            "template_set": "default",
-            "facts_sha256": "planted",
-            "k": k,
-            "seeds": 3,
-            "most_relearned": 1000,
-            "most_pairs": 2000,
-            "relearning": "{}",
-            "text_sha256": "planted",
-            "positions": 100,
-            "exposure_sha256": "planted" if model.name in TESTS else "",
-            "other_templates": other,
-            "other_sha256": other,
-            "planted": 0,
-        }
+    return model.config(
+        head_recipe="the base's head",
+        seed=1,
+        probe_set="trex",
+        template_set="default",
+        facts_sha256="planted",
+        k=k,
+        seeds=3,
+        most_relearned=1000,
+        most_pairs=2000,
+        relearning="{}",
+        text_sha256="planted",
+        positions=100,
+        exposure_sha256="planted" if model.name in TESTS else "",
+        other_templates=other,
+        other_sha256=other,
+        planted=0,
     )
 
 
