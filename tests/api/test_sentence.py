@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,9 +13,8 @@ from probing.api.model import Model
 from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.report import objects
 from probing.main import app
-from probing.sentences.examples import OURS
-from probing.sentences.probes import TaskProbes, probes_folder, write_probes
-from tests.models.tiny_models import HIDDEN, LAYERS, save
+from tests.models.sentences.planted import plant, untrained_probes
+from tests.models.tiny_models import LAYERS, save
 
 TEXT = "paris is red and rome is blue ."
 
@@ -28,26 +26,8 @@ def folder(tmp_path_factory):
     """
     root = tmp_path_factory.mktemp("sentence")
     encoder = probing.load(save("bert", root / "tiny"), "logit_lens", device="cpu").encoder
-    right = np.array([[50, 80, 90, 90]] * 2)
-    weights = np.random.default_rng(0).normal(size=(2, LAYERS + 1, 1, HIDDEN)).astype(np.float32)
-    order = TaskProbes(
-        "order",
-        "Order",
-        False,
-        ("inverted", "original"),
-        OURS,
-        encoder.name,
-        encoder.weights_id,
-        "d" * 64,
-        right,
-        100,
-        50,
-        np.ones((2, LAYERS + 1)),
-        weights,
-        np.zeros((2, LAYERS + 1, 1), np.float32),
-    )
-    for probes in (order, replace(order, task="entails", title="Entails", pairs=True)):
-        write_probes(probes, probes_folder(root / "cache", encoder.weights_id, probes.task))
+    for probes in (untrained_probes(encoder), untrained_probes(encoder, "entails", pairs=True)):
+        plant(root / "cache", probes)
     return root / "tiny"
 
 
