@@ -7,8 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG
-from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
+from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, WRONG
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
@@ -129,7 +128,7 @@ def _share(key: dict[str, Any], asked: str, value: float, n: int) -> dict[str, A
 
 
 def _excess(key: dict[str, Any], yardstick: str, n: int, difference: float, low: float, high: float) -> dict[str, Any]:
-    without = (low, high) if yardstick == NEVER_HAD else (None, None)
+    without = (low, high) if yardstick == NEVER_IN_TEXT else (None, None)
     return key | {
         "yardstick": yardstick,
         "share": SHARE,
@@ -165,7 +164,7 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
             difference = SHARE - YARDSTICKS[yardstick]
             excesses.append(_excess(key, yardstick, n, difference, difference - 0.05, difference + 0.05))
         if model.name in TESTS:
-            excesses.append(_excess(key, NEVER_HAD, n // 3, *TESTS[model.name]))
+            excesses.append(_excess(key, NEVER_IN_TEXT, n // 3, *TESTS[model.name]))
     return shares, excesses
 
 

@@ -13,10 +13,7 @@ from probing.heads import train as training
 from probing.kernel.errors import ModelError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.parquet import read_table
-from probing.papers import reproduce as bertnesia
-from probing.papers import reproduce as edge_probing
-from probing.papers import reproduce as interplay
-from probing.papers import reproduce as steps
+from probing.papers import reproduce as stages
 from probing.papers.reproduce import reproduce
 from probing.papers.requests import ReproduceRequest, Stage
 from tests.commands.conftest import Killed
@@ -227,7 +224,7 @@ def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
     words = arguments(copies, tmp_path / "tables")
     # First between the fine-tuning of one model and the next, then with some heads trained and others not.
-    for place, name, calls in ((steps, "finetune", 1), (training, "save_head", 4)):
+    for place, name, calls in ((stages, "finetune", 1), (training, "save_head", 4)):
         lives = dies(place, name, calls)
         with pytest.raises(Killed):
             run(*words)
@@ -242,7 +239,7 @@ def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
 
 def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_stage(cache, monkeypatch):
     probed = []
-    monkeypatch.setattr(bertnesia, "probe", lambda request, say: probed.append(request.model))
+    monkeypatch.setattr(stages, "probe", lambda request, say: probed.append(request.model))
     request = ReproduceRequest(family="bert-base", facts="questions", heads=("logit_lens",), only=Stage.probe)
     with pytest.raises(ModelError, match="--only finetune"):
         reproduce(request, lambda line: None)
@@ -306,7 +303,7 @@ def edge_arguments(edge_copies: Path, out: Path) -> list[str]:
 def edges_registry(edge_copies, monkeypatch) -> None:
     monkeypatch.setenv("PROBING_REGISTRY", str(edge_copies / "registry.toml"))
     # The usual recipe takes a thousand steps.
-    monkeypatch.setattr(edge_probing, "EdgesRequest", partial(edge_probing.EdgesRequest, recipe=QUICK))
+    monkeypatch.setattr(stages, "EdgesRequest", partial(stages.EdgesRequest, recipe=QUICK))
 
 
 def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(
@@ -358,13 +355,12 @@ def interplay_family(tmp_path, monkeypatch) -> None:
 def asked(monkeypatch) -> list:
     """What the stages ask other workflows for, instead of doing it."""
     found: list = []
-    monkeypatch.setattr(steps, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
-    for module in (steps, interplay):
-        monkeypatch.setattr(
-            module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
-        )
-    for module, name in ((steps, "finetune"), (interplay, "train_sentences"), (interplay, "measure_changes")):
-        monkeypatch.setattr(module, name, lambda request, say, name=name: found.append((name, request)))
+    monkeypatch.setattr(stages, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
+    monkeypatch.setattr(
+        stages, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
+    )
+    for name in ("finetune", "train_sentences", "measure_changes"):
+        monkeypatch.setattr(stages, name, lambda request, say, name=name: found.append((name, request)))
     return found
 
 
@@ -408,10 +404,3 @@ def test_tables_beside_the_papers(run, cache, interplay_family, tmp_path):
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
     }
-
-
-BARE = """
-models = [{ name = "planted", source = "somewhere/planted", licence = "none" }]
-families = [{ name = "planted", title = "A family", base = "planted", members = [] }]
-data = []
-"""

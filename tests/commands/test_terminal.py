@@ -92,9 +92,6 @@ def test_a_spreadsheet_runs_no_cell_of_a_table():
     assert written.count("'") == 7
 
 
-LONG, NESIA = "x" * 300, "nesia-mini"
-
-
 def test_the_home_is_expanded_in_the_names_of_both_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PROBING_CACHE", "~")

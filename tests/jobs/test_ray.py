@@ -17,7 +17,7 @@ from probing.facts import probe as workflow
 from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest
 from probing.heads.requests import HeadsRequest
-from probing.heads.training_run import train_all_heads as train_heads
+from probing.heads.training_run import train_all_heads
 from probing.kernel.errors import FactsError, JobError
 from probing.kernel.jobs.ray import RayExecutor, stop_ray
 from probing.kernel.jobs.shards import read_manifest, run_job
@@ -97,7 +97,7 @@ def test_a_cluster_that_does_not_answer_is_named(squares):
 COMMANDS = {
     "probe": (probe, ProbeRequest, "Probing", lambda root: {"shard": 1, "head": "logit_lens"}),
     "heads": (
-        train_heads,
+        train_all_heads,
         HeadsRequest,
         "HeadWork",
         lambda root: {"text": root / "text", "valid": root / "text", "positions": 300, "epochs": 2},

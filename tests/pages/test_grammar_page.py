@@ -8,7 +8,7 @@ import pytest
 
 from probing.edges import page_words as found_words
 from probing.edges.page_sentence import most_revised
-from probing.edges.report import PUBLISHED_MODELS as NAMES
+from probing.edges.report import PUBLISHED_MODELS
 from probing.edges.report import published_scores as scores
 from probing.edges.tasks import read_task
 from probing.edges.words import AMBIGUOUS
@@ -90,7 +90,7 @@ def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     app = look("grammar", edge_models="nesia-mini")
     gains = np.array([np.diff(mean_f1(task)) for task in (POS, SRL, ROLES)])
     every = scores()
-    theirs = every[(every["model"] == NAMES["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
+    theirs = every[(every["model"] == PUBLISHED_MODELS["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
     last = theirs[theirs["layer"] == theirs["last"]]
     added, first = (
         sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles"))

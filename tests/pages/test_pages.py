@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.choices import METHODS_TABS as TABS
+from probing.choices import METHODS_TABS
 from probing.facts.fact import Fact
 from probing.facts.runs import one_run_each
 from probing.facts.store import runs as all_runs
@@ -327,7 +327,7 @@ def test_every_term_has_a_link_target_of_its_own_and_a_search_shows_those_with_i
     assert not targets(app) and app.info
 
 
-@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("tab", METHODS_TABS)
 def test_every_tab_opens_and_metrics_and_runs_are_tables(visit, tab):
     app = visit("methods", "one model", {"methods_tab": tab})
     assert not app.exception
