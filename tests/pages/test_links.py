@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from probing.kernel.app import selection
+from probing.kernel.app.blocks import EMPTY
 from probing.kernel.app.page_figures import page_figure
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
@@ -119,6 +120,9 @@ def test_a_fresh_session_sees_what_its_link_was_copied_from(open_page, page):
         again = open_page(page, dict(app.query_params))
         assert not again.exception and dict(again.query_params) == dict(app.query_params)
         assert seen(again) == after
+        assert all(table.proto.placeholder == EMPTY for table in again.dataframe), (
+            "a cell without a value would say None"
+        )
         assert not done or after != first
     assert done or page in GIVEN
 

@@ -12,7 +12,6 @@ from probing.choices import METHODS_TABS
 from probing.facts.fact import Fact
 from probing.facts.runs import one_run_each
 from probing.facts.store import runs as all_runs
-from probing.kernel.app import blocks
 from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
@@ -26,21 +25,11 @@ from tests.store.planted import SEVERAL, PlantedRun, forget_predictions, plant_r
 pytestmark = pytest.mark.usefixtures("unfolded")
 
 
-NEEDS_RESULTS = ("layers", "facts")
-
-
-@pytest.mark.parametrize("store", ["empty", "several"])
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "ask"])
-def test_a_page_opens_without_an_error(visit, page, store):
-    """All tabs are opened by ``test_links``, and each page on one model by the process that loads no torch."""
-    app = visit(page, store)
-    assert not app.exception
-    assert [bool(title.value) for title in app.title] == [True]
-    if store != "empty" and page in NEEDS_RESULTS:
-        assert charts(app)
-    assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), (
-        "a cell without a value would say None"
-    )
+def test_a_page_opens_without_results(visit, page):
+    """With results ``test_links`` opens all tabs."""
+    app = visit(page, "empty")
+    assert not app.exception and [bool(title.value) for title in app.title] == [True]
 
 
 def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot, monkeypatch):
