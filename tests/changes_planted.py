@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.provenance import fingerprint_of
 from tests.planted_files import Change, write_planted
 from tests.planted_relatives import LAST, LAYERS, MODELS, PlantedModel
 
@@ -32,22 +32,11 @@ ALL_HEADS = 255
 
 def change_config(model: PlantedModel) -> str:
     """Canonical JSON of what the fingerprint of a run of changes is made of."""
-    return canonical_json(
-        {
-            "model": model.name,
-            "weights": f"weights of {model.name}",
-            "model_revision": "planted",
-            "base": model.base,
-            "base_weights": f"weights of {model.base}" if model.base else "",
-            "objective": model.objective,
-            "head_recipe": "{}",
-            "seed": 0,
-            "dtype": "float32",
-            "threads": 1,
-            "code_version": "planted",
-            "sentences_sha256": "planted",
-            "blocks_sha256": "planted",
-        }
+    return model.config(
+        head_recipe="{}",
+        seed=0,
+        sentences_sha256="planted",
+        blocks_sha256="planted",
     )
 
 

@@ -7,8 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG
-from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
+from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, WRONG
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
@@ -22,7 +21,7 @@ from probing.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.provenance import fingerprint_of
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SST_2, PlantedModel
 
@@ -57,34 +56,23 @@ N_YARDSTICK = 12
 def forgetting_config(model: PlantedModel, k: int = 1) -> str:
     """Canonical JSON of what the fingerprint of a run is made of."""
     other = "planted wording" if model is REWORDED_MODEL else ""
-    return canonical_json(
-        {
-            "model": model.name,
-            "weights": f"weights of {model.name}",
-            "model_revision": "planted",
-            "base": model.base,
-            "base_weights": f"weights of {model.base}",
-            "objective": model.objective,
-            "head_recipe": "the base's head",
-            "seed": 1,
-            "dtype": "float32",
-            "threads": 1,
-            "code_version": "planted",
-            "probe_set": "trex",
-            "template_set": "default",
-            "facts_sha256": "planted",
-            "k": k,
-            "seeds": 3,
-            "most_relearned": 1000,
-            "most_pairs": 2000,
-            "relearning": "{}",
-            "text_sha256": "planted",
-            "positions": 100,
-            "exposure_sha256": "planted" if model.name in TESTS else "",
-            "other_templates": other,
-            "other_sha256": other,
-            "planted": 0,
-        }
+    return model.config(
+        head_recipe="the base's head",
+        seed=1,
+        probe_set="trex",
+        template_set="default",
+        facts_sha256="planted",
+        k=k,
+        seeds=3,
+        most_relearned=1000,
+        most_pairs=2000,
+        relearning="{}",
+        text_sha256="planted",
+        positions=100,
+        exposure_sha256="planted" if model.name in TESTS else "",
+        other_templates=other,
+        other_sha256=other,
+        planted=0,
     )
 
 
@@ -140,7 +128,7 @@ def _share(key: dict[str, Any], asked: str, value: float, n: int) -> dict[str, A
 
 
 def _excess(key: dict[str, Any], yardstick: str, n: int, difference: float, low: float, high: float) -> dict[str, Any]:
-    without = (low, high) if yardstick == NEVER_HAD else (None, None)
+    without = (low, high) if yardstick == NEVER_IN_TEXT else (None, None)
     return key | {
         "yardstick": yardstick,
         "share": SHARE,
@@ -176,7 +164,7 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
             difference = SHARE - YARDSTICKS[yardstick]
             excesses.append(_excess(key, yardstick, n, difference, difference - 0.05, difference + 0.05))
         if model.name in TESTS:
-            excesses.append(_excess(key, NEVER_HAD, n // 3, *TESTS[model.name]))
+            excesses.append(_excess(key, NEVER_IN_TEXT, n // 3, *TESTS[model.name]))
     return shares, excesses
 
 

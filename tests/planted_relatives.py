@@ -5,6 +5,7 @@ each.
 import zlib
 from dataclasses import dataclass
 
+from probing.kernel.provenance import canonical_json
 from probing.sentences.examples import FIRST, MEAN
 from probing.sentences.numbers import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, UNDECIDED
 
@@ -63,6 +64,21 @@ class PlantedModel:
     def variant(self) -> str:
         """The same of models that differ by their seed alone."""
         return f"{zlib.crc32(self.objective.encode()):012x}" if self.base else ""
+
+    def config(self, **more: object) -> str:
+        """Canonical JSON of what the fingerprint of a run is made of; ``more`` is what its kind has beside."""
+        of_all = {"model_revision": "planted", "dtype": "float32", "threads": 1, "code_version": "planted"}
+        return canonical_json(
+            {
+                "model": self.name,
+                "weights": f"weights of {self.name}",
+                "base": self.base,
+                "base_weights": f"weights of {self.base}" if self.base else "",
+                "objective": self.objective,
+                **of_all,
+                **more,
+            }
+        )
 
     def more_at(self, layer: int) -> int:
         """``more`` at a layer."""

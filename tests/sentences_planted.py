@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.provenance import fingerprint_of
 from probing.sentences.examples import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, Example
 from probing.sentences.numbers import Cell, right_and_right, stored_pairs
 from tests.changes_planted import plant_changes
@@ -80,23 +80,12 @@ class PlantedSentenceRun:
     def config(self) -> str:
         """Canonical JSON of what the fingerprint is made of."""
         model = self.model
-        return canonical_json(
-            {
-                "model": model.name,
-                "weights": f"weights of {model.name}",
-                "model_revision": "planted",
-                "base": model.base,
-                "base_weights": f"weights of {model.base}" if model.base else "",
-                "objective": model.objective,
-                "head_recipe": '{"solver":"planted"}',
-                "seed": 0,
-                "dtype": "float32",
-                "threads": 1,
-                "code_version": "planted",
-                "task": self.task.name,
-                "protocol": self.protocol,
-                "data": data_sha256(self.task, self.protocol),
-            }
+        return model.config(
+            head_recipe='{"solver":"planted"}',
+            seed=0,
+            task=self.task.name,
+            protocol=self.protocol,
+            data=data_sha256(self.task, self.protocol),
         )
 
     @property

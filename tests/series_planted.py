@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from probing.forgetting.series import AskedStates, Progress, stored_rows
-from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.provenance import fingerprint_of
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SEED_2, PlantedModel
 
@@ -49,28 +49,17 @@ PREVENTED = (
 def config_of(series: PlantedSeries) -> str:
     """Canonical JSON of what the fingerprint of a series is made of."""
     model = series.model
-    return canonical_json(
-        {
-            "model": model.name,
-            "weights": f"weights of {model.name}",
-            "model_revision": "planted",
-            "base": model.base,
-            "base_weights": f"weights of {model.base}",
-            "objective": model.objective,
-            "head_recipe": "the base's head",
-            "seed": 0,
-            "dtype": "float32",
-            "threads": 1,
-            "code_version": "planted",
-            "steps": STEPS,
-            "asked_layers": list(range(LAST + 1)),
-            "probe_set": "trex",
-            "template_set": "default",
-            "facts_sha256": "planted",
-            "protection": series.protection,
-            "variant": model.variant + series.protection,
-            "tuned_seed": model.tuned_seed,
-        }
+    return model.config(
+        head_recipe="the base's head",
+        seed=0,
+        steps=STEPS,
+        asked_layers=list(range(LAST + 1)),
+        probe_set="trex",
+        template_set="default",
+        facts_sha256="planted",
+        protection=series.protection,
+        variant=model.variant + series.protection,
+        tuned_seed=model.tuned_seed,
     )
 
 

@@ -7,7 +7,6 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 import yaml
 from huggingface_hub import constants
 from packaging.requirements import Requirement
@@ -49,13 +48,6 @@ def test_the_workflow_runs_what_contributors_run_on_the_oldest_and_the_newest_py
     assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", name) for name in used)
     for extra in re.findall(r'"\.\[(.*)\]"', str(workflow))[0].split(","):
         assert extra in PROJECT["optional-dependencies"]
-
-
-@pytest.mark.parametrize("name", ["bug", "question"])
-def test_every_field_of_a_form_has_a_name_and_a_label(name):
-    form = read(f"ISSUE_TEMPLATE/{name}.yml")
-    assert form["name"] and form["description"]
-    assert all(field["id"] and field["attributes"]["label"] for field in form["body"])
 
 
 def test_the_project_names_its_address_in_one_place_or_nowhere(tmp_path, monkeypatch):

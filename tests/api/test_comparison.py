@@ -11,7 +11,6 @@ from safetensors.torch import load_file, save_file
 
 import probing
 from probing.facts.forgotten import fate_of, part_of
-from probing.kernel.errors import OptionError
 from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 from tests.commands.conftest import WORDS
 
@@ -135,20 +134,3 @@ def test_every_layer_is_counted_and_the_last_one_is_the_count(two):
         assert row.low <= row.value <= row.high and row.difference_low <= row.difference <= row.difference_high
     shared = ["kept", "gained", "lost", "never", "base_value", "value", "difference", "p_value"]
     assert layers[shared].iloc[-1].tolist() == compared.counts[shared].iloc[0].tolist()
-
-
-def test_a_comparison_states_its_numbers_and_refuses_what_cannot_be_compared(two, tiny_model, monkeypatch, tmp_path):
-    base, tuned = two
-    counts = tuned.compare(base, 10).counts.iloc[0]
-    said = repr(tuned.compare(base, 10))
-    assert "'tuned' with 'tiny-bert'" in said and f"{counts['kept']} kept" in said and f"{counts['lost']} lost" in said
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
-    other = probing.load(tiny_model, "logit_lens", device="cpu").probe(some_facts(), called="other", progress=False)
-    for given, expected in ((other, "no probe set in common"), (base.table, "got DataFrame")):
-        with pytest.raises(OptionError, match=expected):
-            tuned.compare(given)
-    with pytest.raises(OptionError, match="expected one of 1, 10, 100"):
-        tuned.compare(base, 7)
-    monkeypatch.setattr(base, "head", "tied")
-    with pytest.raises(OptionError, match=r"with logit_lens heads, tiny-bert with tied; .*\(head=\)"):
-        tuned.compare(base)

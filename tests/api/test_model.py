@@ -2,15 +2,13 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer
 
 import probing
-from probing.kernel.errors import HeadError, ModelError, NoOwnHead, OptionError, PromptError
-from probing.kernel.questions import NoMask, SeveralMasks, UnknownWord
+from probing.kernel.errors import NoOwnHead, PromptError
 from tests.models import tiny_models
 
 PROMPT = "The capital of France is [MASK]."
@@ -96,20 +94,6 @@ def test_a_model_of_another_task_borrows_its_bases_head(in_memory, tiny_model, c
         assert loaded.encoder.base == "tiny-bert" and loaded.encoder.head_owner().name == "tiny-bert"
 
 
-def test_heads_that_are_not_trained_are_named_with_the_line_that_needs_none(tiny_model, in_memory, cache):
-    with pytest.raises(HeadError) as found:
-        probing.load(tiny_model, "tied")
-    line = f'probing.load({str(tiny_model)!r}, head="logit_lens")'
-    assert line in str(found.value) and f"train-heads --model {tiny_model}" in str(found.value)
-    assert eval(line).ask(PROMPT).model == "tiny-bert"
-    model, tokenizer = in_memory
-    with pytest.raises(HeadError) as found:
-        probing.load(model, "tied", tokenizer=tokenizer)
-    line = 'probing.load(model, tokenizer=tokenizer, head="logit_lens")'
-    assert line in str(found.value) and "save_pretrained" in str(found.value)
-    assert eval(line).ask(PROMPT).head == "logit_lens"
-
-
 def test_the_logit_lens_reads_a_model_without_trained_heads_and_one_line_states_it(
     tiny_model, in_memory, cache, caplog, nesia
 ):
@@ -126,67 +110,6 @@ def test_the_logit_lens_reads_a_model_without_trained_heads_and_one_line_states_
     assert not [record for record in caplog.records if record.name.startswith("probing")]
 
 
-def test_what_is_no_model_is_refused_with_what_is_expected(in_memory, tiny_model, cache):
-    model, tokenizer = in_memory
-    cases = [
-        ((3,), {"tokenizer": tokenizer}, "got int, expected the name of a model, a folder, or a transformers model"),
-        ((torch.nn.Linear(2, 2),), {"tokenizer": tokenizer}, "got Linear"),
-        ((model,), {}, r"\(tokenizer=\)"),
-        ((tiny_model,), {"tokenizer": tokenizer}, "has its own"),
-        ((model,), {"tokenizer": tokenizer, "name": "bert-base-uncased"}, r"choose another name="),
-        ((model,), {"tokenizer": AutoTokenizer.from_pretrained("data/models/nesia-mini")}, "do not belong together"),
-        ((model.half(),), {"tokenizer": tokenizer, "device": "nowhere"}, "device 'nowhere' cannot be used"),
-    ]
-    for given, more, message in cases:
-        with pytest.raises(ModelError, match=message):
-            probing.load(*given, "logit_lens", **more)
-    with pytest.raises(HeadError, match="'x' is unknown; expected one of tied, logit_lens"):
-        probing.load(tiny_model, "x")
-    empty = AutoModelForMaskedLM.from_config(model.config).to("meta")
-    with pytest.raises(ModelError, match="has no values yet"):
-        probing.load(empty, "logit_lens", tokenizer=tokenizer)
-    with torch.no_grad():
-        model.bert.embeddings.word_embeddings.weight[3] = torch.nan
-    with pytest.raises(ModelError, match="not finite"):
-        probing.load(model, "logit_lens", tokenizer=tokenizer)
-
-
-def test_a_base_that_does_not_exist_is_refused_when_the_model_is_loaded(tiny_model, in_memory, cache):
-    model, tokenizer = in_memory
-    for base in ("nope", "./nope"):
-        for given, more in ((tiny_model, {}), (model, {"tokenizer": tokenizer})):
-            with pytest.raises(ModelError, match=r"the base nope cannot be used: .*\(base=\)|no folder \./nope"):
-                probing.load(given, "logit_lens", base=base, device="cpu", **more)
-    # The weights of a model of the registry need not be on this machine as long as nothing compares with them.
-    for base in ("bert-base-uncased", tiny_model):
-        assert probing.load(tiny_model, "logit_lens", base=base, name="mine", device="cpu").base == str(base)
-
-
-def test_an_empty_name_does_not_open_the_working_directory(tiny_model, cache, monkeypatch):
-    monkeypatch.chdir(tiny_model)
-    for name in ("", " "):
-        with pytest.raises(ModelError, match=f"got the model '{name}'; expected a name of the registry"):
-            probing.load(name, "logit_lens")
-    assert probing.load(".", "logit_lens", device="cpu").ask(PROMPT).head == "logit_lens"
-
-
-def test_arguments_of_another_type_are_refused_with_what_is_expected(nesia):
-    for more in ({"head": 3}, {"device": None}, {"name": 5}, {"base": 5}, {"base": ""}):
-        ((name, value),) = more.items()
-        with pytest.raises(OptionError, match=f"got {name}={value!r}(, of type {type(value).__name__})?; expected "):
-            probing.load("nesia-mini", **more)
-    for sentence in (None, 5, [PROMPT]):
-        with pytest.raises(OptionError, match=r"got sentence=.*; expected one text with a gap"):
-            nesia.ask(sentence)
-    for more in ({"mask": "a"}, {"top": "a"}, {"top": 2.5}, {"top": True}, {"watch": [3]}, {"watch": 3}):
-        with pytest.raises(
-            OptionError, match=f"got {next(iter(more))}=.*; expected (a whole number|text, a list of texts, or None)"
-        ):
-            nesia.ask(PROMPT, **more)
-    same = nesia.ask(PROMPT, top=np.int64(3), watch=None, mask=np.int32(0)).table
-    pd.testing.assert_frame_equal(same, nesia.ask(PROMPT, top=3).table)
-
-
 def test_a_notebook_gets_the_figure_in_plotlys_format_and_as_html(nesia):
     answer = nesia.ask(PROMPT)
     ((kind, drawn),) = answer._repr_mimebundle_().items()
@@ -196,19 +119,6 @@ def test_a_notebook_gets_the_figure_in_plotlys_format_and_as_html(nesia):
     }
     # Without the script from the network, the collapsed numbers open.
     assert "numbers.open = true" in answer._repr_html_().rpartition("</details>")[2]
-
-
-def test_a_sentence_that_cannot_be_asked_raises_the_error_of_the_command(nesia):
-    with pytest.raises(NoMask):
-        nesia.ask("No gap.")
-    with pytest.raises(SeveralMasks, match=r"2 masks; .*\(mask=0 is the first\)") as found:
-        nesia.ask("[MASK] is in [MASK].")
-    assert len(found.value.positions) == 2
-    with pytest.raises(UnknownWord):
-        nesia.ask(PROMPT, watch=["counterrevolutionary"])
-    for more in ({"top": 0}, {"mask": 3}):
-        with pytest.raises(PromptError):
-            nesia.ask(PROMPT, **more)
 
 
 def test_every_token_of_a_sentence_has_the_tokens_of_its_gap_and_is_drawn(nesia):

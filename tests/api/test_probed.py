@@ -1,6 +1,5 @@
 """Facts that are probed in a notebook: stored like the command's, equal to them, and read back as tables and curves."""
 
-import errno
 import io
 from contextlib import suppress
 from functools import partial
@@ -13,7 +12,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import probing
 from probing.facts.fact import shipped_relations
 from probing.facts.sources import read_facts
-from probing.kernel.errors import CacheError, FactsError, ModelError, OptionError
+from probing.kernel.errors import ModelError, OptionError
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.store.parquet import read_table
 
@@ -144,47 +143,6 @@ def test_a_base_that_is_named_is_the_base_in_the_results(lens, tiny_model, facts
     runs = stored(cache / "runs", "runs")
     assert runs.loc[runs["model"] == "tuned", "base"].tolist() == ["tiny-bert"]
     assert (stored(cache / "runs", "weight_drift")["drift"] > 0).any()
-
-
-def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file, cache):
-    table = rows_of(facts_file)
-    cases = [
-        (3, {}, "got facts as int"),
-        (["a fact"], {}, "got facts as list"),
-        ([], {}, "holds no facts"),
-        (table.drop(columns="prompt"), {}, "the given table .table.: the columns are .* none is called prompt"),
-        (table.assign(object=True), {}, "row 1: 'object' is True; expected one text"),
-        (pd.concat([table, table[["prompt"]]], axis=1), {}, "the given table: got the column 'prompt' twice"),
-        ("", {}, "got the facts ''; expected one of trex"),
-        ("no-such-set", {}, "no facts called 'no-such-set'"),
-        (table, {"called": "trex"}, "own facts cannot be called 'trex'"),
-        ("trex", {"called": "mine"}, "only a file of own facts"),
-    ]
-    for facts, more, message in cases:
-        with pytest.raises(FactsError, match=message):
-            lens.probe(facts, progress=False, **more)
-
-
-@pytest.mark.parametrize("below", ["", "x"])
-def test_a_cache_that_cannot_be_written_is_a_cache_error(lens, facts_file, tmp_path, monkeypatch, below):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file" / below))
-    with pytest.raises(
-        CacheError, match=r"cannot write .*file.*; the cache is .*: make it writable, or set PROBING_CACHE"
-    ):
-        lens.probe(facts_file, progress=False)
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(CacheError, match=r"cannot write .*file/out: .*; make it writable, or choose another folder"):
-        lens.probe(facts_file, out=tmp_path / "file" / "out", progress=False)
-
-
-def test_a_full_disk_is_a_cache_error(lens, facts_file, cache, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device", "/there")
-
-    monkeypatch.setattr("probing.facts.probe.write_table", full)
-    with pytest.raises(CacheError, match=r"no room on the disk for /there .*make room and call the same again"):
-        lens.probe(facts_file, progress=False)
 
 
 def test_whatever_is_given_to_a_model_is_used_or_refused_in_words(lens, tiny_model, facts_file, odd):

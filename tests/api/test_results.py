@@ -15,7 +15,7 @@ from probing.kernel.errors import FigureError, OptionError, ProbingError, StoreE
 from probing.kernel.report import objects
 from probing.kernel.store.kinds import KINDS
 from tests.pages.conftest import app_at
-from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
+from tests.planted_relatives import BASE, COLA, SST_2
 from tests.store.planted import PlantedRun, plant_runs
 
 #: Filters that some figures need in the planted store.
@@ -95,49 +95,6 @@ def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapsh
     (chart,) = [one for one in app.get("plotly_chart") if "sentence-change.figure" in str(one.proto.id)]
     drawn = eval(call.replace("probing.results()", "results"), {"results": results})
     assert json.loads(drawn.to_json())["data"] == json.loads(chart.proto.spec)["data"]
-
-
-@pytest.mark.parametrize(
-    ("ask", "error", "words"),
-    [
-        (lambda r: r("knowledge", "precision"), OptionError, "got kind='knowledge'; expected one of facts, edges"),
-        (
-            lambda r: r("edges", "summaries"),
-            OptionError,
-            "got name='summaries'; expected one of summary, scores, labels",
-        ),
-        (lambda r: r("facts", "tasks", k=1), OptionError, "got the filter k; facts tasks has model"),
-        (
-            lambda r: r("facts", "precision", model="bert"),
-            StoreError,
-            f"no run with model='bert'; there are .*{BASE.name}",
-        ),
-        (lambda r: r("facts", "precision", model=[]), OptionError, "empty list for model"),
-        (lambda r: r("facts", "precision", model=5), OptionError, "got model=5, of type int; expected text, a list of"),
-        (lambda r: r("facts", "precision", k=3), OptionError, "got k=3; expected one of 1, 10, 100"),
-        (lambda r: r("facts", "precision", k=True), OptionError, "got k=True, of type bool"),
-        (lambda r: r("facts", "precision", templates=["a", "b"]), OptionError, "expected one value"),
-        (lambda r: r("edges", "summary", unseen="yes"), OptionError, "got unseen='yes', of type str; expected True or"),
-        (lambda r: r("facts", "precision", k=[1, 10]).figure(), FigureError, r"got k=\[1, 10\]; .* shows only one k"),
-        (lambda r: r("facts", "transitions", model=BASE.name).figure(), FigureError, "model= and base= name any two"),
-        (lambda r: r("edges", "scores", kind="full").figure(), FigureError, "the figure shows cumulative or at probes"),
-        (lambda r: r("edges", "summary").figure(published=1), OptionError, "got published=1"),
-        (lambda r: r("sentences", "accuracy", reading="mlp").figure(), FigureError, "leave reading out"),
-        (lambda r: r("sentences", "changes", model=BASE.name).figure(), FigureError, "name a fine-tuned one in model"),
-        (lambda r: r("changes", "values", model=[COLA.name, CONTROL.name]).figure(), FigureError, "only one model"),
-    ],
-)
-def test_what_is_not_known_or_cannot_be_drawn_is_refused_with_what_there_is(results, ask, error, words):
-    with pytest.raises(error, match=words):
-        ask(results.report)
-
-
-def test_too_many_models_for_a_panel_are_refused(results):
-    models = list(pd.unique(results.report("sentences", "accuracy").table["model"]))
-    with pytest.raises(
-        FigureError, match=f"got {len(models)} values of model; the figure shows at most 4: narrow model"
-    ):
-        results.report("sentences", "accuracy", model=models).figure()
 
 
 def test_numbers_of_numpy_and_columns_of_pandas_are_filters_like_others(results):
@@ -222,23 +179,3 @@ def test_the_named_folders_are_opened_instead_of_the_usual_ones(tmp_path, monkey
         assert found.report("edges", "summary").table.empty
         with pytest.raises(FigureError, match="no probes are stored; make some with: python -m probing edges train"):
             found.report("edges", "summary").figure()
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
-    [
-        ((5,), OptionError, "got 5 for folders; expected the path of a folder"),
-        (([],), OptionError, "got an empty list for folders; name at least one folder"),
-        (("",), OptionError, "got '' for folders"),
-        (("nowhere",), StoreError, "no folder"),
-        (("empty",), StoreError, r"no results in empty; expected files such as predictions-<run>\.parquet"),
-        ((), StoreError, "no results: neither .* holds any; clone the repository, which has the shipped results"),
-    ],
-)
-def test_what_is_no_folder_of_results_is_refused(tmp_path, monkeypatch, given, error, words):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(error, match=words):
-        Results(*given)

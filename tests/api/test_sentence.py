@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +10,11 @@ from typer.testing import CliRunner
 
 import probing
 from probing.api.model import Model
-from probing.kernel.errors import HeadError, OptionError, PromptError
+from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.report import objects
 from probing.main import app
-from probing.sentences.examples import OURS
-from probing.sentences.probes import TaskProbes, probes_folder, write_probes
-from tests.models.tiny_models import HIDDEN, LAYERS, save
+from tests.models.sentences.planted import plant, untrained_probes
+from tests.models.tiny_models import LAYERS, save
 
 TEXT = "paris is red and rome is blue ."
 
@@ -28,26 +26,8 @@ def folder(tmp_path_factory):
     """
     root = tmp_path_factory.mktemp("sentence")
     encoder = probing.load(save("bert", root / "tiny"), "logit_lens", device="cpu").encoder
-    right = np.array([[50, 80, 90, 90]] * 2)
-    weights = np.random.default_rng(0).normal(size=(2, LAYERS + 1, 1, HIDDEN)).astype(np.float32)
-    order = TaskProbes(
-        "order",
-        "Order",
-        False,
-        ("inverted", "original"),
-        OURS,
-        encoder.name,
-        encoder.weights_id,
-        "d" * 64,
-        right,
-        100,
-        50,
-        np.ones((2, LAYERS + 1)),
-        weights,
-        np.zeros((2, LAYERS + 1, 1), np.float32),
-    )
-    for probes in (order, replace(order, task="entails", title="Entails", pairs=True)):
-        write_probes(probes, probes_folder(root / "cache", encoder.weights_id, probes.task))
+    for probes in (untrained_probes(encoder), untrained_probes(encoder, "entails", pairs=True)):
+        plant(root / "cache", probes)
     return root / "tiny"
 
 
@@ -134,20 +114,6 @@ def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of
     assert set(found.attention["model"]) == {"tiny", "tuned"} and set(found.table["model"]) == {"tiny"}
     assert found.attention.groupby("model")["emd-mean"].count().to_dict() == {"tiny": 0, "tuned": LAYERS}
     assert {"distance from the base, tokens"} <= {note.text for note in found.figure("attention").layout.annotations}
-
-
-def test_tasks_are_chosen_by_name_and_others_are_refused(model):
-    assert set(model.sentence(TEXT, tasks="order").table["task"]) == {"order"}
-    with pytest.raises(
-        OptionError,
-        match=(
-            r"got the task 'tense'; the probes for one sentence are of order \(for tasks of two sentences give"
-            r" second=\)"
-        ),
-    ):
-        model.sentence(TEXT, tasks=["tense"])
-    with pytest.raises(PromptError, match="the sentence is empty"):
-        model.sentence(" ")
 
 
 def test_the_base_is_opened_once_for_a_model(folder, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probing.api.answers import ask_spans
-from probing.kernel.errors import EdgeDataError, HeadError, OptionError
+from probing.kernel.errors import EdgeDataError, OptionError
 from probing.main import app
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
@@ -102,18 +102,6 @@ def test_wrong_spans_are_refused_with_the_words_and_their_numbers(model, spans, 
     with pytest.raises(error, match=says) as raised:
         ask_spans(model, SENTENCE, spans)
     assert "the words are: 0 Paris  1 is  2 n't" in str(raised.value)
-
-
-def test_an_empty_sentence_an_unknown_task_and_a_model_without_probes_are_refused(model, tmp_path, monkeypatch):
-    with pytest.raises(OptionError, match="the sentence is empty"):
-        ask_spans(model, "  ", [(0, 1)])
-    with pytest.raises(OptionError, match=r"no probes of 'constituents'.*those of pos, entities"):
-        ask_spans(model, SENTENCE, [(0, 1)], ["constituents"])
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
-    with pytest.raises(
-        HeadError, match=f"no probes are trained on tiny; train some: .*edges train --model {model.source} --tasks pos,"
-    ):
-        ask_spans(model, SENTENCE, [(0, 1)])
 
 
 def test_a_long_sentence_is_cut_at_its_end_as_in_training(model):

@@ -11,7 +11,6 @@ from transformers import AlbertForMaskedLM, BertModel
 from probing.changes import measure_run as work
 from probing.changes.measure_run import measure_changes
 from probing.changes.requests import ChangesRequest
-from probing.kernel.errors import ModelError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import WORDS, bytes_of
@@ -161,9 +160,3 @@ def test_layers_that_are_shared_are_left_out_by_name_and_the_rest_is_measured(te
     assert run["block_pieces"] == 48
     assert sorted((row["replaced"], row["n"]) for row in rows_of(out, "perplexity")) == [("last", 3), ("none", 0)]
     assert {"emd-first", "cka-mean"} <= {row["measure"] for row in rows_of(out, "change_values")}
-
-
-def test_another_architecture_is_not_taken_for_a_base(text, tiny_model, request_of, tmp_path):
-    other = tiny_models.save("bert", tmp_path / "other")
-    with pytest.raises(ModelError, match="2 layers of 16 with 2 heads, other 3"):
-        measure_changes(request_of(tiny_model, base=str(other)))

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,7 @@ from probing.edges.ask import FILE, TaskProbes, read_probes, write_probes
 from probing.edges.probes import Shape, start_of
 from probing.edges.shipped import gather_probes, gather_results
 from probing.edges.store import COUNTS
-from probing.edges.tasks import ALL, EDGE_TASKS
-from probing.kernel.errors import HeadError, ProbingError, StoreError
+from probing.kernel.errors import HeadError, StoreError
 from probing.kernel.store.columns import KEYS
 from probing.kernel.store.parquet import files_of, read_table
 from probing.main import app
@@ -86,26 +84,6 @@ def test_csv_and_json_hold_every_label_and_the_same_numbers(trace):
     assert srl["span2"] == [6, 7] and len(srl["f1"]) == LAYERS + 1
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ((), "no span is given; .*0 Paris  1 is  2 n't"),
-        (("--span1", "0:9"), "got --span1 0:9 in a sentence of 8 words"),
-        (("--span1", "two"), "got --span1 'two'; expected two numbers"),
-        (("--span1", "0:1", "--span2", "4:4"), "got --span2 4:4"),
-        (
-            ("--span1", "0:1", "--tasks", "constituents"),
-            "no probes of 'constituents'.*those of pos, entities, srl, coreference, proto-roles",
-        ),
-    ],
-)
-def test_bad_input_is_answered_in_words(trace, words, says):
-    found = trace(*words)
-    assert found.exit_code != 0
-    assert found.exit_code == 2 or isinstance(found.exception, ProbingError)
-    assert re.search(says, found.output if found.exit_code == 2 else str(found.exception))
-
-
 @pytest.fixture
 def tasks(tmp_path, monkeypatch):
     """Calls ``edges tasks`` on an empty cache; gives its rows."""
@@ -117,14 +95,6 @@ def tasks(tmp_path, monkeypatch):
         return json.loads(found.output)
 
     return called
-
-
-def test_every_task_is_listed_with_its_spans_licence_and_whether_its_data_are_here(tasks, tmp_path):
-    rows = tasks()
-    assert [row["task"] for row in rows] == list(EDGE_TASKS) and [row["task"] for row in rows][:8] == list(ALL)
-    assert {row["fetched"] for row in rows} == {"no"} and all(row["licence"] for row in rows)
-    (tmp_path / "cache" / "downloads" / "semeval2010-task8").mkdir(parents=True)
-    assert [row["task"] for row in tasks() if row["fetched"] == "yes"] == ["relations"]
 
 
 def test_counts_are_those_of_the_data_and_empty_where_there_are_none(tasks, tmp_path):
@@ -158,21 +128,6 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("edges")
     plant_edge_runs(folder / "snapshot")
     return folder
-
-
-@pytest.fixture()
-def planted_store(store, monkeypatch):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(store / "snapshot"))
-    monkeypatch.setenv("PROBING_CACHE", str(store / "cache"))
-    return store
-
-
-def test_filters_keep_what_they_name(planted_store, run):
-    names = {"model": {"nesia-mini"}, "task": {"srl", "pos"}, "part": {"test"}}
-    words = [word for name, values in names.items() for value in values for word in (f"--{name}", value)]
-    found = json.loads(run("edges", "report", *words, "--json").stdout)
-    for rows in (found["scores"], found["summary"]):
-        assert {name: {row[name] for row in rows} for name in names} == names
 
 
 def keys(folder: Path, table: str) -> list[tuple]:

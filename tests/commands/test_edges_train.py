@@ -18,7 +18,7 @@ from probing.edges.numbers import memory_answers, seen_in_training
 from probing.edges.requests import EdgesRequest
 from probing.edges.tasks import read_task
 from probing.edges.train import train_edges
-from probing.kernel.errors import EdgeDataError, JobError, OptionError
+from probing.kernel.errors import EdgeDataError, OptionError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.parquet import read_table
@@ -454,10 +454,3 @@ def test_a_built_in_task_is_meant_also_where_a_folder_of_its_name_lies(request_o
     assert {row["task"] for row in tables_of(out, "edge_runs")} == {"pos"}
     with pytest.raises(EdgeDataError, match="has the name of the built-in task 'pos'"):
         train_edges(request_of("./pos"))
-
-
-def test_a_cache_that_cannot_be_written_ends_in_its_name(request_of, words, tmp_path):
-    (tmp_path / "cache").mkdir(exist_ok=True)
-    (tmp_path / "cache" / "edge-states").write_text("a file where a folder has to be")
-    with pytest.raises((OSError, JobError), match="edge-states"):
-        train_edges(request_of(words))

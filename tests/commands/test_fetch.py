@@ -128,23 +128,6 @@ def test_after_the_last_try_the_error_names_the_address_the_tries_and_the_last_r
     assert len(server.asked) == 4 and waits == [1.0, 2.0, 4.0]
 
 
-def test_an_address_without_a_server_is_named(tmp_path):
-    with serving() as (_, url):
-        pass
-    with pytest.raises(RegistryError, match=r"4 tries, the last: .*refused"):
-        download(url, tmp_path / "file")
-
-
-def test_a_full_disk_is_no_fault_of_the_server(tmp_path, monkeypatch, waits):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(downloads.shutil, "copyfileobj", full)
-    with serving() as (_, url), pytest.raises(OSError, match="No space left"):
-        download(url, tmp_path / "file")
-    assert not waits
-
-
 def packed(name):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=0) as archive:
@@ -231,19 +214,3 @@ def test_a_local_copy_may_have_another_path_than_the_fetched_file(tmp_path):
         copy.write_bytes(b"hello")
         got = fetch_data(entry, tmp_path / str(number), tmp_path / f"target{number}")
         assert (got / "CoLA" / "train.tsv").read_bytes() == b"hello"
-
-
-def test_tasks_are_listed_without_their_data(run, cache, tmp_path):
-    lines = run("sentences", "tasks").output.splitlines()
-    assert len(lines) == 1 + len(SENTENCE_TASKS) and all(line.rstrip().endswith("no") for line in lines[1:])
-    assert "87 repeated" not in run("sentences", "tasks", "--counts").output
-    path = tmp_path / "mine.csv"
-    path.write_text("sentence,label\n" + "".join(f"Sentence {place},{'ab'[place % 2]}\n" for place in range(100)))
-    (row,) = json.loads(run("sentences", "tasks", path, "--counts", "--as", "json").output)
-    assert (row["task"], row["rows"], row["train"], row["majority"], row["source"]) == (
-        "mine",
-        100,
-        60,
-        0.5,
-        "mine.csv",
-    )

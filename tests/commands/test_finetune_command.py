@@ -1,7 +1,6 @@
 """``finetune`` from the official formats to a model that ``probe`` and ``ask`` know."""
 
 import json
-import shutil
 
 import pytest
 from safetensors.torch import load_file
@@ -11,7 +10,7 @@ from probing.finetuning.finetune import score
 from probing.finetuning.objectives import TASKS
 from probing.finetuning.requests import ScoreRequest
 from probing.finetuning.setup import TASK_HEAD
-from probing.kernel.errors import FactsError, HeadError, ModelError, TextError
+from probing.kernel.errors import FactsError, ModelError, TextError
 from probing.kernel.store.parquet import read_table
 from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad, write_treebank
 
@@ -217,16 +216,6 @@ def test_a_model_has_its_name_only_when_it_is_whole(run, cache, tiny_model, data
     assert [path.name for path in (cache / "models").iterdir()] == [name] and not (cache / "finetune" / name).exists()
 
 
-def test_missing_data_and_a_base_that_is_none_are_named(run, cache, tiny_model, data, tmp_path):
-    with pytest.raises(FactsError, match="probing fetch squad"):
-        run("finetune", "--model", tiny_model, "--objective", "qa-squad-1")
-    with pytest.raises(FactsError, match="--data"):
-        run("finetune", "--model", tiny_model, "--objective", "control")
-    tune(run, tiny_model, "ner-conll", data("ner-conll"))
-    with pytest.raises(ModelError, match="begins with a base encoder"):
-        tune(run, "tiny-bert-ner-conll", "ner-conll", data("ner-conll"))
-
-
 @pytest.mark.parametrize("objective", ["qa-squad-1", "mlm-squad", "rank-msmarco"])
 def test_data_too_few_for_both_parts_are_named_before_training(objective, run, cache, tiny_model, tmp_path):
     if objective == "rank-msmarco":
@@ -257,20 +246,6 @@ def test_another_model_in_the_same_place_is_not_taken_for_what_was_asked(run, ca
     with pytest.raises(ModelError, match="is not a folder"):
         tune(run, tiny_model, "ner-conll", data("ner-conll"), "--out", tmp_path / "file")
     run("finetune", "--model", tiny_model, "--objective", "ner-conll", "--device", "cuda", code=2)
-
-
-def test_a_torn_note_of_a_fine_tuned_model_is_named(run, cache, tiny_model, facts_file):
-    shutil.copytree(tiny_model, cache / "models" / "torn")
-    (cache / "models" / "torn" / "finetuning.json").write_text("{")
-    with pytest.raises(ModelError, match=r"finetuning\.json is not what finetune writes"):
-        run("probe", "--model", "torn", "--facts", facts_file, "--head", "logit_lens")
-
-
-def test_a_seed_needs_heads_of_that_seed_and_the_lens_has_none(run, cache, tiny_model, facts_file):
-    with pytest.raises(HeadError, match="leave --seed out"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--seed", 1)
-    with pytest.raises(HeadError, match="--head tied --seed 2"):
-        run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "tied", "--seed", 2)
 
 
 def test_a_replicate_has_a_head_and_predictions_of_the_last_layer_only(run, cache, tiny_model, facts_file, tmp_path):

@@ -24,7 +24,7 @@ from probing.main import main
 from probing.sentences.probes import probes_folder as sentence_folder
 from probing.sentences.probes import write_probes
 from tests.models.edges.planted_probes import plant_probes
-from tests.pages.test_ask_sentence import planted
+from tests.models.sentences.planted import untrained_probes
 from tests.store.planted import PlantedRun, plant_runs
 
 
@@ -191,7 +191,7 @@ def stored(cache, tiny_model):
     """A cache with a model, heads, probes of spans and of sentences, and a run of the model, all as they should be."""
     shutil.copytree(tiny_model, cache / "models" / "mine")
     encoder = plant_probes(cache / "models" / "mine", cache, ("pos", "srl"))
-    write_probes(planted(encoder), sentence_folder(cache, encoder.weights_id, "order"))
+    write_probes(untrained_probes(encoder), sentence_folder(cache, encoder.weights_id, "order"))
     for layer in range(2):
         identity = HeadIdentity(
             encoder.name, encoder.weights_id, layer, "full", "{}", "[[0, 1.0]]", configuration=encoder.configuration

@@ -351,10 +351,3 @@ def no_hub():
     from huggingface_hub.errors import CacheNotFound
 
     raise CacheNotFound("none", cache_dir="none")
-
-
-@pytest.mark.parametrize(("what", "name"), [("run", "../x"), ("model", "."), ("facts", "trex")])
-def test_what_is_not_listed_cannot_be_deleted(run, cache, monkeypatch, what, name):
-    monkeypatch.setattr("probing.own_model.space.scan_cache_dir", no_hub)
-    with pytest.raises(StoreError, match=f"no {what} .* there are: none"):
-        run("delete", what, name, "--yes")

@@ -14,13 +14,19 @@ from probing.kernel.errors import FactsError, HeadError, ModelError
 from probing.kernel.store.parquet import read_table
 
 
+@pytest.fixture
+def lens(run):
+    """``probe`` through the logit lens."""
+    return lambda model, facts, *more: run("probe", "--model", model, "--facts", facts, "--head", "logit_lens", *more)
+
+
 def predictions(folder):
     (path,) = folder.glob("predictions-*.parquet")
     return path, read_table(path, "predictions").to_pandas()
 
 
-def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
+def test_what_is_read_is_probed_or_left_out_by_reason(lens, cache, tiny_model, facts_file):
+    lens(tiny_model, facts_file)
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     left = json.loads(row["left_out"])
     assert row["n_read"] == 6
@@ -31,19 +37,8 @@ def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, fa
     assert len(frame) == 4 * 3
 
 
-def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model, facts_file):
-    run(
-        "probe",
-        "--model",
-        tiny_model,
-        "--facts",
-        facts_file,
-        "--head",
-        "logit_lens",
-        "--out",
-        cache / "runs",
-        "--float64",
-    )
+def test_the_last_layers_lens_ranks_are_transformers_own(lens, cache, tiny_model, facts_file):
+    lens(tiny_model, facts_file, "--float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
@@ -59,7 +54,7 @@ def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model,
         assert row.gold_logp == pytest.approx(logits.log_softmax(0)[gold].item(), abs=1 / 512 + 1e-5)
 
 
-def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, tiny_model, tmp_path):
+def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, lens, cache, tiny_model, tmp_path):
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)
     triples = [("France", "Paris"), ("Germany", "Berlin"), ("Italy", "Rome"), ("Europe", "Paris")]
@@ -69,7 +64,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     folder.parent.joinpath("relations.jsonl").write_text(
         json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n"
     )
-    run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64")
+    lens(tiny_model, tmp_path / "lama", "--float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     lent = (
@@ -92,26 +87,12 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
     # What is counted of these ranks is as stored, and lenders that were lost are stored again.
     assert "ok  runs" in run("check").output
     next((cache / "runs").glob("lenders-*.parquet")).unlink()
-    assert (
-        "exists already"
-        in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
-    )
+    assert "exists already" in lens(tiny_model, tmp_path / "lama", "--float64").output
     assert "ok  runs" in run("check").output
 
 
-def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_model, facts_file):
-    run(
-        "probe",
-        "--model",
-        tiny_model,
-        "--facts",
-        facts_file,
-        "--head",
-        "logit_lens",
-        "--out",
-        cache / "runs",
-        "--compact",
-    )
+def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(lens, cache, tiny_model, facts_file):
+    lens(tiny_model, facts_file, "--compact")
     _, frame = predictions(cache / "runs")
     assert frame["other_rank"].isna().all()
     assert not list((cache / "runs").glob("lenders-*"))
@@ -177,44 +158,32 @@ def test_torn_or_missing_side_files_are_made_again_and_new_counts_are_recorded(r
     assert "ok  runs" in run("check").output
 
 
-def test_two_files_of_own_facts_are_two_probe_sets(run, cache, tiny_model, facts_file, tmp_path):
+def test_two_files_of_own_facts_are_two_probe_sets(run, lens, tiny_model, facts_file, tmp_path, cache):
     second = tmp_path / "capitals.jsonl"
     second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
     for file in (facts_file, second):
-        run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens")
-    run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--as", "mine")
+        lens(tiny_model, file)
+    lens(tiny_model, second, "--as", "mine")
     rows = json.loads(run("report", "total", "--k", "1", "--average", "micro", "--json").stdout)
     assert {row["probe_set"]: row["n"] for row in rows} == {"facts": 4, "capitals": 2, "mine": 2}
     with pytest.raises(FactsError, match="only a file of own facts"):
-        run("probe", "--model", tiny_model, "--facts", "questions", "--head", "logit_lens", "--as", "mine")
+        lens(tiny_model, "questions", "--as", "mine")
 
 
 def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(
-    run, cache, tiny_model, facts_file, tmp_path, caplog
+    lens, tiny_model, facts_file, tmp_path, caplog, cache
 ):
     second = tmp_path / "elsewhere" / facts_file.name
     second.parent.mkdir()
     second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
+    lens(tiny_model, facts_file)
     assert "note:" not in caplog.text
     for file, others in ((second, 4), (facts_file, 2)):
         caplog.clear()
-        run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens", "--out", cache / "runs")
+        lens(tiny_model, file)
         assert f"has {others} other facts as facts; reports and pages show the newer run only" in caplog.text
     caplog.clear()
-    run(
-        "probe",
-        "--model",
-        tiny_model,
-        "--facts",
-        second,
-        "--head",
-        "logit_lens",
-        "--out",
-        cache / "runs",
-        "--as",
-        "second",
-    )
+    lens(tiny_model, second, "--as", "second")
     assert "note:" not in caplog.text
 
 
@@ -228,31 +197,19 @@ def _with_turned_tokens(folder, copy):
     return copy
 
 
-def test_the_same_weights_with_another_tokenizer_are_another_model(run, cache, tiny_model, facts_file, tmp_path):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
+def test_the_same_weights_with_another_tokenizer_are_another_model(lens, cache, tiny_model, facts_file, tmp_path):
+    lens(tiny_model, facts_file)
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     with pytest.raises(ModelError, match="or another tokenizer; give this model another name"):
-        run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
-    run(
-        "probe",
-        "--model",
-        other,
-        "--facts",
-        facts_file,
-        "--head",
-        "logit_lens",
-        "--out",
-        cache / "runs",
-        "--name",
-        "turned",
-    )
+        lens(other, facts_file)
+    lens(other, facts_file, "--name", "turned")
     assert len(list((cache / "runs").glob("runs-*"))) == 2
 
 
 def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_own(
-    run, cache, tiny_model, facts_file, tmp_path
+    run, lens, cache, tiny_model, facts_file, tmp_path
 ):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    lens(tiny_model, facts_file)
     (first,) = (cache / "runs").glob("vocabulary-*")
     before = first.read_bytes()
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
@@ -260,7 +217,7 @@ def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_ow
     (run_id,) = (path.stem.removeprefix("runs-") for path in (cache / "runs").glob("runs-*"))
     for path in (cache / "runs").glob(f"*-{run_id}.parquet"):
         path.unlink()
-    run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens")
+    lens(other, facts_file)
     assert first.read_bytes() == before
     names = {
         path.name.removeprefix("vocabulary-").removesuffix(".parquet") for path in (cache / "runs").glob("vocabulary-*")
@@ -270,14 +227,14 @@ def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_ow
     assert "ok  runs" in run("check").output
 
 
-def test_labels_of_an_earlier_lama_folder_stay(run, cache, tiny_model, facts_file, tmp_path):
+def test_labels_of_an_earlier_lama_folder_stay(lens, cache, tiny_model, facts_file, tmp_path):
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)
     folder.joinpath("P9999.jsonl").write_text(json.dumps({"sub_label": "France", "obj_label": "Paris"}) + "\n")
     row = {"relation": "P9999", "template": "The capital of [X] is [Y] .", "label": "made up", "type": "1-1"}
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps(row) + "\n")
-    run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "logit_lens", "--out", cache / "runs")
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
+    lens(tiny_model, folder.parent)
+    lens(tiny_model, facts_file)
     labels = {
         row["relation"]: row["label"]
         for row in read_table(cache / "runs" / "relations.parquet", "relations").to_pylist()

@@ -170,30 +170,6 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(gr
         assert expected in run("report", *words, code=2).output
 
 
-def test_options_choose_cells(folders, run):
-    few = json.loads(
-        run(
-            "report", "precision", "--model", MODEL.model, "--k", "10", "--k", "1", "--average", "micro", "--json"
-        ).stdout
-    )
-    assert {(row["model"], row["average"]) for row in few} == {(MODEL.model, "micro")}
-    assert {row["k"] for row in few} == {1, 10}
-    strict = json.loads(run("report", "forgotten", "--definition", "strict", "--model", BASE.model, "--json").stdout)
-    assert {row["definition"] for row in strict} == {"strict"}
-    assert (
-        len(json.loads(run("report", "total", "--probe-set", "questions", "--head", "tied", "--json").stdout)) == 3 * 2
-    )
-    # The fine-tuned model is named, its base comes along.
-    assert len(json.loads(run("report", "transitions", "--model", MODEL.model, "--json").stdout)) == 3
-    assert json.loads(run("report", "transitions", "--model", BASE.model, "--json").stdout) == []
-
-
-def test_a_place_that_cannot_be_written_is_named(folders, run):
-    with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
-        run("report", "total", "--out", folders)
-    assert "give one of them" in run("report", "total", "--csv", "--json", code=2).output
-
-
 REPORTS = [report for kind in KINDS.values() for report in kind.every]
 COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
 #: Report -> what it is asked for, if it needs a name.
@@ -258,17 +234,3 @@ def test_an_empty_store_reports_nothing(empty, monkeypatch, run, kind):
             found, _ = reports.written(db, reports.choose(name), "json")
             assert json.loads(found) == ({one: [] for one in reports.together} if name in reports.together else [])
     assert "no rows" in run(*COMMANDS[kind], names[0]).stdout
-
-
-def test_a_report_takes_every_form_by_two_options_and_is_written_to_a_file(snapshot, monkeypatch, run, tmp_path):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    words = ("report", "tasks")
-    for form in ("csv", "latex", "json"):
-        assert run(*words, "--as", form).stdout == run(*words, f"--{form}").stdout != ""
-    assert run(*words).stdout == run(*words, "--as", "text").stdout
-    assert "give one of them" in run(*words, "--json", "--as", "csv", code=2).output
-    assert "expected one of text, csv, latex, json" in run(*words, "--as", "xml", code=2).output
-    path = tmp_path / "deep" / "report.json"
-    run(*words, "--json", "--out", path)
-    assert path.read_text(encoding="utf-8") == run(*words, "--json").stdout

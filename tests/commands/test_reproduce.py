@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -11,13 +10,10 @@ import pytest
 import torch
 
 from probing.heads import train as training
-from probing.kernel.errors import JobError, ModelError, RegistryError
+from probing.kernel.errors import ModelError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.parquet import read_table
-from probing.papers import reproduce as bertnesia
-from probing.papers import reproduce as edge_probing
-from probing.papers import reproduce as interplay
-from probing.papers import reproduce as steps
+from probing.papers import reproduce as stages
 from probing.papers.reproduce import reproduce
 from probing.papers.requests import ReproduceRequest, Stage
 from tests.commands.conftest import Killed
@@ -222,26 +218,13 @@ def test_a_checkpoint_that_was_torn_by_a_kill_is_left_aside(run, copies, copy_of
     assert again.read_bytes() == before.read_bytes()
 
 
-def test_what_is_missing_is_named_with_what_to_do(run, copies, cache, monkeypatch, tmp_path):
-    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
-    with pytest.raises(RegistryError, match="a local copy of tiny is expected there"):
-        run("reproduce", "--family", "tiny", "--from", tmp_path)
-
-
-def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run, copies, monkeypatch, tmp_path):
-    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(JobError, match="Ray, which is not installed"):
-        run("reproduce", "--family", "tiny", "--from", tmp_path, "--executor", "ray")
-
-
 def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
     run, copies, undisturbed, cache, tmp_path, dies, monkeypatch
 ):
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
     words = arguments(copies, tmp_path / "tables")
     # First between the fine-tuning of one model and the next, then with some heads trained and others not.
-    for place, name, calls in ((steps, "finetune", 1), (training, "save_head", 4)):
+    for place, name, calls in ((stages, "finetune", 1), (training, "save_head", 4)):
         lives = dies(place, name, calls)
         with pytest.raises(Killed):
             run(*words)
@@ -256,7 +239,7 @@ def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(
 
 def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_stage(cache, monkeypatch):
     probed = []
-    monkeypatch.setattr(bertnesia, "probe", lambda request, say: probed.append(request.model))
+    monkeypatch.setattr(stages, "probe", lambda request, say: probed.append(request.model))
     request = ReproduceRequest(family="bert-base", facts="questions", heads=("logit_lens",), only=Stage.probe)
     with pytest.raises(ModelError, match="--only finetune"):
         reproduce(request, lambda line: None)
@@ -320,7 +303,7 @@ def edge_arguments(edge_copies: Path, out: Path) -> list[str]:
 def edges_registry(edge_copies, monkeypatch) -> None:
     monkeypatch.setenv("PROBING_REGISTRY", str(edge_copies / "registry.toml"))
     # The usual recipe takes a thousand steps.
-    monkeypatch.setattr(edge_probing, "EdgesRequest", partial(edge_probing.EdgesRequest, recipe=QUICK))
+    monkeypatch.setattr(stages, "EdgesRequest", partial(stages.EdgesRequest, recipe=QUICK))
 
 
 def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(
@@ -372,13 +355,12 @@ def interplay_family(tmp_path, monkeypatch) -> None:
 def asked(monkeypatch) -> list:
     """What the stages ask other workflows for, instead of doing it."""
     found: list = []
-    monkeypatch.setattr(steps, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
-    for module in (steps, interplay):
-        monkeypatch.setattr(
-            module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
-        )
-    for module, name in ((steps, "finetune"), (interplay, "train_sentences"), (interplay, "measure_changes")):
-        monkeypatch.setattr(module, name, lambda request, say, name=name: found.append((name, request)))
+    monkeypatch.setattr(stages, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
+    monkeypatch.setattr(
+        stages, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name)
+    )
+    for name in ("finetune", "train_sentences", "measure_changes"):
+        monkeypatch.setattr(stages, name, lambda request, say, name=name: found.append((name, request)))
     return found
 
 
@@ -422,43 +404,3 @@ def test_tables_beside_the_papers(run, cache, interplay_family, tmp_path):
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
     }
-
-
-BARE = """
-models = [{ name = "planted", source = "somewhere/planted", licence = "none" }]
-families = [{ name = "planted", title = "A family", base = "planted", members = [] }]
-data = []
-"""
-
-
-@pytest.fixture
-def bare_family(tmp_path, monkeypatch) -> None:
-    (tmp_path / "registry.toml").write_text(BARE)
-    monkeypatch.setenv("PROBING_REGISTRY", str(tmp_path / "registry.toml"))
-
-
-def words(paper: str, *more: object) -> list[object]:
-    return ["reproduce", "--paper", paper, "--family", "planted", "--device", "cpu", *more]
-
-
-@pytest.mark.parametrize(
-    ("paper", "given", "message"),
-    [
-        (
-            "bertnesia",
-            "--only train",
-            "got the stage 'train'; --paper bertnesia has fetch, finetune, heads, probe, tables",
-        ),
-        (
-            "bertnesia",
-            "--tasks pos",
-            "--tasks, which is an option of --paper edge-probing and not of --paper bertnesia",
-        ),
-        ("edge-probing", "--tasks nonsense", "got the tasks 'nonsense'; expected some of all, pos"),
-        ("interplay", "--protocol loose", "got --protocol loose; expected one of ours, quick, senteval"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, bare_family, tmp_path, paper, given, message):
-    found = run(*words(paper, *given.split(), "--out", tmp_path / "tables"), code=2).output
-    assert message in " ".join(found.replace("│", " ").split())
-    assert not cache.exists() and not (tmp_path / "tables").exists()

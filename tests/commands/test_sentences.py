@@ -19,24 +19,22 @@ from probing.edges.ask import FILE, ask_sentence, read_probes
 from probing.edges.ask import probes_folder as edge_probes_folder
 from probing.edges.readers.own_tasks import read_own_sentences
 from probing.edges.requests import EdgesRequest
-from probing.edges.shipped import SENTENCES, OwnRequest, ask_own_sentences
+from probing.edges.shipped import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
 from probing.edges.targets import OWN
 from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
-from probing.edges.shipped import LICENCE
 from probing.edges.train import train_edges
-from probing.kernel.errors import EdgeDataError, StoreError
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table
 from probing.main import app
-from probing.sentences.examples import FROZEN, OURS
+from probing.sentences.examples import FROZEN
 from probing.sentences.examples import OWN as OWN_EXAMPLES
-from probing.sentences.probes import TaskProbes, probes_folder, write_probes
 from tests.changes_planted import change_run_id, plant_changes
 from tests.commands.edge_tasks import QUICK
 from tests.core.edges.edge_files import conllu, write_ewt
+from tests.models.sentences.planted import plant, untrained_probes
 from tests.planted_relatives import BASE, COLA, CONTROL, MODELS, SEED_2
 from tests.sentences_planted import BIGRAM, ODD, RUNS, PlantedSentenceRun, plant_sentence_runs
 
@@ -58,26 +56,7 @@ def tuned(tiny_model, tmp_path):
 @pytest.fixture()
 def probes(tiny_model, cache):
     """Planted probes of the tiny model, of which layer 0's are at chance."""
-    encoder = load_encoder(tiny_model, device="cpu")
-    right = np.array([[50, 80, 90]] * 2)
-    weights = np.random.default_rng(0).normal(size=(2, 3, 1, encoder.hidden)).astype(np.float32)
-    planted = TaskProbes(
-        "order",
-        "Order",
-        False,
-        ("inverted", "original"),
-        OURS,
-        encoder.name,
-        encoder.weights_id,
-        "d" * 64,
-        right,
-        100,
-        50,
-        np.ones((2, 3)),
-        weights,
-        np.zeros((2, 3, 1), np.float32),
-    )
-    write_probes(planted, probes_folder(cache, encoder.weights_id, "order"))
+    plant(cache, untrained_probes(load_encoder(tiny_model, device="cpu")))
 
 
 def ask(*words: str, code: int = 0):
@@ -103,7 +82,7 @@ def test_attention_and_verdicts_of_both_models_by_layer(tiny_model, tuned, probe
         ("tiny-bert", pooling, layer) for pooling in ("first", "mean") for layer in range(3)
     }
     assert [row["above_majority"] for row in got["verdicts"]] == [False, True, True] * 2
-    assert {(row["accuracy"], row["majority"]) for row in got["verdicts"]} == {(0.5, 0.5), (0.8, 0.5), (0.9, 0.5)}
+    assert {(row["accuracy"], row["majority"]) for row in got["verdicts"]} == {(0.5, 0.5), (0.9, 0.5)}
     assert {(row["word"], row["times"]) for row in got["same_word"]} == {("is", 2)}
 
 
@@ -114,15 +93,6 @@ def test_one_csv_has_all_parts_and_a_table_says_what_makes_probes(tiny_model, ca
     shown = ask(TEXT, "--pair", "rome is red .", "--model", str(tiny_model))
     assert "entropy-first" in shown.stdout and "to-separator-mean" in shown.stdout
     assert "python -m probing sentences train --model" in shown.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "says"), [(" ", "the sentence is empty"), ("paris " * 10_000, "takes at most")], ids=["empty", "long"]
-)
-def test_what_cannot_be_asked_is_refused_by_name(tiny_model, cache, text, says):
-    found = CliRunner().invoke(app, ["sentences", "ask", text, "--model", str(tiny_model)])
-    assert found.exit_code != 0 and says in f"{found.output}{found.exception}"
-    assert "Traceback" not in found.output
 
 
 REPORTED_MODELS = (BASE, COLA, SEED_2, CONTROL)
@@ -140,18 +110,6 @@ def planted(tmp_path_factory):
 def here(planted, monkeypatch):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(planted / "snapshot"))
     monkeypatch.setenv("PROBING_CACHE", str(planted / "cache"))
-
-
-@pytest.mark.parametrize(
-    ("words", "column", "expected"),
-    [
-        (("--model", SEED_2.name), "model", {SEED_2.name}),
-        (("--reading", "mlp", "--reading", "frozen"), "reading", {"mlp", "frozen"}),
-        (("where-gone", "--pooling", "first", "--task", ODD.name), "task", {ODD.name}),
-    ],
-)
-def test_filters_keep_what_they_name(here, run, words, column, expected):
-    assert {row[column] for row in json.loads(run("sentences", "report", *words, "--json").stdout)} == expected
 
 
 def test_the_list_of_runs_has_those_of_every_kind(here, run):
@@ -286,23 +244,6 @@ def test_the_same_answers_give_the_same_bytes(trained):
     _, request = trained
     first = {path: path.read_bytes() for path in ask_own_sentences(request, lambda line: None)}
     assert {path: path.read_bytes() for path in ask_own_sentences(request, lambda line: None)} == first
-
-
-def test_a_label_that_training_does_not_have_is_refused(trained):
-    _, request = trained
-    (request.sentences / "pos.jsonl").write_text(
-        '{"text": "the sun", "targets": [{"span1": [0, 1], "label": "XYZ"}]}\n'
-    )
-    with pytest.raises(EdgeDataError, match="got the label 'XYZ', expected labels of the training part of pos"):
-        ask_own_sentences(request, lambda line: None)
-
-
-def test_probes_of_no_stored_run_are_refused(trained):
-    _, request = trained
-    for path in request.results.glob("edge_runs-*"):
-        path.unlink()
-    with pytest.raises(StoreError, match="has the weights and the data of the probes"):
-        ask_own_sentences(request, lambda line: None)
 
 
 @pytest.fixture(scope="module")

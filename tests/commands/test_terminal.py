@@ -11,10 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from probing import main
-from probing.edges.requests import EdgesRequest
-from probing.finetuning.requests import FinetuneRequest
 from probing.kernel.commands import command
-from probing.kernel.errors import CacheError, HubError, OptionError
+from probing.kernel.errors import HubError
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.report import as_csv
 from probing.kernel.requests import ExecutorChoice, Who
@@ -94,82 +92,11 @@ def test_a_spreadsheet_runs_no_cell_of_a_table():
     assert written.count("'") == 7
 
 
-LONG, NESIA = "x" * 300, "nesia-mini"
-#: A byte that is no UTF-8, as Python reads it from a command line.
-HALF = "\udcff"
-
-
-@pytest.fixture()
-def said(cache, monkeypatch, capsys):
-    """What a command that ends with exit code 1 prints as its error: one line."""
-
-    def call(*words) -> str:
-        monkeypatch.setattr("sys.argv", ["probing", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main.main()
-        assert ended.value.code == 1
-        error = capsys.readouterr().err
-        assert error.startswith("error: ") and error.count("\n") == 1, error
-        return error
-
-    return call
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["sentences", "ask", f"{HALF} king"],
-        ["sentences", "ask", "king", "--pair", HALF],
-        ["ask", f"[MASK] {HALF}"],
-        ["edges", "trace", "--sentence", HALF],
-        ["edges", "train", "--tasks", HALF],
-        ["probe", "--facts", HALF],
-        ["report", "--model", HALF],
-        ["pull", HALF],
-        ["finetune", HALF],
-        ["nothing", HALF],
-    ],
-    ids=" ".join,
-)
-def test_a_word_that_is_no_text_is_refused_by_every_command(words, run):
-    with pytest.raises(OptionError, match="half a character"):
-        run(*words)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["ask", "--model", LONG, "It is [MASK]."],
-        ["probe", "--model", NESIA, "--facts", LONG],
-        ["probe", "--model", NESIA, "--facts", "common_sense", "--name", LONG],
-        ["edges", "train", "--model", NESIA, "--tasks", LONG],
-        ["sentences", "train", "--model", NESIA, "--tasks", LONG],
-        ["sentences", "train", "--model", NESIA, "--tasks", f"{LONG}.tsv"],
-        ["pull", "--from-folder", LONG],
-    ],
-    ids=lambda words: " ".join(words[:2]),
-)
-def test_a_name_of_300_letters_is_refused_in_one_line(words, said):
-    assert LONG[:4] in said(*words)
-
-
-def test_a_cache_with_a_name_of_300_letters_is_named(said, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", f"/tmp/{LONG}")
-    assert "File name too long" in said("runs")
-
-
 def test_the_home_is_expanded_in_the_names_of_both_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PROBING_CACHE", "~")
     monkeypatch.setenv("PROBING_SNAPSHOT", "~/results")
     assert (cache_folder(), snapshot_folder()) == (tmp_path, tmp_path / "results")
-
-
-@pytest.mark.parametrize("name", ["\n", "a\x1bb", HALF, "~nobody-has-this-name/x"])
-def test_a_cache_that_no_folder_should_be_called_is_refused(name, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", name)
-    with pytest.raises(CacheError, match="PROBING_CACHE is"):
-        cache_folder()
 
 
 def test_what_is_typed_reaches_the_request():
@@ -192,18 +119,3 @@ def test_what_is_typed_reaches_the_request():
     assert list(inspect.signature(train).parameters)[-1] == "loud"
     found = CliRunner().invoke(alone, ["--model", "m", "--portions", "1,x"])
     assert found.exit_code == 2 and "got --portions 1,x; expected numbers separated by commas" in found.output
-
-
-@pytest.mark.parametrize(
-    ("request_of", "message"),
-    [
-        (lambda: EdgesRequest("x", codes=True, kinds=("at",)), "the online code exists for cumulative probes only"),
-        (lambda: FinetuneRequest("x", "cola", bits=4), "got --bits 4 without --difference"),
-        (lambda: FinetuneRequest("x", "cola", rates=(1e-4, 2e-4)), "got --rates without --steps and --looks"),
-        (lambda: ExecutorChoice(workers=2), "got --workers 2 with --executor local"),
-    ],
-    ids=["codes", "bits", "rates", "workers"],
-)
-def test_options_that_exclude_each_other_are_refused_when_the_request_is_made(request_of, message):
-    with pytest.raises(OptionError, match=message):
-        request_of()

@@ -61,12 +61,6 @@ def test_wilson_gives_scipys_very_numbers(n):
         assert wilson(hits, n) == (interval.low, interval.high)
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 0), (-1, 5), (6, 5)])
-def test_wilson_refuses_what_is_no_share(hits, n):
-    with pytest.raises(ValueError, match=f"got {hits} hits of {n} facts"):
-        wilson(hits, n)
-
-
 def test_micro_has_wilsons_interval():
     found = micro(COUNTS)
     assert (found.low, found.high) == pytest.approx(slow_wilson(18, 42))
@@ -204,22 +198,6 @@ def test_equal_values_have_no_width():
     assert (found.low, found.high) == pytest.approx((0.1, 0.1), abs=1e-7)
 
 
-def test_a_mean_without_sums_is_an_error():
-    with pytest.raises(ValueError, match="no sum_value or sum_squared"):
-        micro_mean(COUNTS)
-
-
-def test_a_relation_counted_twice_is_an_error():
-    with pytest.raises(ValueError, match="'P19' is counted twice"):
-        macro([RelationCounts("P19", 3, 1), RelationCounts("P19", 4, 1)])
-
-
-@pytest.mark.parametrize("hits", [-1, 4])
-def test_more_hits_than_facts_are_an_error(hits):
-    with pytest.raises(ValueError, match="expected 0 to 3"):
-        RelationCounts("P19", 3, hits)
-
-
 def slow_wilson_of_two(hits, n, z=1.959963984540054):
     middle, half = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return (middle - half) / (n + z * z), (middle + half) / (n + z * z)
@@ -250,13 +228,6 @@ def test_many_tests_at_once_are_the_single_ones():
 
 def test_mcnemar_does_not_mind_which_side_is_first():
     assert mcnemar_exact(12, 2) == mcnemar_exact(2, 12)
-
-
-def test_counts_below_zero_are_an_error():
-    with pytest.raises(ValueError, match="none below 0"):
-        mcnemar_exact(-1, 2)
-    with pytest.raises(ValueError, match="none below 0"):
-        PairedCounts(1, -1, 0, 0)
 
 
 def test_the_difference_is_first_minus_second():
@@ -319,12 +290,6 @@ def test_benjamini_hochberg_equals_the_slow_version():
 
 def test_an_empty_family_stays_empty():
     assert benjamini_hochberg([]).tolist() == []
-
-
-@pytest.mark.parametrize("p_values", [[0.5, math.nan], [1.1], [-0.1]])
-def test_p_values_that_are_none_are_an_error(p_values):
-    with pytest.raises(ValueError, match="expected 0 to 1"):
-        benjamini_hochberg(p_values)
 
 
 def test_the_macro_difference_is_the_mean_over_relations():

@@ -399,11 +399,6 @@ def test_a_name_that_stands_for_other_facts_or_is_no_name_is_refused(name):
     assert own_probe_set(Path("trex.csv"), "mine") == "mine"
 
 
-def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(FactsError, match="cannot read"):
-        read_own_facts(tmp_path / "absent.csv")
-
-
 def test_the_two_samples_hold_the_same_facts_and_leave_none_out(repo_root):
     one = read_own_facts(repo_root / "docs" / "sample_facts.jsonl")
     other = read_own_facts(repo_root / "docs" / "sample_facts.csv")

@@ -25,7 +25,6 @@ from probing.facts.fact import (
 )
 from probing.facts.lama import read_lama_relations
 from probing.facts.sources import SHIPPED, read_facts
-from probing.facts.sources import SOURCES as NAMES
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.errors import FactsError
 from probing.kernel.questions import with_masks
@@ -167,13 +166,6 @@ def test_a_malformed_file_of_relations_is_an_error(toml, text, message):
         read_relations(toml(text))
 
 
-def test_a_missing_file_of_relations_is_an_error(tmp_path):
-    with pytest.raises(FactsError, match="no file of relations"):
-        read_relations(tmp_path / "relations.toml")
-    with pytest.raises(FactsError, match="cannot read"):
-        read_relations(tmp_path)
-
-
 def test_lamas_templates_are_the_set_lama_without_the_space_before_the_stop(lines):
     path = lines(
         "relations.jsonl",
@@ -283,19 +275,6 @@ def test_a_folder_in_lamas_layout_is_read_as_such(shipped, ours):
 def test_a_file_is_a_users_own_facts(repo_root, ours, name):
     (found,) = read_facts(str(repo_root / "docs" / name), ours)
     assert (found.probe_set, found.n_read) == ("sample_facts", 6)
-
-
-@pytest.mark.parametrize("name", ["wikidata", "facts.xlsx", "/absent/folder"])
-def test_anything_else_is_an_error_that_says_what_would_do(ours, name):
-    with pytest.raises(FactsError, match=rf"{name}'; expected one of {', '.join(NAMES)}, a folder in LAMA's layout"):
-        read_facts(name, ours)
-
-
-def test_a_shipped_part_that_is_missing_is_named(shipped, ours):
-    (shipped / "lama" / "TREx" / "P19.jsonl").unlink()
-    (shipped / "lama" / "TREx").rmdir()
-    with pytest.raises(FactsError, match=r"lacks \['trex'\]"):
-        read_facts("all", ours, shipped=shipped)
 
 
 def test_what_really_ships_is_whole(ours):

@@ -214,13 +214,6 @@ def test_a_line_separator_inside_a_label_does_not_end_the_line(tmp_path):
     assert list(json_lines(tmp_path / "x.jsonl")) == [(1, {"a": "one\u2028two"})]
 
 
-def test_a_folder_without_any_part_is_an_error(tmp_path, ours):
-    with pytest.raises(FactsError, match="none of LAMA's parts; expected one of TREx, Google_RE, ConceptNet, Squad"):
-        read_lama(tmp_path, ours)
-    with pytest.raises(FactsError, match="no folder"):
-        read_lama(tmp_path / "absent", ours)
-
-
 @pytest.mark.parametrize(
     ("probe_set", "n_read", "left_out"),
     [

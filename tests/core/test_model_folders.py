@@ -86,12 +86,6 @@ def test_models_that_differ_by_the_seed_of_their_fine_tuning_alone_have_one_vari
         variant_and_seed(tmp_path)
 
 
-@pytest.mark.parametrize("model", ["~no-such-user/model", f"/{'x' * 300}"])
-def test_a_text_that_can_be_no_folder_is_an_error_of_the_model(model):
-    with pytest.raises(ModelError, match="can be no folder"):
-        find_entry(model)
-
-
 REGISTRY = read_registry()
 SHIPPED = [entry.name for entry in REGISTRY.models if entry.shipped]
 

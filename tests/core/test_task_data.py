@@ -92,14 +92,6 @@ def test_a_treebank_needs_no_heads_for_parts_of_speech_and_its_words_may_hold_bl
         conll.ewt_part(tmp_path, "test")
 
 
-def test_missing_files_say_what_to_do(tmp_path):
-    for call in (conll.conll_parts, lambda folder: squad.squad_parts(folder / "no", True, Counter())):
-        with pytest.raises(FactsError, match="probing fetch"):
-            call(tmp_path)
-    with pytest.raises(FactsError, match="qrels"):
-        msmarco.read_ranked_lists(tmp_path)
-
-
 def test_the_answerable_part_of_every_file_serves_as_squad_1(tmp_path):
     train, test = squad.squad_parts(write_squad(tmp_path), False, Counter())
     assert len(train) + len(test) == 24 - 12  # the second file repeats passages and questions of the first

@@ -11,7 +11,7 @@ import pytest
 
 from probing.changes.figures import PANELS, drift_points, evidence_panels
 from probing.facts.figures_pairs import loss_points
-from probing.finetuning.report_evidence import EVIDENCE_COLUMNS as COLUMNS
+from probing.finetuning.report_evidence import EVIDENCE_COLUMNS
 from probing.kernel.figures import theme
 from probing.kernel.models.names import HEADS
 from probing.sentences.figures_changes import FATE_COLOURS, fate_bars
@@ -51,7 +51,7 @@ def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -
         for layer in range(1, 9)
         for value in [(1 if panel != "perplexity" else 100) * (0.1 + 0.1 * layer)]
     ]
-    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+    return pd.DataFrame(rows).reindex(columns=list(EVIDENCE_COLUMNS))
 
 
 def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_against():

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from probing.kernel.errors import HubError, ModelError, ProbingError
-from probing.kernel.models.hub import without_the_hub
 from probing.kernel.models.load import load_encoder
 from tests.hub import contents
 from tests.hub.conftest import settings
@@ -76,12 +75,6 @@ def test_a_hub_in_trouble_is_tried_a_few_times_and_then_named_with_its_status(on
     assert online.waits == [1, 2, 4]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_hub_that_cannot_be_reached_is_named(online, run, command):
-    online.hub.close()
-    assert f"{online.hub.address} failed" in said(run, COMMANDS[command])
-
-
 @pytest.mark.parametrize("command", ["ask", "fetch"])
 def test_a_download_that_breaks_off_for_good_is_no_traceback(online, run, bert, command):
     online.hub.repositories.add("org/one", bert)
@@ -99,13 +92,6 @@ def test_without_the_hub_and_without_a_cached_copy_the_variable_is_named(online,
     assert online.hub.log == []
 
 
-def test_a_server_that_may_not_download_says_what_fetches_the_model(online, bert):
-    online.hub.repositories.add("org/one", bert)
-    with without_the_hub(), pytest.raises(ModelError, match="probing fetch org/one"):
-        load_encoder("org/one", device="cpu")
-    assert online.hub.log == []
-
-
 def test_a_half_fetched_model_is_not_taken_for_complete_offline(online, bert):
     online.hub.repositories.add("org/one", contents.as_sharded_bin(bert))
     online.hub.faults.add("^GET /large/", broken_after=0)
@@ -114,13 +100,6 @@ def test_a_half_fetched_model_is_not_taken_for_complete_offline(online, bert):
     online.offline()
     with pytest.raises(ModelError, match="not in the hub's cache"):
         load_encoder("org/one", device="cpu")
-
-
-@pytest.mark.parametrize("name", ["org/one name", "a--b/c", "-org/one"])
-def test_a_name_that_the_hub_cannot_have_is_refused_without_a_request(online, run, name):
-    with pytest.raises(ProbingError, match=name.split("/")[0]):
-        run("fetch", name) if not name.startswith("-") else run("ask", "Paris is in [MASK].", f"--model={name}")
-    assert online.hub.log == []
 
 
 def test_no_request_is_logged_on_the_way_to_an_answer(hub, bert, tmp_path):

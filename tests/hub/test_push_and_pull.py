@@ -161,17 +161,6 @@ def test_a_pull_that_breaks_off_is_one_line_and_the_next_one_mends_what_was_dama
     }
 
 
-def test_a_name_of_no_repository_or_of_two_is_named(online, run):
-    with pytest.raises(HubError, match="no repository called someone/nothing"):
-        run("pull", "someone/nothing")
-    for kind in ("model", "dataset"):
-        online.hub.repositories.add("someone/both", {"README.md": b""}, kind)
-    with pytest.raises(HubError, match="--what heads"):
-        run("pull", "someone/both")
-    with pytest.raises(HubError, match=r"someone/both.*revision v9"):
-        run("pull", "someone/both", "--what", "predictions", "--revision", "v9")
-
-
 def test_a_card_of_runs_names_one_model_and_its_base():
     two = [
         {"config": json.dumps({"hub_id": hub_id, "model_revision": "a" * 40})} for hub_id in ("org/one", "other/one")

@@ -65,40 +65,6 @@ def test_the_api_opens_a_revision_and_offline_it_is_found_again(two, online):
         probing.load("org/tiny-bert", revision=3)
 
 
-COMMANDS = {
-    "finetune": ("--objective", "cola"),
-    "train-heads": (),
-    "edges train": (),
-    "sentences train": (),
-    "changes measure": (),
-    "probe": ("--facts", "questions", "--head", "logit_lens"),
-    "edges trace": ("--sentence", "It is in Paris.", "--span1", "0:1"),
-    "push heads": ("--to-folder", "out"),
-}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_that_opens_a_model_takes_a_revision_and_refuses_that_of_a_folder(
-    run, tmp_path, bert, monkeypatch, command
-):
-    """It is refused where the model is found, so that it has come all the way from the command line."""
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    for name, text in (
-        ("wikitext-2", "wiki.train.tokens"),
-        ("wikitext-2", "wiki.valid.tokens"),
-        ("wikitext-2-raw", "wiki.test.raw"),
-    ):
-        path = tmp_path / "cache" / "downloads" / name / text
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("The sun is red .\n" * 50)
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    for name, content in bert.items():
-        (folder / name).write_bytes(content)
-    with pytest.raises(ModelError, match="got the revision 'v1' of mine"):
-        run(*command.split(), "--model", folder, "--revision", "v1", *COMMANDS[command])
-
-
 def test_a_registry_models_pin_is_replaced_under_another_name():
     pinned = read_registry().model("bert-base-uncased").revision
     again = find_entry("bert-base-uncased", revision=pinned)
@@ -108,9 +74,3 @@ def test_a_registry_models_pin_is_replaced_under_another_name():
     assert find_entry("bert-base-uncased", revision="b" * 40).name == f"bert-base-uncased@{'b' * 12}"
     with pytest.raises(ModelError, match="another model of the registry"):
         find_entry("bert-base-uncased", name="bert-base-uncased", revision="main")
-
-
-@pytest.mark.parametrize("revision", ["", " ", "-x", "../../x", "/x"])
-def test_a_text_that_is_no_revision_is_refused(revision):
-    with pytest.raises(ModelError, match="expected a branch, a tag or a commit"):
-        find_entry("org/tiny-bert", revision=revision)

@@ -94,10 +94,3 @@ def test_a_model_is_opened_again_from_another_folder_and_refused_if_it_is_anothe
     weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\0")
     with pytest.raises(JobError, match=r"a worker's weights of mine: got .*, the coordinator's"):
         pickle.loads(sent)
-
-
-def test_options_of_another_executor_are_refused(run, words):
-    run(*words, "--address", "auto", code=2)
-    run(*words, "--executor", "ray", "--address", "auto", "--workers", 2, code=2)
-    run(*words, "--workers", 2, code=2)
-    run(*words, "--executor", "abacus", code=2)

@@ -17,9 +17,9 @@ from probing.facts import probe as workflow
 from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest
 from probing.heads.requests import HeadsRequest
-from probing.heads.training_run import train_all_heads as train_heads
+from probing.heads.training_run import train_all_heads
 from probing.kernel.errors import FactsError, JobError
-from probing.kernel.jobs.ray import RayExecutor, do_shard, stop_ray
+from probing.kernel.jobs.ray import RayExecutor, stop_ray
 from probing.kernel.jobs.shards import read_manifest, run_job
 from probing.kernel.requests import ExecutorChoice, Who
 from probing.sentences.requests import SentencesRequest
@@ -93,21 +93,11 @@ def test_a_cluster_that_does_not_answer_is_named(squares):
     assert time.monotonic() - began < 30
 
 
-def test_a_missing_extra_and_a_folder_that_is_not_shared_are_named(squares, tmp_path, monkeypatch):
-    with pytest.raises(JobError, match=r"does not see .*PROBING_CACHE"):
-        do_shard("0", {}, tmp_path / "another-machines.token", [None], "square-0")
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(
-        JobError, match=r"needs Ray, which is not installed; install it with: pip install -e '\.\[ray\]'"
-    ):
-        run_job(squares(), RayExecutor())
-
-
 #: Command -> its function, its request, its work, and what one process is asked to do on tiny data.
 COMMANDS = {
     "probe": (probe, ProbeRequest, "Probing", lambda root: {"shard": 1, "head": "logit_lens"}),
     "heads": (
-        train_heads,
+        train_all_heads,
         HeadsRequest,
         "HeadWork",
         lambda root: {"text": root / "text", "valid": root / "text", "positions": 300, "epochs": 2},

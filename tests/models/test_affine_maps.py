@@ -293,27 +293,6 @@ def test_a_closed_form_has_no_settings_of_steps_in_its_recipe_and_no_seed():
         recipe("tuned_lens", start="random").check()
 
 
-@pytest.mark.parametrize("rate", [-1.0, float("nan"), float("inf")])
-def test_a_learning_rate_that_nothing_can_be_learned_with_is_refused(rate):
-    with pytest.raises(HeadError, match="expected a finite number of at least 0"):
-        recipe(learning_rate=rate).check()
-
-
-def test_a_budget_without_room_for_the_target_is_said_as_it_was_given(tuned_copy, folder_of, tmp_path):
-    encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
-    budget = states_bytes(1, 100, encoder.hidden)
-    with pytest.raises(HeadError) as raised:
-        train_heads(
-            encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "heads", StatesCache(tmp_path / "cache", budget)
-        )
-    # 100 and 200 positions of 16 values; none of the first is left.
-    assert (
-        "the budget is 0.0 MB (--states-budget), of which the last layer, the target of the maps, takes 0.0 MB"
-        in str(raised.value)
-    )
-    assert " 0 positions of one layer fit" in str(raised.value)
-
-
 def test_recipes_of_shipped_heads_keep_their_bytes(repo_root):
     from probing.heads.recipe import HeadRecipe
 

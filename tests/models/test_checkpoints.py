@@ -14,7 +14,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead
-from probing.kernel.models.check import broken_files_named, configuration_digest, tokens_of
+from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
 from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
 from probing.kernel.models.tokens import one_token_ids
@@ -206,19 +206,6 @@ def test_a_configuration_that_is_not_the_weights_is_said_in_own_words(changed, w
     assert "above report" not in str(raised.value)
 
 
-def test_a_decoder_in_memory_is_refused():
-    model, tokenizer = tiny_models.build("bert", is_decoder=True)
-    with pytest.raises(ModelError, match="is a decoder"):
-        encoder_of(model, tokenizer, device="cpu")
-
-
-def test_weights_without_values_name_the_script_that_gathers_them(bert_copy):
-    weights = {name: torch.zeros(0) for name in load_file(bert_copy / "model.safetensors")}
-    save_file(weights, bert_copy / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"ZeRO-3.*zero_to_fp32\.py"):
-        load_encoder(bert_copy, device="cpu")
-
-
 def test_code_of_its_own_is_said_where_all_weights_fit_and_refused_where_not(bert_copy, folder_of):
     edit(bert_copy, auto_map={"AutoModel": "own.Model"})
     encoder = load_encoder(bert_copy, device="cpu")
@@ -230,16 +217,6 @@ def test_code_of_its_own_is_said_where_all_weights_fit_and_refused_where_not(ber
     save_file(weights, bert_copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"lacks 1 weights of its body.*its own code .*own\.Model.* cannot be used"):
         load_encoder(bert_copy, device="cpu")
-
-
-def test_no_library_advises_to_switch_a_check_off():
-    advice = (
-        "\x1b[1mCannot read it. Re-running `torch.load` with `weights_only` set to `False` will succeed, with arbitrary"
-        " code. Done."
-    )
-    with pytest.raises(ModelError, match=r"cannot load 'mine' as a masked-LM encoder: Cannot read it\. Done\. \("):
-        with broken_files_named("mine"):
-            raise ValueError(advice)
 
 
 class Adapted(nn.Module):

@@ -42,12 +42,6 @@ def test_options_that_came_later_are_left_out_of_the_recipe_at_their_default():
         assert HeadRecipe(**json.loads(made.canonical())) == made
 
 
-def test_unknown_settings_are_named():
-    for name, value in {"kind": "logit_lens", "start": "warm", "precision": "float8", "states_dtype": "int8"}.items():
-        with pytest.raises(HeadError, match=f"got '{value}' as a head's {name}, expected one of"):
-            recipe(**{name: value}).check()
-
-
 def test_the_rate_goes_up_in_a_line_and_down_to_nothing():
     wanted = recipe(learning_rate=1.0, warm_up=0.2)
     assert [round(wanted.rate(step, 10), 3) for step in range(10)] == [

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-from probing.heads import train as head_step
 from probing.heads import train as training
 from probing.heads.files import head_path, load_head, read_identity, read_seconds, validation_losses
 from probing.heads.recipe import HeadRecipe, text_sha256
@@ -224,7 +223,7 @@ def test_the_second_run_does_nothing(bert, tmp_path, monkeypatch):
     folder = tmp_path / "tied"
     paths = train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"))
     before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths]
-    monkeypatch.setattr(head_step, "fresh_copy", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(training, "fresh_copy", lambda *_: pytest.fail("trained again"))
     assert train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache")) == paths
     assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in paths] == before
 

@@ -121,11 +121,3 @@ def test_another_architecture_or_size_is_refused(encoder_of, tmp_path):
     tokenizer.save_pretrained(tmp_path / "short")
     with pytest.raises(NotReplaceable, match="2 layers"):
         replaced_states([1, 2], encoder_of("bert"), load_encoder(tmp_path / "short", device="cpu"))
-
-
-@pytest.mark.parametrize(
-    ("n", "where", "expected"), [(-1, "last", "0 to 3"), (4, "first", "0 to 3"), (1, "middle", "last or first")]
-)
-def test_numbers_and_places_out_of_range_are_named(bert, n, where, expected):
-    with pytest.raises(ValueError, match=expected):
-        replace_layers(bert, bert, n, where)

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -236,14 +235,6 @@ def test_layers_trained_one_by_one_share_the_passes_of_their_groups(bert, tmp_pa
     assert not list((tmp_path / "cache").rglob("*.states"))
 
 
-def test_a_full_disk_is_named_before_anything_is_written(bert, tmp_path, monkeypatch):
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage._replace(free=1000))
-    with pytest.raises(HeadError, match="free; free some space"):
-        masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path)
-    assert not list(tmp_path.rglob("*.states*"))
-
-
 def test_states_in_float16_take_half_and_are_rounded(bert, tmp_path):
     full, half = (
         masked_states(bert, TRAIN, recipe(states_dtype=dtype), 200, 0, tmp_path) for dtype in ("float32", "float16")
@@ -252,22 +243,3 @@ def test_states_in_float16_take_half_and_are_rounded(bert, tmp_path):
     sums = 4 * (bert.layers)
     assert sizes[0] - sums == 2 * (sizes[1] - sums) == states_bytes(4, 200, bert.hidden)
     np.testing.assert_allclose(everything(half), everything(full), rtol=2**-10, atol=1e-6)
-
-
-def test_what_the_states_take_is_said_before_they_are_computed(bert, tmp_path, caplog):
-    with caplog.at_level(logging.INFO):
-        masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path)
-    # 4 layers x 200 positions x 16 values x 4 bytes are 51,200 bytes.
-    assert "4 layers x 200 positions x 16 values in float32 take 0.1 MB on disk, 0.1 MB still to compute" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("seed", "said"),
-    [
-        (0, r"^the training text gives .*, expected 200; .*\(--positions\)$"),
-        (1, r"^the validation text gives .* more text \(--valid\)$"),
-    ],
-)
-def test_too_little_text_is_named_with_the_option_that_gives_more(seed, said, bert, tmp_path):
-    with pytest.raises(HeadError, match=said):
-        masked_states(bert, TRAIN[:3], recipe(), 200, seed, tmp_path)

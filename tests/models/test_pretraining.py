@@ -216,13 +216,3 @@ def test_a_trained_vocabulary_has_its_size_and_holds_every_wanted_word():
     assert [tokenizer.tokenize(word) for word in must_hold] == [[word] for word in must_hold]
     assert tokenizer.tokenize("Paris") == ["paris"], "it is uncased"
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-def test_a_vocabulary_that_cannot_hold_a_word_is_an_error():
-    with pytest.raises(ModelError, match="new york"):
-        train_vocabulary([s.text for s in SENTENCES], 90, ["new york"])
-
-
-def test_a_vocabulary_with_less_room_than_the_words_it_must_hold_is_refused():
-    with pytest.raises(ModelError, match="give a larger --vocabulary"):
-        train_vocabulary([s.text for s in SENTENCES], 40, [f"word{number}" for number in range(60)])

@@ -330,15 +330,6 @@ def test_an_error_of_writing_surfaces_and_leaves_no_half_shard(bert, asked, tmp_
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
 
 
-def test_no_facts_or_too_few_heads_are_an_error(bert, tmp_path):
-    config = config_for(bert, [], [])
-    heads = load_heads(None, bert, "logit_lens")
-    with pytest.raises(ModelError, match="got 0 facts"):
-        probe(ProbeWork(bert, heads, [], [], config, tmp_path))
-    with pytest.raises(ModelError, match="2 heads, expected at least one fact and 4 heads"):
-        probe(ProbeWork(bert, heads[:2], FACTS, answer_ids(FACTS, bert), config, tmp_path))
-
-
 def test_a_run_is_its_configuration(bert):
     answers = answer_ids(FACTS, bert)
     config = config_for(bert, FACTS, answers)

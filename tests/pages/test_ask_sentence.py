@@ -12,14 +12,13 @@ from transformers import AutoModelForMaskedLM
 from probing.changes.minimal_pairs import two_words
 from probing.changes.passes import Attending, ask_attention, pair_scores
 from probing.choices import NO_SPAN
-from probing.edges.ask import FILE as EDGE_FILE
 from probing.kernel.models.load import load_encoder
 from probing.live import page_gaps as pairs
 from probing.live.page_models import _attention, _eager
 from probing.sentences.ask import ask_sentence
-from probing.sentences.examples import OURS
-from probing.sentences.probes import FILE, TaskProbes, probes_folder, read_probes, write_probes
+from probing.sentences.probes import FILE, read_probes
 from tests.models.edges.planted_probes import plant_probes
+from tests.models.sentences.planted import plant, untrained_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 from tests.pages.conftest import charts, link, numbers, numbers_in, opening, words
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
@@ -28,28 +27,6 @@ pytestmark = pytest.mark.usefixtures("unfolded")
 
 
 TEXT = "paris is the capital of france and rome is the capital of italy ."
-
-
-def planted(encoder, task: str = "order", labels=("inverted", "original"), pairs: bool = False) -> TaskProbes:
-    """Probes with random weights; those of layer 0 are at chance, all others right for 90 of 100 sentences."""
-    draw, outputs = np.random.default_rng(len(task)), 1 if len(labels) == 2 else len(labels)
-    right = np.array([[50, *[90] * encoder.depth]] * 2)
-    return TaskProbes(
-        task,
-        task.title(),
-        pairs,
-        labels,
-        OURS,
-        encoder.name,
-        encoder.weights_id,
-        "d" * 64,
-        right,
-        100,
-        50,
-        np.ones(right.shape),
-        draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32),
-        np.zeros((*right.shape, outputs), np.float32),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +45,11 @@ def cache(tmp_path_factory):
     (tuned / "finetuning.json").write_text(json.dumps(note))
     encoder = load_encoder(tiny, device="cpu")
     for probes in (
-        planted(encoder),
-        planted(encoder, "depth", ("one", "two", "three")),
-        planted(encoder, "follows", pairs=True),
+        untrained_probes(encoder),
+        untrained_probes(encoder, "depth", ("one", "two", "three")),
+        untrained_probes(encoder, "follows", pairs=True),
     ):
-        write_probes(probes, probes_folder(root, encoder.weights_id, probes.task))
+        plant(root, probes)
     return root
 
 
@@ -146,7 +123,7 @@ def test_swapped_words_show_what_the_probes_say_then(ask, cache):
     app = ask(swapped="2")
     assert not app.exception and "paris the is capital" in words(app)
     encoder = load_encoder(cache / "models" / "tiny", device="cpu")
-    probes = [planted(encoder)]
+    probes = [untrained_probes(encoder)]
     before, after = (ask_sentence(encoder, probes, text)[0] for text in (TEXT, TEXT.replace("is the", "the is", 1)))
     turn = int((before.label != after.label)[:, 1:].sum())
     (table,) = [one.value.set_index("property") for one in app.dataframe if "right in tests" in one.value]
@@ -382,10 +359,3 @@ def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(a
     app = ask_spans(live_models=["twin", "other"], span1="0-1", span2="5-6")
     assert not app.exception and len(charts(app)) == 2 and {row["model"] for row in said(app)} == {"tiny", "twin"}
     assert any("other" in note.value for note in app.info)
-
-
-def test_damaged_probes_of_spans_are_answered_in_words(ask_spans, span_cache, tmp_path):
-    for path in (shutil.copytree(span_cache, tmp_path / "cache") / "edges").glob(f"*/pos/{EDGE_FILE}"):
-        path.write_bytes(b"no probes")
-    app = ask_spans(folder=tmp_path / "cache", span1="0-1")
-    assert not app.exception and "train them again" in app.warning[0].value

@@ -16,7 +16,7 @@ from probing.sentences.numbers import FATES, Cell
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_everything, plant_facts, rank_of
 from tests.pages.conftest import charts, numbers, opening, plain, table_of, visited, words
-from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SEED_2, SST_2
+from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, examples, right
 from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series
 from tests.shipped import SNAPSHOT
@@ -270,15 +270,3 @@ def test_a_store_of_facts_and_an_empty_one_say_what_is_missing(tmp_path, monkeyp
         for tab in tabs:
             app = opening(folder, tmp_path / f"cache-{folder.name}", monkeypatch)("compare", compare_tab=tab)
             assert not app.exception and ("python -m probing" in commands(app) or charts(app))
-
-
-@pytest.mark.parametrize("tab", TABS)
-def test_names_that_are_gone_are_no_error(look_at_tabs, tab):
-    strange = {
-        "lost_training": "<b>gone</b>",
-        "protected": "gone",
-        "gone_task": "gone",
-        "gone_layer": "77",
-        "beyond_measure": "gone",
-    }
-    assert not look_at_tabs(tab, **strange).exception and not look_at_tabs(tab, tuned=SEED_2).exception

@@ -278,13 +278,6 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(snapsh
 
 
 @pytest.mark.usefixtures("unfolded", "popped")
-def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypatch):
-    app = opening(snapshots[49], tmp_path / "cache", monkeypatch)("layers", minus="majority")
-    assert not app.exception
-    assert any("at least 50 facts" in note.value for note in app.info)
-
-
-@pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
     from probing.facts.page_upload import SAMPLE, ask_all
     from probing.facts.sources import own_facts

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.choices import GRAMMAR_TABS as TABS
 from probing.edges import page_words as found_words
 from probing.edges.page_sentence import most_revised
-from probing.edges.report import PUBLISHED_MODELS as NAMES
+from probing.edges.report import PUBLISHED_MODELS
 from probing.edges.report import published_scores as scores
 from probing.edges.tasks import read_task
 from probing.edges.words import AMBIGUOUS
@@ -91,7 +90,7 @@ def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     app = look("grammar", edge_models="nesia-mini")
     gains = np.array([np.diff(mean_f1(task)) for task in (POS, SRL, ROLES)])
     every = scores()
-    theirs = every[(every["model"] == NAMES["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
+    theirs = every[(every["model"] == PUBLISHED_MODELS["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
     last = theirs[theirs["layer"] == theirs["last"]]
     added, first = (
         sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles"))
@@ -164,12 +163,6 @@ def test_without_probes_published_gains_are_the_example_and_the_command_is_named
     app = visit("grammar", "one model")
     assert not app.exception and COMMAND in words(app) and len(charts(app)) == 1
     assert {one["name"] for one in charts(app)[0]["data"]} == {"BERT-base (published)"}
-
-
-def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
-    look = opening(plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()]), tmp_path / "cache", monkeypatch)
-    for tab in TABS:
-        assert not look("grammar", grammar_tab=tab).exception, tab
 
 
 def test_a_damaged_file_is_named(tmp_path, monkeypatch):

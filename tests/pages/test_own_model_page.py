@@ -70,12 +70,6 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     assert not app.button(key="own_model.run").disabled
 
 
-def test_a_folder_that_is_no_model_is_said_and_nothing_can_be_run(visit, tmp_path):
-    (tmp_path / "nothing").mkdir()
-    app = filled_in(visit("own_model", "empty", NEW), tmp_path / "nothing")
-    assert not app.exception and "has no config.json" in plain(app) and app.button(key="own_model.run").disabled
-
-
 def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, mine, monkeypatch):
     monkeypatch.setenv("PROBING_PUBLIC", "1")
     app = filled_in(visit("own_model", "empty", NEW), mine)

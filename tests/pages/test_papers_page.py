@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.choices import PAPERS_TABS as TABS
 from probing.facts.fact import Fact
 from probing.kernel.store.parquet import write_table
 from probing.papers.papers import PAPERS
@@ -129,13 +128,6 @@ def test_every_claim_is_a_tile_with_a_verdict_and_the_sentence_counts_them(see, 
     )
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_every_tab_opens_without_results_of_ours(visit, name):
-    for tab in TABS:
-        app = visit("papers", "empty", {"paper": name, "papers_tab": tab})
-        assert not app.exception and any("python -m probing" in one.value for one in app.code)
-
-
 def test_every_published_cell_of_table_3_is_shown_and_ours_is_counted_from_the_planted_ranks(see):
     found, paper = table(see("bertnesia"), "last_macro").set_index(["row", "probe_set"]), PAPERS["bertnesia"].numbers
     for model in paper.models:
@@ -235,13 +227,6 @@ def test_a_figure_opens_with_one_of_its_panels_and_a_strange_panel_or_figure_is_
     assert (
         values(strange) == values(one) and sum("gone" in note.value or "99" in note.value for note in strange.info) == 2
     )
-
-
-def test_another_paper_or_figure_opens_with_its_own_choices(see):
-    app = see("interplay", papers_tab="figures", figure="4", panel="all", papers_subject="gone")
-    assert any("gone" in note.value for note in app.info)
-    app.selectbox(key="papers.paper").set_value("edge-probing").run()
-    assert not app.exception and dict(app.query_params) == {"paper": "edge-probing", "papers_tab": "figures"}
 
 
 OWN = tuple(Fact("own", "capital", f"land {n}", "paris", "[X] [Y]", f"land {n} [MASK]") for n in range(4))

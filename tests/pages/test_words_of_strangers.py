@@ -15,7 +15,7 @@ from tests.edges_planted import plant_edge_runs
 from tests.models.tiny_models import save
 from tests.pages.every_tab import links_to_tabs
 from tests.store import planted
-from tests.store.planted import PlantedRun, count, prediction_rows, run_row
+from tests.store.planted import PlantedRun, count, fact_rows, prediction_rows, run_row
 
 pytestmark = pytest.mark.usefixtures("unfolded", "popped")
 
@@ -104,18 +104,7 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
         write_table("runs", [row], folder / run.run_id / f"runs-{run.run_id}.parquet")
     part = folder / ("lama" if probe_set == "trex" else "own")
-    columns = [
-        "fact_id",
-        "probe_set",
-        "relation",
-        "subject",
-        "object",
-        "prompt",
-        "template",
-        "answer_in_subject",
-        "pred",
-    ]
-    rows = [{name: getattr(fact, name) for name in columns} | {"template_set": named("templates")} for fact in facts]
+    rows = [row | {"template_set": named("templates")} for row in fact_rows(facts)]
     write_table("facts", rows, part / "facts-hostile.parquet")
     labels = [
         {

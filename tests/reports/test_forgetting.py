@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 
 from probing.forgetting import report_outcome as outcomes
-from probing.forgetting import report_outcome as places
 from probing.forgetting import report_series as series
-from probing.forgetting.memory import MEMORY, NEVER_KNOWN, UNKNOWN, WRONG, detectable
-from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
+from probing.forgetting.memory import MEMORY, NEVER_IN_TEXT, NEVER_KNOWN, UNKNOWN, WRONG, detectable
 from probing.forgetting.report_outcome import memory, outcome, stored_runs, usual, ways
 from probing.forgetting.report_series import prevention
 from probing.forgetting.store import BACK_COLUMNS
@@ -98,7 +96,7 @@ def test_each_way_has_the_yardsticks_that_say_something_of_it(db):
     expected = {OTHER_LAYER: {RANDOM_BODY}, FITTED_HEAD: set(), LAYERS_BACK: set(), RELEARNED: {WRONG, RANDOM_BODY}}
     for model in planted.MODELS:
         for way in WAYS:
-            never_had = {NEVER_HAD} if model.name in planted.TESTS else set()
+            never_had = {NEVER_IN_TEXT} if model.name in planted.TESTS else set()
             wanted = None if (model, way) == (planted.WHOLE_BASE, LAYERS_BACK) else expected[way] | never_had
             assert found.get((model.name, way)) == wanted
     for yardstick, share in planted.YARDSTICKS.items():
@@ -130,13 +128,13 @@ def test_the_test_of_relearning_is_that_of_15_steps():
         "share": 0.8,
         "yardstick_share": 0.7,
     }
-    rows = [row | {"yardstick": NEVER_HAD, "protocol": BY_ANSWER, "level": steps} for steps in STEPS]
+    rows = [row | {"yardstick": NEVER_IN_TEXT, "protocol": BY_ANSWER, "level": steps} for steps in STEPS]
     assert outcomes.tested(pd.DataFrame(rows))["verdict"].tolist() == [MEMORY]
 
 
 def test_falls_are_medians_and_shares_of_the_lost_facts(db):
     runs = stored_runs(db, ks=[1])
-    table = places.falls(db, runs).set_index("model")
+    table = outcomes.falls(db, runs).set_index("model")
     for model in planted.MODELS:
         lost = pd.DataFrame(planted.lost_facts(model))
         mine = table.loc[model.name]
@@ -147,7 +145,7 @@ def test_falls_are_medians_and_shares_of_the_lost_facts(db):
 
 
 def test_another_wording_is_counted_where_it_was_asked(db):
-    table = places.reworded(db, stored_runs(db, ks=[1]))
+    table = outcomes.reworded(db, stored_runs(db, ks=[1]))
     assert set(table["model"]) == {planted.REWORDED_MODEL.name}
     assert table.set_index("reworded")["n"].to_dict() == dict(
         Counter(one["reworded"] for one in planted.lost_facts(SST_2))
@@ -155,7 +153,7 @@ def test_another_wording_is_counted_where_it_was_asked(db):
 
 
 def test_relations_have_the_outcomes_of_their_facts(db):
-    table = places.relations(db, stored_runs(db, [COLA.name], ks=[1])).set_index("relation")
+    table = outcomes.relations(db, stored_runs(db, [COLA.name], ks=[1])).set_index("relation")
     counts = pd.crosstab(*(pd.Series([one[name] for one in planted.lost_facts(COLA)]) for name in ("relation", "way")))
     assert table["known"].to_dict() == planted.KNOWN and (table["kept"] + table["lost"] == table["known"]).all()
     assert table["lost"].to_dict() == counts.sum(axis=1).to_dict()
@@ -165,10 +163,10 @@ def test_relations_have_the_outcomes_of_their_facts(db):
 
 def test_facts_are_those_of_the_rows(db):
     runs, lost = stored_runs(db, [SST_2.name]), planted.lost_facts(SST_2)
-    facts = places.facts(db, runs["run_id"].iloc[0], (RELEARNED,), ("P19",))
+    facts = outcomes.facts(db, runs["run_id"].iloc[0], (RELEARNED,), ("P19",))
     assert len(facts) == sum((one["way"], one["relation"]) == (RELEARNED, "P19") for one in lost)
     assert facts["subject"].str.startswith("Subject").all() and set(facts["way"]) == {RELEARNED}
-    assert len(places.facts(db, runs["run_id"].iloc[0])) == len(lost), "yardsticks are no lost facts"
+    assert len(outcomes.facts(db, runs["run_id"].iloc[0])) == len(lost), "yardsticks are no lost facts"
 
 
 @pytest.fixture(scope="module")

@@ -120,13 +120,6 @@ def test_the_facts_of_a_part_are_the_planted_ones(db: Database, part: str, k: in
         assert neighbours(db, MODEL.run_id, ids[1], **wanted) == (ids[0], ids[2])
 
 
-def test_a_part_needs_the_run_that_it_is_compared_with(db: Database):
-    with pytest.raises(ValueError, match="needs versus"):
-        count_facts(db, MODEL.run_id, part="lost")
-    with pytest.raises(ValueError, match="unknown part 'forgotten'"):
-        count_facts(db, MODEL.run_id, versus=BASE.run_id, part="forgotten")
-
-
 def test_facts_of_one_side_only_are_in_no_part(db: Database):
     alone = {fact.fact_id for fact in (*ONLY_BASE, *ONLY_MODEL)}
     for part in PARTS:

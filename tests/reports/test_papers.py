@@ -16,7 +16,6 @@ import probing
 from probing.facts.published import PublishedKnowledge
 from probing.kernel.app import selection
 from probing.kernel.app.selection import PAGES
-from probing.kernel.errors import PublishedError
 from probing.kernel.published import Check, Claim
 from probing.kernel.report import Filter, Report, Reports
 from probing.kernel.store.database import Database
@@ -243,21 +242,6 @@ def test_the_numbers_shown_are_those_that_decide(planted):
     found = planted(where={"probe_set": "trex"}, for_each={"layer": (12, 6)}, first={"model": "TUNED"})
     row = claims_frame([found]).iloc[0]
     assert (found.verdict, row["compared"], row["counts"]) == (HOLDS, "layer 4 of 8", "holds 2")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"report": "planted nothing"}, "nothing"),
-        ({"report": "unheard numbers"}, "unheard"),
-        ({"columns": ("value", "low", "upper")}, "upper"),
-        ({"where": {**rows(), "colour": "red"}}, "colour"),
-        ({"where": {"probe_set": "trex"}, "first": {"model": "TUNED"}}, "2 rows"),
-    ],
-)
-def test_a_check_on_what_no_report_has_is_refused_by_name(planted, wrong, named):
-    with pytest.raises(PublishedError, match=named):
-        planted(**{"where": rows(), **wrong})
 
 
 def test_without_results_only_checks_have_a_verdict():

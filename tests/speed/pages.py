@@ -18,8 +18,6 @@ import pyarrow as pa
 
 from probing.facts import store as run_queries
 from probing.facts import store_facts as fact_queries
-from probing.facts import store_facts as one_fact
-from probing.facts import store_pairs as forgetting_queries
 from probing.facts import store_pairs as pair_queries
 from probing.facts.counts import count_facts
 from probing.facts.fact import PROBE_SETS, Fact, fill, shipped_relations
@@ -344,14 +342,14 @@ def overviews(db: Database) -> dict[str, Query]:
         "aggregate, filtered": lambda: run_queries.aggregate(db, ids, ("stated", "unseen"), False),
         "totals": lambda: run_queries.totals(db, ids),
         "majority": lambda: run_queries.majority(db, ids),
-        "against_last": lambda: forgetting_queries.against_last(db, ids, 1),
-        "answer_types": lambda: forgetting_queries.answer_types(db, ids),
-        "relation_exposures": lambda: forgetting_queries.relation_exposures(db, ids),
-        "layers_stored": lambda: forgetting_queries.layers_stored(db, ids),
-        "seed_unions": lambda: forgetting_queries.seed_unions(db, ids),
-        "transition_counts": lambda: forgetting_queries.transition_counts(db, bases, tuned, 1),
-        "one_sided": lambda: forgetting_queries.one_sided(db, bases, tuned),
-        "exit_counts": lambda: forgetting_queries.exit_counts(db, [base, tuned[0]], 1),
+        "against_last": lambda: pair_queries.against_last(db, ids, 1),
+        "answer_types": lambda: pair_queries.answer_types(db, ids),
+        "relation_exposures": lambda: pair_queries.relation_exposures(db, ids),
+        "layers_stored": lambda: pair_queries.layers_stored(db, ids),
+        "seed_unions": lambda: pair_queries.seed_unions(db, ids),
+        "transition_counts": lambda: pair_queries.transition_counts(db, bases, tuned, 1),
+        "one_sided": lambda: pair_queries.one_sided(db, bases, tuned),
+        "exit_counts": lambda: pair_queries.exit_counts(db, [base, tuned[0]], 1),
         "paired_layers": lambda: pair_queries.paired_layers(db, base, tuned[0], 1),
     }
 
@@ -371,9 +369,9 @@ def drill_downs(db: Database) -> dict[str, Query]:
         "count_facts, at a layer": lambda: fact_queries.count_facts(db, run, layer_rank=(6, 1)),
         "neighbours": lambda: fact_queries.neighbours(db, run, fact, order="layers known"),
         "random_fact": lambda: fact_queries.random_fact(db, run, seed=1),
-        "fact": lambda: one_fact.fact(db, fact),
-        "fact_predictions": lambda: one_fact.fact_predictions(db, fact, asked),
-        "fact_runs": lambda: one_fact.fact_runs(db, fact),
+        "fact": lambda: fact_queries.fact(db, fact),
+        "fact_predictions": lambda: fact_queries.fact_predictions(db, fact, asked),
+        "fact_runs": lambda: fact_queries.fact_runs(db, fact),
     }
 
 

@@ -236,7 +236,7 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
         facts = list(dict.fromkeys(fact for run in runs if run.probe_set == probe_set for fact in run.asked))
-        write_table("facts", _fact_rows(facts), folder / f"facts-{probe_set}.parquet")
+        write_table("facts", fact_rows(facts), folder / f"facts-{probe_set}.parquet")
     if runs:
         write_table("vocabulary", token_rows((*TOKENS, *UNUSED)), folder / f"vocabulary-{TOKENIZER}.parquet")
         exposure = planted_exposure() if exposure is None else exposure
@@ -263,14 +263,14 @@ def _counts(run: PlantedRun, exposure: tuple[tuple[str, str], ...]) -> dict[str,
     rows = {
         "runs": [run_row(run)],
         "predictions": prediction_rows(run),
-        "facts": _fact_rows(run.asked),
+        "facts": fact_rows(run.asked),
         "vocabulary": token_rows((*TOKENS, *UNUSED)),
         "exposure": [{"model": "nesia-mini", "fact_key": key, "exposure": kind} for key, kind in exposure],
     }
     return counted(KINDS[FACTS], {table: as_stored(table, found) for table, found in rows.items()})
 
 
-def _fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+def fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     columns = [
         "fact_id",
         "probe_set",

@@ -15,7 +15,6 @@ from probing.facts import store as run_queries
 from probing.facts.fact import Fact, fill
 from probing.facts.report_layers import precision, precision_by_relation, total
 from probing.facts.store_facts import (
-    MAX_ROWS,
     ORDERS,
     commonest_answer,
     count_facts,
@@ -156,14 +155,6 @@ def test_orders(db: Database):
     assert search_facts(db, RUN.run_id, order="worst last rank")["last_rank"].tolist() == sorted(
         (r[-1] for r in RANKS.values()), reverse=True
     )
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"order": "subject; DROP TABLE facts"}, {"limit": MAX_ROWS + 1}, {"limit": -1}, {"offset": -1}]
-)
-def test_unknown_orders_and_long_pages_are_refused(db: Database, wrong):
-    with pytest.raises(ValueError, match="expected"):
-        search_facts(db, RUN.run_id, **wrong)
 
 
 def test_neighbours_lead_through_all_facts_and_back(db: Database):

@@ -52,13 +52,6 @@ def test_without_files_every_table_is_empty(tmp_path):
         assert runs(db).empty and relations(db).empty and db.left_out.empty
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    with pytest.raises(
-        StoreError, match=f"no folder {tmp_path / 'nowhere'}; expected one with files such as predictions-<run>.parquet"
-    ):
-        open_database(tmp_path / "nowhere")
-
-
 def test_a_folder_may_have_any_name(tmp_path):
     with open_database(plant_runs(tmp_path / "it's [a] *", [RUN])) as db:
         assert ids(db) == {RUN.run_id} and count_facts(db, RUN.run_id) == len(RUN.asked)

@@ -59,15 +59,6 @@ def test_every_table_may_be_empty_and_has_key_and_order(tmp_path: Path):
         assert read_table(write_table(name, [], tmp_path / f"{name}.parquet"), name).num_rows == 0
 
 
-@pytest.mark.parametrize("keep", [0, 3, 100, 0.5, -1])
-def test_a_truncated_file_is_named(tmp_path: Path, keep: float):
-    path = write_table("predictions", ROWS, tmp_path / "predictions-a.parquet")
-    data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
-    with pytest.raises(StoreError, match=r"predictions-a\.parquet .*truncated.*run again"):
-        read_table(path, "predictions")
-
-
 def test_damage_in_the_middle_is_named(tmp_path: Path):
     path = write_table("predictions", ROWS, tmp_path / "predictions-a.parquet")
     data = bytearray(path.read_bytes())

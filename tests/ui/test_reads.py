@@ -61,18 +61,6 @@ def test_a_table_among_the_arguments_is_part_of_the_key():
     assert given("a", "b") == given("a", "b") != given("a", "c")
 
 
-@pytest.mark.parametrize("read", [page_reads.read_rows, page_reads.counted_rows])
-def test_a_function_that_may_close_over_values_is_refused(read):
-    limit = 3
-
-    def within(db):
-        return limit
-
-    for function in (within, lambda db: limit):
-        with pytest.raises(TypeError, match="top level of a module"):
-            read(function, database("one"))
-
-
 @pytest.fixture(autouse=True)
 def empty_cache():
     figure_cache.forget()

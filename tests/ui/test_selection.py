@@ -1,6 +1,6 @@
 """What is chosen on each page and for all of them, its link, and which runs a page shows."""
 
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ from probing import ui
 from probing.facts.runs import one_run_each
 from probing.kernel.app import selection
 from probing.kernel.app.frame import View
-from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
+from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, from_query, to_query, unknown_names
 from probing.kernel.figures.looks import fit, overlaid
 
 assert ui, "the import declares what is chosen on each page"
@@ -61,16 +61,6 @@ def test_a_copied_link_opens_the_same_view(page):
     assert ignored == [] and found == wanted
     read = {one.name for one in fields(RunChoice)} & set(PAGE_FIELDS[page])
     assert {name: getattr(shared, name) for name in read} == {name: getattr(SHARED, name) for name in read}
-
-
-def test_two_selections_cannot_have_a_field_of_the_same_name():
-    @dataclass(frozen=True)
-    class Other:
-        prompt: str = ""
-
-    with pytest.raises(TypeError, match="prompt"):
-        declared("another page")(Other)
-    assert "another page" not in PAGE_FIELDS
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -26,13 +26,12 @@ from probing.changes.measures import mean_intervals
 from probing.changes.minimal_pairs import (
     KINDS,
     chosen_sentences,
-    raw_text,
     read_minimal_pairs,
     text_lines,
     two_sentences,
     two_words,
 )
-from probing.kernel.errors import PromptError, TextError
+from probing.kernel.errors import TextError
 from probing.live.perturb import (
     find_entity,
     misprimed,
@@ -161,11 +160,6 @@ def test_intervals_of_means_hold_the_mean_and_have_no_width_where_all_are_equal(
     assert [float(one[0]) for one in mean_intervals(values[:1])] == [values[0, 0]] * 3
 
 
-def test_a_text_that_was_not_fetched_is_named_with_the_command(tmp_path):
-    with pytest.raises(TextError, match="probing fetch wikitext-2-raw"):
-        raw_text(tmp_path)
-
-
 def test_lines_lose_the_marks_of_the_data_set_and_nothing_else(tmp_path):
     path = tmp_path / "text"
     path.write_text(" = A heading = \n\n A well @-@ known\u2028man of 1 @,@ 000 . \n", encoding="utf-8")
@@ -206,12 +200,6 @@ def test_two_sentences_become_a_gap_where_they_differ():
     pair = two_sentences("the keys to the cabinet are here", "the keys to the cabinet is here")
     assert pair == two_words("the keys to the cabinet [MASK] here", "are", "is")
     assert two_sentences("no man saw it", "each old man saw it").bad.sentence == "[MASK] man saw it"
-
-
-@pytest.mark.parametrize(("good", "bad"), [("a b c", "a b c"), ("a b c d", "x b c y"), ("a b c", "a b c d")])
-def test_sentences_without_one_place_to_ask_are_named(good, bad):
-    with pytest.raises(PromptError, match="differ in one place"):
-        two_sentences(good, bad)
 
 
 def test_a_file_of_pairs_that_is_none_is_named_by_line(tmp_path):
@@ -329,13 +317,6 @@ def test_one_word_cannot_be_shuffled(sentence):
 )
 def test_only_the_words_nearest_the_gap_stay(sentence, keep, expected):
     assert truncated(sentence, keep).text == expected
-
-
-def test_a_short_sentence_or_one_without_gap_cannot_be_cut():
-    assert "no more than 2 words" in truncated("Birds can [MASK].", 2).words
-    assert "no [MASK]" in truncated("Birds can fly.", 1).words
-    with pytest.raises(ValueError, match="at least 0"):
-        truncated("Birds can [MASK].", -1)
 
 
 @pytest.mark.parametrize(

@@ -307,19 +307,6 @@ def test_documents_that_the_archives_lack_are_counted_and_a_clone_of_gum_serves_
     assert read_task("coreference", tmp_path)[1] == packed
 
 
-def test_a_missing_or_torn_archive_and_splits_without_a_part_say_what_to_do(tmp_path):
-    folder = write_gum(tmp_path / "gum", {"GUM_bio_a": PLAIN})
-    (folder / "gum_dep.tar.gz").write_bytes(b"no archive")
-    with pytest.raises(EdgeDataError, match=r"gum_dep\.tar\.gz cannot be read .*probing fetch gum"):
-        read_task("coreference", tmp_path)
-    (folder / "gum_dep.tar.gz").unlink()
-    with pytest.raises(EdgeDataError, match=r"gum_dep\.tar\.gz is missing; .*probing fetch gum"):
-        read_task("coreference", tmp_path)
-    (folder / "splits.md").write_text("## train\n * GUM_bio_a\n")
-    with pytest.raises(EdgeDataError, match="no documents for dev, test"):
-        read_task("coreference", tmp_path)
-
-
 def test_a_property_holds_from_a_mean_of_3_of_the_answers_that_apply():
     found = held(
         {

@@ -7,7 +7,7 @@ import pytest
 from probing.edges.targets import Target
 from probing.edges.tasks import EDGE_TASKS, read_task
 from probing.edges.words import numbered, read_span, split_words, written_span
-from probing.kernel.errors import EdgeDataError, OptionError
+from probing.kernel.errors import EdgeDataError
 from tests.core.edges.edge_files import write_own
 
 ONE = {"text": "The cat  sleeps", "targets": [{"span1": [0, 2], "label": "NP"}], "info": {"document_id": "walk"}}
@@ -131,30 +131,6 @@ def test_missing_and_empty_parts_are_named(tmp_path):
         read_task(str(write_own(tmp_path / "mine", train=[one(label=[])], dev=[ONE])), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["pos", "POS", "all", "coreference-gum"])
-def test_a_folder_called_as_a_built_in_task_is_refused(name, tmp_path):
-    folder = write_own(tmp_path / name, train=[ONE], dev=[ONE])
-    with pytest.raises(EdgeDataError, match="rename the folder"):
-        read_task(str(folder), tmp_path)
-
-
-def test_a_name_that_is_no_name_of_results_is_refused(tmp_path):
-    with pytest.raises(EdgeDataError, match="letters, digits"):
-        read_task(str(write_own(tmp_path / "my nouns", train=[ONE], dev=[ONE])), tmp_path)
-
-
-def test_an_unknown_task_and_data_that_were_not_fetched_say_what_there_is(tmp_path):
-    with pytest.raises(
-        OptionError, match=r"got the task 'nouns'; expected one of pos, constituents, .* or the path of a folder"
-    ):
-        read_task("nouns", tmp_path)
-    with pytest.raises(EdgeDataError, match="proto-roles needs it: python -m probing fetch spr2-uds ud-english-ewt"):
-        read_task("proto-roles", tmp_path)
-    (tmp_path / "ud-english-ewt").mkdir()
-    with pytest.raises(EdgeDataError, match=r"en_ewt-ud-train\.conllu is missing; .*probing fetch ud-english-ewt"):
-        read_task("pos", tmp_path)
-
-
 def test_folders_called_as_in_the_authors_code_count_as_they_do(tmp_path):
     task, _ = read_task(str(write_own(tmp_path / "edges-srl-ontonotes", train=[PAIR], dev=[PAIR])), tmp_path)
     assert task.counts("ARG1") and not task.counts("R-ARG1")
@@ -205,9 +181,3 @@ def test_a_span_is_read_as_commands_and_as_links_write_it():
     assert read_span("3:5", 5, "--span1") == read_span(" 3-5 ", 5, "span1") == (3, 5)
     assert read_span(written_span((0, 2)), 2, "span1") == (0, 2)
     assert numbered(["he", "ran"]) == "0 he  1 ran"
-
-
-@pytest.mark.parametrize("text", ["5:3", "3:3", "0:6", "-1:2", "3", "a:b", "3:5:7", "", "٣:٤", "999999:9999999"])
-def test_a_span_that_is_none_is_refused_in_words(text):
-    with pytest.raises(EdgeDataError, match=r"got --span1 .*; expected"):
-        read_span(text, 5, "--span1")

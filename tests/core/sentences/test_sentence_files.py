@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.kernel.errors import OptionError, SentenceDataError
+from probing.kernel.errors import SentenceDataError
 from probing.sentences import tasks
 from probing.sentences.examples import PARTS, Example, Labelled, SentenceData
 from probing.sentences.odd_man_out import NO_CANDIDATE, make_odd_man_out, odd_man_out
@@ -109,39 +109,6 @@ def test_x_probe_is_read_first_and_under_sentevals_protocol_senteval(tmp_path):
         "dev": {"va"},
         "test": {"te"},
     }
-
-
-def test_missing_data_say_how_to_fetch_them(tmp_path):
-    with pytest.raises(
-        SentenceDataError, match=r"no folder .*x-probe; bigram-shift needs it: .* fetch x-probe or .* fetch senteval"
-    ):
-        read_task("bigram-shift", tmp_path)
-    (tmp_path / "x-probe").mkdir()
-    with pytest.raises(
-        SentenceDataError, match=r"has no bigram_shift\.te\.txt; fetch it again: python -m probing fetch x-probe"
-    ):
-        read_task("bigram-shift", tmp_path)
-    (tmp_path / "glue").mkdir()
-    with pytest.raises(SentenceDataError, match=r"train\.tsv"):
-        read_task("cola", tmp_path)
-    (tmp_path / "ud-english-ewt").mkdir()
-    with pytest.raises(SentenceDataError, match=r"en_ewt-ud-train\.conllu is missing; fetch its data set first"):
-        read_task("odd-man-out", tmp_path)
-
-
-def test_unknown_names_list_what_there_is_and_x_probes_odd_man_out_is_refused_with_the_reason(tmp_path):
-    with pytest.raises(
-        OptionError, match=r"got the task 'bigram'; expected one of bigram-shift, .*, or the path of a file"
-    ):
-        read_task("bigram", tmp_path)
-    with pytest.raises(OptionError, match="got the protocol 'theirs', expected one of ours, quick, senteval"):
-        read_task("bigram-shift", tmp_path, "theirs")
-    for name in ("odd_man_out", "x-probe/odd_man_out.te.txt"):
-        with pytest.raises(
-            SentenceDataError,
-            match="broken at its source: 4,248 of its 10,650 texts have both labels; take odd-man-out",
-        ):
-            read_task(name, tmp_path)
 
 
 def test_all_are_six_tasks_and_only_texts_with_a_licence_may_be_stored():
@@ -443,17 +410,6 @@ def test_what_cannot_be_read_is_named_with_line_and_reason(name, content, said):
 def test_too_few_classes_or_examples_are_refused(tmp_path, texts, said):
     with pytest.raises(SentenceDataError, match=rf"mine\.tsv: .*{said}"):
         read_task(str(tsv(tmp_path / "mine.tsv", texts)), tmp_path)
-
-
-def test_a_file_that_is_missing_or_called_as_a_task_is_refused(tmp_path):
-    with pytest.raises(SentenceDataError, match=r"cannot read .*gone\.tsv"):
-        read_task(str(tmp_path / "gone.tsv"), tmp_path)
-    with pytest.raises(SentenceDataError, match=r"CoLA\.tsv has the name of the built-in task 'cola'; rename the file"):
-        read_task(str(tsv(tmp_path / "CoLA.tsv", sentences(100))), tmp_path)
-    with pytest.raises(SentenceDataError, match="expected letters, digits"):
-        read_task(str(tsv(tmp_path / "my file.tsv", sentences(100))), tmp_path)
-    with pytest.raises(OptionError, match="expected one of bigram-shift"):
-        read_task(str(tmp_path), tmp_path)
 
 
 def test_sentences_of_one_part_are_refused_with_a_protocol_that_is_another(tmp_path):

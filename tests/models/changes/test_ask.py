@@ -8,7 +8,6 @@ from probing.changes.minimal_pairs import two_sentences, two_words
 from probing.changes.passes import Attending, ask_attention, pair_scores
 from probing.kernel.errors import PromptError
 from probing.kernel.models import states as hidden_states
-from probing.kernel.questions import TooLong
 from tests.models.test_layer_replacement import changed
 from tests.reference import changes as slow
 
@@ -67,14 +66,6 @@ def test_a_pair_of_sentences_has_its_token_types_and_two_separators(bert):
     assert [one.word for one in found.repeated] == ["is"] and found.repeated[0].before is None
 
 
-def test_an_empty_or_endless_sentence_is_named(bert):
-    reader = Attending(bert)
-    with pytest.raises(PromptError, match="empty"):
-        ask_attention("  ", reader)
-    with pytest.raises(TooLong, match="takes at most 48"):
-        ask_attention("paris " * 10_000, reader)
-
-
 def test_pair_scores_are_log_probabilities_of_the_word_at_every_layer(encoder_of, architecture):
     encoder = encoder_of(architecture)
     (found,) = pair_scores([two_words("Paris is in [MASK] .", "France", "Berlin")], encoder)
@@ -121,8 +112,3 @@ def test_a_word_of_several_pieces_is_masked_whole_and_its_pieces_add_up(bert):
         assert found[layer, 0] == pytest.approx(
             sum(float(logp[3 + n, token]) for n, token in enumerate(pieces)), abs=1e-3
         )
-
-
-def test_the_words_of_a_gap_that_the_model_does_not_know_are_named(bert):
-    (found,) = pair_scores([two_words("paris is [MASK] .", "☃", "red")], bert)
-    assert isinstance(found, PromptError) and "unknown to tiny-bert" in str(found)

@@ -10,7 +10,7 @@ import torch
 from probing.changes.measure import measure
 from probing.changes.measures import BY_HEAD, MEASURES
 from probing.changes.passes import Attending
-from probing.kernel.errors import ModelError, TextError
+from probing.kernel.errors import TextError
 from probing.kernel.models.states import all_hidden_states
 from tests.models import tiny_models
 from tests.models.test_layer_replacement import changed
@@ -170,10 +170,3 @@ def test_sentences_that_are_too_long_are_counted_and_not_cut(bert):
     assert (found.sentences, found.left_out) == (len(SENTENCES), {"too long for the model": 1})
     with pytest.raises(TextError, match="can read 1 of 2 sentences"):
         measure([SENTENCES[0], long], bert, None)
-
-
-def test_models_that_cannot_be_compared_are_named(encoder_of, bert):
-    with pytest.raises(ModelError, match="different tokens"):
-        measure(SENTENCES, bert, encoder_of("roberta"))
-    with pytest.raises(ModelError, match=r"3 layers of 16 with 2 heads, tiny-bert 2 of 16"):
-        measure(SENTENCES, bert, replace(bert, depth=2))

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from probing.changes.perplexity import base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
-from probing.kernel.errors import TextError
 from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of
 from tests.models import tiny_models
 from tests.models.test_layer_replacement import changed
@@ -52,13 +51,6 @@ def test_fifteen_per_cent_are_masked_and_eight_of_ten_of_these_become_the_mask(b
     assert blocks.at.sum() / (900 * 22) == pytest.approx(0.15, abs=0.01)
     assert (blocks.ids[blocks.at] == bert.tokenizer.mask_token_id).mean() == pytest.approx(0.8, abs=0.03)
     assert (blocks.ids[blocks.at] == blocks.labels[blocks.at]).mean() == pytest.approx(0.1, abs=0.03)
-
-
-def test_a_text_that_is_too_short_is_named(bert):
-    with pytest.raises(TextError, match="gives 1 blocks of 24 pieces, expected 9"):
-        masked_blocks(LINES[:2], bert.tokenizer, 9, 24)
-    with pytest.raises(TextError, match="of at least 3"):
-        masked_blocks(LINES, bert.tokenizer, 9, 2)
 
 
 def test_no_layer_replaced_is_the_fine_tuned_model_and_all_with_embeddings_the_base_to_the_bit(pair):

@@ -66,12 +66,6 @@ def test_the_same_span_twice_is_a_pair_and_one_span(encoder, probes):
     assert [one.spans for one in found if one.task in ("pos", "srl")] == [((0, 1),), ((0, 1), (0, 1))]
 
 
-@pytest.mark.parametrize(("span1", "span2"), [((0, 8), None), ((3, 3), None), ((0, 1), (-1, 2))])
-def test_a_span_outside_of_the_sentence_is_refused(encoder, probes, span1, span2):
-    with pytest.raises(EdgeDataError, match="in a sentence of 7 words"):
-        ask_sentence(encoder, probes, WORDS, span1, span2)
-
-
 def test_a_span_beyond_the_longest_input_and_one_without_word_pieces_are_refused(encoder, probes):
     with pytest.raises(EdgeDataError, match=r"longest input.*choose other words"):
         ask_sentence(encoder, probes, ["paris"] * 600, (598, 599))

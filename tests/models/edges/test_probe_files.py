@@ -101,11 +101,6 @@ def test_rows_of_zeros_and_of_one_large_weight_are_kept_in_eight_bits(made, tmp_
     assert not found[0].any() and not found[1].any() and abs(float(found[2, 0]) - 900) < 1
 
 
-def test_another_number_of_bits_is_refused(made, tmp_path):
-    with pytest.raises(HeadError, match="got 4 bits for stored probes, expected 16, 8, 6"):
-        write_probes(made[1][0], tmp_path, 4)
-
-
 def rewritten(path, change) -> None:
     with safe_open(path, framework="numpy") as stream:
         about = json.loads(stream.metadata()["probes"])

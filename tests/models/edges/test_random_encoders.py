@@ -1,11 +1,9 @@
 """Encoders with random weights have the shape of the trained one and none of what it learnt."""
 
-import pytest
 import torch
 
 from probing.edges.states import word_states
 from probing.edges.targets import Record, Target
-from probing.kernel.errors import OptionError
 from probing.kernel.models.states import encoder_of_kind
 
 
@@ -66,8 +64,3 @@ def test_both_are_drawn_once_and_have_names_and_states_of_their_own(encoder_of, 
     assert not torch.allclose(states["random-body"][:, 1], states["trained"][:, 1], atol=1e-2)
     assert not torch.allclose(states["random"][:, 0], states["trained"][:, 0], atol=1e-2)
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 3
-
-
-def test_another_kind_is_refused(bert):
-    with pytest.raises(OptionError, match="got the encoder 'shuffled', expected trained, random or random-body"):
-        encoder_of_kind(bert, "shuffled")

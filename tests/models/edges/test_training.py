@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from probing.edges import training
 from probing.edges.probes import F1Score, ProbeKey, keys_of, mask_of, mixing_weights
 from probing.edges.requests import EdgeRecipe
 from probing.edges.states import TrainingData
@@ -60,38 +59,6 @@ def test_the_full_mix_is_the_cumulative_probe_of_the_last_layer():
     assert trained.best[0] == trained.best[1]
     p = probabilities(trained, [0, 1], data.dev, data.dev_states, CPU)
     assert np.abs(p[0] - p[1]).max() < 1e-4
-
-
-class Killed(BaseException):
-    pass
-
-
-def test_a_training_killed_at_any_look_ends_with_the_same_bytes(tmp_path, monkeypatch):
-    data = drawn(1)
-    whole = train_probes(data, KEYS, SHORT, CPU)
-    looks = int(whole.steps.max()) // SHORT.check_every
-    assert looks >= 4
-    real = training._keep
-    for last in (1, 2, looks - 1):
-        path = tmp_path / f"{last}.safetensors"
-        done = []
-
-        def keep(given, state, done=done, last=last):
-            real(given, state)
-            done.append(state.step)
-            if len(done) == last:
-                raise Killed
-
-        monkeypatch.setattr(training, "_keep", keep)
-        with pytest.raises(Killed):
-            train_probes(data, KEYS, SHORT, CPU, path)
-        monkeypatch.setattr(training, "_keep", real)
-        if last == 2:
-            path.write_bytes(path.read_bytes()[:-7])
-        again = train_probes(data, KEYS, SHORT, CPU, path)
-        for name in ("flat", "steps", "best_step", "best", "rate", "stopped"):
-            assert np.array_equal(np.asarray(getattr(again, name)), np.asarray(getattr(whole, name))), (last, name)
-        assert torch.equal(train_probes(data, KEYS, SHORT, CPU, path).flat, whole.flat), "a third call finds it done"
 
 
 def test_the_best_checkpoint_is_kept_and_a_rate_is_halved_without_a_better_one():

@@ -9,7 +9,7 @@ import torch
 from probing.edges import states as module
 from probing.edges.states import STEPS, cut_words, lexical_states, part_arrays, word_states
 from probing.edges.targets import Part, Record, Target
-from probing.kernel.errors import CacheError, ModelError
+from probing.kernel.errors import ModelError
 from probing.kernel.models.head import PARTS
 from probing.kernel.models.load import load_encoder
 from tests.models import tiny_models
@@ -213,16 +213,6 @@ def test_states_that_do_not_fit_the_number_format_are_refused(folder_of, tmp_pat
         word_states(RECORDS, encoder, tmp_path)
     assert not bytes_of(tmp_path)
     assert torch.isfinite(word_states(RECORDS, encoder, tmp_path, "float32").read(np.arange(3))).all()
-
-
-def test_a_cache_that_cannot_be_written_is_named(bert, tmp_path, monkeypatch):
-    def full(stream, array):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module.np, "save", full)
-    with pytest.raises(CacheError, match=r"cannot write hidden states to .*No space left on device.*PROBING_CACHE"):
-        word_states(RECORDS, bert, tmp_path)
-    assert not list(tmp_path.rglob("*.npy")) and not list(tmp_path.rglob("*.tmp"))
 
 
 def test_records_of_one_text_share_its_states(bert, tmp_path):

@@ -24,7 +24,6 @@ from probing.facts.probe import probe
 from probing.facts.requests import ProbeRequest
 from probing.facts.sources import read_own_facts
 from probing.forgetting.series import COUNTS, AskedStates, counts
-from probing.kernel.errors import HeadError, ModelError, OptionError
 from probing.kernel.models.load import weights_id_in_memory
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.store.check import check_store
@@ -245,17 +244,6 @@ def test_the_time_decides_how_many_facts_are_asked(planted, tmp_path, cache):
     assert {fact.fact_id for fact in some._questions.facts} == set(
         sorted(all_of_them)[:20]
     ) and not some.asked.swapped.any()
-
-
-def test_what_cannot_be_asked_is_refused(planted, tmp_path, cache):
-    with pytest.raises(OptionError, match="every=0"):
-        asking(planted, tmp_path, every=0)
-    with pytest.raises(OptionError, match="no layer 7"):
-        trainer_of(planted, tmp_path, asking(planted, tmp_path, layers=[7])).train()
-    with pytest.raises(HeadError, match=r"no own masked-LM head.*base="):
-        trainer_of(planted, tmp_path, asking(planted, tmp_path, base=None)).train()
-    with pytest.raises(ModelError, match="processing_class="):
-        trainer_of(planted, tmp_path, asking(planted, tmp_path, base=None), masked=True, tokenizer=False).train()
 
 
 def test_counts_equal_those_counted_one_by_one():

@@ -12,7 +12,6 @@ from probing.facts.fact import FactSet
 from probing.finetuning.finetune import finetune
 from probing.finetuning.requests import FinetuneRequest, TrainingLength
 from probing.forgetting.ranks import Prompts, ranks
-from probing.kernel.errors import FactsError, ModelError
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import find_entry
@@ -106,24 +105,3 @@ def test_an_untaught_base_becomes_the_recorded_model_after_a_kill_too(place, tmp
         open_encoder(str(place / "tuned"), device="cpu").body.state_dict(),
     )
     assert all(torch.equal(weights[name], one) for name, one in expected.items())
-
-
-def test_what_cannot_be_made_again_is_refused_before_anything_is_taught(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_taught", lambda *_: pytest.fail("taught"))
-    changed = shutil.copytree(place / "tuned", tmp_path / "tuned")
-    note = json.loads((changed / "finetuning.json").read_text())
-
-    def refused(error, match, **recipe):
-        (changed / "finetuning.json").write_text(json.dumps(note | {"recipe": note["recipe"] | recipe}))
-        with pytest.raises(error, match=match):
-            control(place, tmp_path / "folder", entry=find_entry(str(changed)))
-
-    refused(ModelError, "incomplete or unknown", objective="juggling")
-    refused(ModelError, "incomplete or unknown", learning_rate=None)
-    refused(FactsError, "does not name the text", objective="control")
-    refused(FactsError, "got no data.* probing fetch squad or .* squad-parts", objective="qa-squad-1")
-    refused(FactsError, "got other data.* probing fetch conll2003", data_sha256="0" * 64)
-    with pytest.raises(ModelError, match=r"no finetuning\.json"):
-        control(place, tmp_path, entry=find_entry(str(place / "base")))
-    with pytest.raises(FactsError, match=r"does not know (\d+) facts .* expected 200.* at most \d+"):
-        control(place, tmp_path, 100)

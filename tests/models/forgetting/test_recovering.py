@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from probing.forgetting.memory import GROUPS, LOST, MEMORY, NEVER_KNOWN, groups_of, summary, verdict
-from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
+from probing.forgetting.memory import GROUPS, LOST, MEMORY, NEVER_IN_TEXT, NEVER_KNOWN, groups_of, summary, verdict
 from probing.forgetting.ranks import ranks
 from probing.forgetting.ways import (
     ANY,
@@ -234,7 +233,7 @@ def test_facts_that_were_never_in_the_weights_are_no_memory(base, tmp_path):
         if (one.way, one.level, one.protocol, one.yardstick) == (RELEARNED, 15, BY_ANSWER, NEVER_KNOWN)
     )
     assert relearned.low <= 0 <= relearned.high
-    tests = [one for one in found.against if one.yardstick == NEVER_HAD]
+    tests = [one for one in found.against if one.yardstick == NEVER_IN_TEXT]
     assert tests and MEMORY not in {verdict(1, one.difference.low, one.difference.high, *one.without) for one in tests}
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from probing.kernel.models.load import Encoder
 from probing.sentences.examples import OURS
 from probing.sentences.probes import FILE, Probes, TaskProbes, fit_probes, folded, probes_folder, write_probes
 
@@ -43,6 +44,30 @@ def task_probes(probes: Probes, identity: str = "a" * 64, task: str = "planted",
     right = np.arange(form[0] * form[1]).reshape(form)
     return TaskProbes(
         task, "Planted", pairs, labels, OURS, "tiny", identity, "d" * 64, right, 100, 50, probes.c, *folded(probes)
+    )
+
+
+def untrained_probes(
+    encoder: Encoder, task: str = "order", labels: tuple[str, ...] = ("inverted", "original"), pairs: bool = False
+) -> TaskProbes:
+    """Probes with random weights; those of layer 0 are at chance, all others right for 90 of 100 sentences."""
+    draw, outputs = np.random.default_rng(len(task)), 1 if len(labels) == 2 else len(labels)
+    right = np.array([[50, *[90] * encoder.depth]] * 2)
+    return TaskProbes(
+        task,
+        task.title(),
+        pairs,
+        labels,
+        OURS,
+        encoder.name,
+        encoder.weights_id,
+        "d" * 64,
+        right,
+        100,
+        50,
+        np.ones(right.shape),
+        draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32),
+        np.zeros((*right.shape, outputs), np.float32),
     )
 
 

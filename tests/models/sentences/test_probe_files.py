@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from probing.kernel.errors import HeadError, ModelError, PromptError
+from probing.kernel.errors import HeadError
 from probing.kernel.models.load import load_encoder
 from probing.sentences import probes as files
-from probing.sentences.ask import ask_sentence, sentence_vectors, verdicts
+from probing.sentences.ask import ask_sentence, verdicts
 from probing.sentences.probes import FILE, answers, find_probes, read_probes, write_probes
 from tests.models.sentences.planted import drawn, fitted, plant, task_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
@@ -117,17 +117,6 @@ def test_one_sentence_asks_the_tasks_of_one_sentence_and_a_pair_those_of_two(enc
     assert [one.probes.task for one in ask_sentence(encoder, probes, "paris is red", "rome is red")] == ["rte"]
     found = ask_sentence(encoder, probes, "paris is red")[0]
     assert found.p.shape == (2, LAYERS + 1, 2)
-
-
-def test_questions_that_cannot_be_asked_are_named(encoder):
-    with pytest.raises(PromptError, match="empty"):
-        sentence_vectors(encoder, "  ")
-    with pytest.raises(PromptError, match="shorten it"):
-        sentence_vectors(encoder, "red " * 10_000)
-    with pytest.raises(ModelError, match="other weights"):
-        ask_sentence(encoder, [task_probes(fitted())], "rome")
-    with pytest.raises(ModelError, match="ask the model that they were trained on"):
-        verdicts(task_probes(fitted()), sentence_vectors(encoder, "rome"))
 
 
 def test_a_file_lies_in_the_folder_of_its_weights_and_task(tmp_path):
