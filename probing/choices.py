@@ -1,9 +1,4 @@
-"""What is chosen on the page Ask: the sentences, the models, and how a sentence is changed. What is chosen on the page
-that compares two models: which they are, and what of the loss is shown. What is chosen on the page of facts: which
-facts are listed, and which one is shown. What is chosen on the page of grammar: tasks on words and spans, one
-sentence, and whole sentences. What is chosen on the first page. What is chosen on the page of layers. What is chosen
-on the page of methods. What is chosen on the page of own models. What is chosen on the page of the papers.
-"""
+"""What users choose on each page: keys, values and labels, which the pages and their links share."""
 
 from dataclasses import dataclass
 

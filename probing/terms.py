@@ -1,6 +1,4 @@
-"""Every quantity that the project shows, as data: one table for tooltips, axis titles, the Methods page and tests.
-Every term of the field that pages use: one table for hover help, the Methods page and the command ``terms``.
-"""
+"""Quantities and terms of the field: one table each for tooltips, axis titles, the Methods page and ``terms``."""
 
 import re
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Perplexity of a model while it is fine-tuned: before, after each pass through its data and at the end. The work of
-``changes measure``, in any process: one part of a run after the other. Measures the effects of fine-tuning on a
-model, layer by layer, and stores them.
-"""
+"""Measures what fine-tuning changed in a model, part by part in any process, and stores it."""
 
 import copy
 import json

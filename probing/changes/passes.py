@@ -1,6 +1,4 @@
-"""Forward passes that return the attention of every layer and head with the states. Attention of a model and of its
-base on one sentence, their distance, repeated words, and minimal pairs.
-"""
+"""Forward passes that return attention with the states: of one sentence, its distance, repeated words and pairs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

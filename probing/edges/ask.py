@@ -1,6 +1,4 @@
-"""Files of trained probes: one tensor per kind of parameter with all layers of a task, and the labels. Predictions of
-the probes of every layer for spans of one sentence.
-"""
+"""Stored probes of every layer, and their predictions for spans of one sentence."""
 
 import json
 import zlib

@@ -1,6 +1,4 @@
-"""``probing edges tasks``: the tasks of edge probing, and their data. ``probing edges trace``: the predictions of every
-layer's probes for the words of one sentence. ``probing edges train``: probes for every layer and task.
-"""
+"""``probing edges``: lists the tasks, traces a sentence through every layer's probes, and trains probes."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated

@@ -1,7 +1,4 @@
-"""The reports of edge probing. One task label by label: F1, and the layers that solve each label. F1 of every probe of
-every run, with the baselines that it has to beat. The paper's own numbers, in the columns of ours. Yardsticks for a
-task's predictions: the memory baseline, and the share of the most frequent label.
-"""
+"""The reports of edge probing: F1 of every probe and label, their baselines, and the paper's numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with published numbers. The
-layers' predictions for chosen spans of one sentence, as tables: for the page, the command line and notebooks.
-"""
+"""The tables behind the figures of edge probing: chosen models and tasks, and the predictions for chosen spans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

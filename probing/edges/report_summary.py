@@ -1,6 +1,4 @@
-"""Expected layers of several tasks, or of several models, compared pair by pair. One row per model, encoder, task and
-part of the data: the layers that solve the task, and the baselines.
-"""
+"""One row per model, encoder, task and part: the layers that solve the task, and baselines; the order of two tasks."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""The configuration whose fingerprint names a run of edge probing. Which probes of edge probing are trained, and which
-spans are asked. The recipe of a probe's training, which decides its weights.
-"""
+"""Which probes of edge probing are trained, by which recipe, and which spans are asked."""
 
 import hashlib
 import json

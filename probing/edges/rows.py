@@ -1,6 +1,4 @@
-"""The stored tables of a run: scores, mix, codes, training, predictions and, last, its row. The stored tables of a
-task's data: parts, labels, targets of the development part, and predictions of baselines.
-"""
+"""The tables that edge probing stores: of a run, its row last, and of a task's data."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,4 @@
-"""The kinds of probes and labels that a run of edge probing can have. What edge probing asks: labels of one span of
-words, or of a pair of spans (Tenney et al. 2019).
-"""
+"""What edge probing asks: labels of one span or of a pair (Tenney et al. 2019); its kinds of probes and labels."""
 
 import hashlib
 from collections.abc import Mapping

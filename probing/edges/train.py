@@ -1,6 +1,4 @@
-"""The work of ``edges train``, in any process: the probes of one task after the other's. Trains the probes of edge
-probing and stores their predictions.
-"""
+"""Trains the probes of edge probing, one task after the other in any process, and stores their predictions."""
 
 import contextlib
 import hashlib

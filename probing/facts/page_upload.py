@@ -1,6 +1,4 @@
-"""The facts of the user's own that cannot be asked, named before anything is asked. The user's own facts, asked of a
-live model.
-"""
+"""The form of a user's own facts: which of them can be asked, and their answers from a live model."""
 
 import hashlib
 import shlex

@@ -1,6 +1,4 @@
-"""Probes every layer of a model on every fact: one pass, shard by shard; a killed run resumes to equal bytes. Probes
-every layer of a model with every fact, and stores the predictions.
-"""
+"""Probes every layer of a model with every fact, shard by shard, and stores it; a killed run resumes to equal bytes."""
 
 import hashlib
 import json

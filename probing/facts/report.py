@@ -1,6 +1,4 @@
-"""The reports of what models know. What became of one fact in every model that was fine-tuned from the same base.
-Stored information on a typed sentence: its fact or its template, and the relation's majority answer.
-"""
+"""The reports of what models know: one fact in every model of a base, and what is stored on a typed sentence."""
 
 import re
 from collections.abc import Mapping, Sequence

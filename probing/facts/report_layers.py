@@ -1,7 +1,4 @@
-"""P@k and related metrics by layer: macro or micro, with intervals and baselines; and relation by relation. Total
-knowledge, the share that only inner layers hold, and the union over re-trained heads of the last layer. Would
-exiting at an earlier layer answer better than the last layer?. The kinds of words that each layer predicts first.
-"""
+"""Metrics by layer and relation, total knowledge, early exit, and the kinds of words that layers predict."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,9 +1,4 @@
-"""From base to fine-tuned model: the facts kept, gained and lost, and the fate of the lost ones. The facts themselves
-that a fine-tuned model kept, gained and lost, with both models' ranks and answers. Two models by layer, on the facts
-that both were probed on. What each kind of fact lost between two models, the worst loss first; net losses where only
-counts are stored. Two models by layer, with baselines that do not know the subject: the majority answer and the
-swapped subject.
-"""
+"""From base to fine-tuned model: facts kept, gained and lost, their fates, and both models by layer with baselines."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,4 @@
-"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation. The one way to read
-facts: a name that ships with the project, a folder in LAMA's layout, or a user's own file.
-"""
+"""The one way to read facts: a shipped name, a folder in LAMA's layout, or a user's own file."""
 
 import re
 from collections import Counter

@@ -1,6 +1,4 @@
-"""The stored tables of a run: facts, vocabulary, swapped subjects, predictions, relations and, last, its row. What is
-stored about the training of heads, with their runs: validation losses, steps and seconds by layer.
-"""
+"""The tables that a run on facts stores, its row last, and what is stored of the training of its heads."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,4 @@
-"""``probing finetune``: fine-tune an encoder on one of the paper's objectives. ``probing score``: compute a fine-tuned
-model's task scores again.
-"""
+"""``probing finetune``, an encoder on one of the paper's objectives; ``probing score``, its task scores again."""
 
 import typer
 

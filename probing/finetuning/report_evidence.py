@@ -1,7 +1,4 @@
-"""The share of the facts known at a layer of the base that the same layer of a fine-tuned model still knows. All
-measurements of one fine-tuned model as rows on one layer axis, for its figure. F1 of edge probes of fine-tuned
-models and of their base, mean over the tasks that both have.
-"""
+"""The evidence on one fine-tuned model, layer by layer: facts still known, F1 of edge probes, and all measurements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""Against forgetting: frozen layers, replay of the base's text, and the mean with the base's weights. A base with an
-objective's head, training rows and scorer: the start of a fine-tuning.
-"""
+"""The start of a fine-tuning: base, head, rows and scorer; and what is done against forgetting."""
 
 import copy
 import hashlib

@@ -1,6 +1,4 @@
-"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is. How long
-a model was fine-tuned, from the note that ``finetune`` writes to its folder.
-"""
+"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, how long it was trained."""
 
 import math
 from collections.abc import Mapping, Sequence

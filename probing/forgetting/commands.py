@@ -1,7 +1,4 @@
-"""``probing forgetting recover``: do lost facts come back, and is it more than good guesses?. ``probing series
-follow``: when are facts forgotten?. ``probing series prevent``: which recipes prevent forgetting, and what do they
-cost on the task?.
-"""
+"""``probing forgetting recover`` and ``probing series``: do lost facts come back, and when are they lost?"""
 
 from collections import Counter
 

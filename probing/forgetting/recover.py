@@ -1,6 +1,4 @@
-"""The facts that models are asked before and after a training. The rows of a run that asked for lost facts. Asks a
-fine-tuned model for the facts that it lost, by every way that may bring them back, and stores how each came back.
-"""
+"""Asks a fine-tuned model for the facts that it lost, by every way back, and stores how each came back."""
 
 import hashlib
 import json

@@ -1,6 +1,4 @@
-"""Stored runs that asked for lost facts: how each fact came back, and the shares and excesses of every way. Stored
-series: runs, steps, counts, and the ranks of single facts.
-"""
+"""Stored runs on lost facts (how each came back, shares and excesses) and stored series (steps, counts, ranks)."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,4 @@
-"""Losses of fine-tuned models at the last layer, by kind of head: P@k, and P@k minus the swapped subject. Losses of a
-model's decoding heads after training, by kind, and the cost of training.
-"""
+"""Losses of decoding heads after training, and losses of facts at the last layer by kind of head."""
 
 import json
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""The recipe that heads are trained by: as requested, else as the heads in their folder, else the usual. The work of
-``train-heads``, in any process: one group of layers after the other. Trains a decoding head for every layer of a
-model.
-"""
+"""The work of ``train-heads``, in any process: heads of all layers, by the recipe asked for or their folder's."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

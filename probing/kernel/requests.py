@@ -1,4 +1,4 @@
-"""Where the work of a command is done. The options that the requests of several commands share."""
+"""Options that the requests of several commands share, and where the work of a command is done."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum

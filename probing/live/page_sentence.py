@@ -1,6 +1,4 @@
-"""The tab of a whole sentence: attention of a token, what probes say, and the same word twice. Attention, repeated
-words and the probes' verdicts of one sentence, as tables.
-"""
+"""The tab of a whole sentence: attention of a token, what probes say, and the same word twice."""
 
 import math
 import shlex

@@ -1,7 +1,4 @@
-"""The form: model, base and facts, what of them can be asked, how long it takes, and the button that runs it. The
-fields of the model and its base, each checked when it is typed. Whether a user may start work on this server: only
-the person who sits at it.
-"""
+"""The form: model, base and facts, each checked when typed, how long it takes, and the button that runs it."""
 
 import os
 import time

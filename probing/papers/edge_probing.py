@@ -1,7 +1,4 @@
-"""The numbers of one encoder on the paper's tasks: of a stored one, with intervals, or as the paper published them. The
-paper on edge probing: which of our encoders are compared with it, and by which numbers. Published numbers of edge
-probing next to ours: F1 of every layer, and the summary of the paper's Figure 1.
-"""
+"""The paper on edge probing: which of our encoders are compared with it, and its numbers next to ours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,10 +1,4 @@
-"""The plan of a reproduction: its models, their bases and their tasks. The steps that the reproductions of several
-papers have. How BERTnesia is reproduced: from a family's name to the tables. How the paper on edge probing is
-reproduced: from a family's base to the tables. How the claims on forgetting are judged: every fine-tuned model of a
-family is asked for the facts that it lost. How the paper on fine-tuning and sentence-level probing is reproduced:
-from a family's base to the tables. From a family's name to the tables of a paper; resumable, finished steps are
-skipped.
-"""
+"""From a family's name to the tables of a paper: plan and steps; resumable, finished steps are skipped."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

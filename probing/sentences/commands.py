@@ -1,7 +1,4 @@
-"""``probing sentences ask``: attention and probes' predictions at every layer for one sentence, or two. ``probing
-sentences make``: our own tasks, made by rule. ``probing sentences tasks``: the tasks of sentence-level probing, and
-their data. ``probing sentences train``: probes for every layer, pooling and task.
-"""
+"""``probing sentences``: lists and makes tasks, trains probes, and asks them of one sentence or two."""
 
 from enum import StrEnum
 from pathlib import Path

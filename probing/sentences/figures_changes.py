@@ -1,8 +1,4 @@
-"""How fine-tuning changed sentence probes, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020). Where a
-fine-tuned model's probes read each property of the base: shares of fates, one bar per task and vector. What
-``verdict_map`` says of a cell. Sentence probes' predictions for one sentence: tasks and poolings by layers; grey: at
-chance.
-"""
+"""Figures of how fine-tuning changed sentence probes (Figures 4 and 5 of Mosbach et al. 2020), and of one sentence."""
 
 import textwrap
 from collections.abc import Mapping

@@ -1,8 +1,4 @@
-"""Mean and standard deviation of training vectors, which standardise every feature. Logistic regressions of every layer
-and pooling; the development part selects the regularisation. The surface baseline: the same probe on features that
-need no model, such as length and words. Files of the own probes of one model and task, for live sentences; the
-scaling is folded in.
-"""
+"""Logistic regressions of every layer and pooling, the surface baseline, and files of probes for live sentences."""
 
 import json
 import zlib

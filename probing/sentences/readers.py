@@ -1,7 +1,4 @@
-"""CoLA, SST-2 and RTE as tasks for probes; the development file is the test part. A user's own labelled sentences: a
-table with ``sentence`` and ``label`` in any form that ``tables`` reads. Files of SentEval's probing tasks, and of
-X-Probe, which has the same tasks on Wikipedia's sentences.
-"""
+"""Readers of sentence tasks: CoLA, SST-2 and RTE (tested on the development file), SentEval, X-Probe, own tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""The stored tables of a run: scores, pairs, predictions and, last, its row. The stored tables of a task's data: its
-row with both baselines, and the test sentences.
-"""
+"""The tables that sentence-level probing stores: of a run, its row last, and of a task's data with its baselines."""
 
 import json
 from collections import Counter

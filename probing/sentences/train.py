@@ -1,6 +1,4 @@
-"""The work of ``sentences train``, in any process: the probes of one task after the other's. Trains the probes of whole
-sentences and stores their predictions.
-"""
+"""Trains the probes of whole sentences, one task after the other in any process, and stores their predictions."""
 
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,4 @@
-"""``probing pull``: download shared heads, predictions or probes. ``probing push``: share trained heads, or stored
-runs.
-"""
+"""``probing pull`` and ``probing push``: shared heads, predictions or probes."""
 
 from pathlib import Path
 from typing import Annotated

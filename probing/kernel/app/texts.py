@@ -1,8 +1,4 @@
-"""Escaping of untrusted text: prompts, tokens and names are shown as text, never as markup. Hover help: the meaning of
-the terms in a text, from the glossary that the Methods page lists. A sentence that several pages share. Cache keys
-for data sets that were downloaded to this machine. Folders of the server, which a user of a page does not need to
-know. Whether a fine-tuned model learned its task: what the mark on its name means.
-"""
+"""Texts of all pages: untrusted text escaped, terms with hover help, and sentences that several pages share."""
 
 import os
 import re

@@ -1,6 +1,4 @@
-"""Names and colours of the stored models, the same on every page. Which runs a page shows: the user's choice fitted to
-the stored runs.
-"""
+"""Names and colours of the stored models, the same on every page, and which runs a page shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

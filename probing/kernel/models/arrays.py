@@ -1,9 +1,4 @@
-"""Arrays on disk with a checksum, so that a file with one wrong bit is detected. Background threads: the next items are
-read ahead, and results are written while the computation goes on. Batches of rows of similar length in an order that
-a seed fixes, and the label of tokens that the loss ignores. BERT's masking: of the chosen pieces 80 % become the
-mask, 10 % another, 10 % stay (Devlin et al. 2019). Files of trained probes, for spans and for sentences: one folder
-per task, local ones before shipped ones.
-"""
+"""Arrays on disk with a checksum, background threads, batches, BERT's masking, and files of probes."""
 
 import json
 import logging

@@ -1,9 +1,4 @@
-"""The files of a model that hold its weights, and the identity of the weights. A model of the hub before it is
-downloaded: its configuration, and the size of its weights. Where the files of a model are: in a user's folder, or in
-the hub's cache at the commit that they came from. Why something on the Hugging Face Hub cannot be used: one sentence
-that says what to do. A model at a commit of the Hugging Face Hub, with its files in the hub's own cache on this
-machine.
-"""
+"""Models on the Hugging Face Hub: their files, commit, size and identity, and why one cannot be used."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""What is counted of a run, stored next to its predictions. The tables of runs that queries see: the columns of all
-runs, separate from those that only runs on facts have. Opening results: which files are read, and the tables that
-queries see. Nothing is built or written.
-"""
+"""Opening results: which files are read and the tables that queries see; nothing is built or written."""
 
 import logging
 import re
