@@ -8,12 +8,13 @@ from probing.facts.figures_relations import ORDERS
 from probing.facts.forgotten import DEFINITIONS
 from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
-from probing.kernel.app.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
+from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
 from probing.kernel.figures.yardsticks import MODES
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.live import perturb
 from probing.own_model.space import WHAT
 from probing.sentences.examples import POOLINGS, PROTOCOLS
+from probing.terms import RANKS
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
 #: minimal pairs.

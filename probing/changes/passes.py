@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import torch
 from transformers import BatchEncoding
 
@@ -182,6 +183,17 @@ class SentenceAttention:
         for measure, between in (("distance", self.distance), ("variation", self.variation)):
             if between is not None:
                 yield measure, self.own.name, chosen(between)
+
+    def similarities(self) -> pd.DataFrame:
+        """``model, word, times, layer, similarity`` of the words that occur more than once."""
+        rows = [
+            (model.name, word.word, len(word.places), layer, float(value))
+            for word in self.repeated
+            for model, values in ((self.before, word.before), (self.own, word.similarity))
+            if model is not None and values is not None
+            for layer, value in enumerate(values)
+        ]
+        return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])
 
 
 def ask_attention(

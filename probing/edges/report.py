@@ -36,7 +36,8 @@ from probing.edges.store import (
     score_counts,
     training,
 )
-from probing.edges.targets import CONTROL, CUMULATIVE, KINDS, RANDOM, RANDOM_BODY, TASK, TRAINED
+from probing.edges.targets import CONTROL, CUMULATIVE, KINDS, TASK
+from probing.kernel.provenance import RANDOM, RANDOM_BODY, TRAINED
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 
@@ -402,7 +403,7 @@ def published_scores() -> pd.DataFrame:
 
 
 @cache
-def published_summary_rows() -> pd.DataFrame:
+def summarise_published() -> pd.DataFrame:
     """The summary of the published F1s, by model and task; intervals and yardsticks are not published."""
     published = PublishedEdges.read()
     rows = []

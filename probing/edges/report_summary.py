@@ -37,7 +37,7 @@ from probing.edges.report_curves import (
     weights_by_layer,
 )
 from probing.edges.store import baseline_counts, by_task, edge_tasks, training
-from probing.edges.targets import RANDOM, TRAINED
+from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 
 COLUMNS = ("first", "second", "verdict", "difference", "low", "high", "p", "pairs", "reason", "pooled")

@@ -5,10 +5,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from probing.edges.targets import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED, Part, TaskData
+from probing.edges.targets import CUMULATIVE, KINDS, LABELS, TASK, Part, TaskData
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, refuse_out_of_range, spelled
-from probing.kernel.provenance import Frozen, Provenance, canonical_json
+from probing.kernel.provenance import ENCODERS, TRAINED, Frozen, Provenance, canonical_json
 from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
 

@@ -14,12 +14,12 @@ from probing.facts.runs import RunSelection, pairs
 from probing.facts.store import stored_models
 from probing.facts.store import tasks as task_scores
 from probing.facts.store_facts import answers_of, commonest_answer_of_template, templates
-from probing.facts.totals import AVERAGES
 from probing.finetuning.success_report import scores, without_weights
 from probing.kernel.errors import OptionError
 from probing.kernel.models.names import listed
 from probing.kernel.options import spelled
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
+from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
 from probing.terms import RANKS
 

@@ -13,8 +13,7 @@ from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
-from probing.kernel.user_tables import SUFFIXES as SUFFIXES
-from probing.kernel.user_tables import Kind, Table, cell_value, read_table
+from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 #: Without them there is no fact; the others may be missing.

@@ -113,7 +113,7 @@ def best_layer(hits: Mapping[int, int]) -> int:
     return max(hits, key=lambda layer: (hits[layer], layer))
 
 
-def early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
+def compare_early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
     """Chooses a layer for each relation on one half, scores it on the other and pools the facts.
 
     A relation without facts in the choosing half exits at the last layer; one without scored facts does not count.

@@ -11,12 +11,13 @@ from probing.changes.measures import MEASURES
 from probing.changes.report import no_change, perplexities, values
 from probing.edges.report_curves import EdgeCurve, curves, number
 from probing.edges.store import edge_runs
-from probing.edges.targets import AT, CUMULATIVE, TRAINED
+from probing.edges.targets import AT, CUMULATIVE
 from probing.facts.report_pairs import paired_by_layer
 from probing.facts.runs import one_run_each, pairs
 from probing.facts.store import runs as all_runs
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.relatives import beside, control_beside, kin, relatives_of, tuned_models
+from probing.kernel.provenance import TRAINED
 from probing.kernel.report import Read
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database

@@ -165,11 +165,6 @@ def in_words(verdict: str) -> str:
     return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
 
 
-def amount(metric: str, value: float, unit: str = " %") -> str:
-    """A score for readers: a share in per cent, a correlation unchanged."""
-    return f"{value:.3f}" if metric == MATTHEWS else f"{100 * value:.1f}{unit}"
-
-
 def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:
     """Number of independent items of a metric."""
     return items.get(rule.units, items[metric]) if rule and metric == rule.metric else items[metric]

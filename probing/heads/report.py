@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from probing.facts.report_layers import by_layer
-from probing.facts.report_pairs import joined, transitions
+from probing.facts.report_pairs import ANSWER_ENDS, ENDS, joined, transitions
 from probing.facts.runs import PAIR
 from probing.facts.store import head_training, sums_of
 from probing.facts.store import runs as all_runs
@@ -16,17 +16,16 @@ from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database
 
-_ENDS = ("", "_low", "_high")
-#: The ends if answers are drawn again, too.
-_ANSWERS = ("_low_answers", "_high_answers")
+#: Of intervals over facts, and over answers, too.
+_ENDS = (*ENDS, *ANSWER_ENDS)
 _OF_RUN = (
-    *(f"value{end}" for end in (*_ENDS, *_ANSWERS)),
+    *(f"value{end}" for end in _ENDS),
     "swapped_n",
     "matched",
     "swapped",
-    *(f"above_swapped{end}" for end in (*_ENDS, *_ANSWERS)),
+    *(f"above_swapped{end}" for end in _ENDS),
 )
-_LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in (*_ENDS, *_ANSWERS))
+_LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in _ENDS)
 COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
 #: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}

@@ -23,7 +23,6 @@ from probing.heads.recipe import (
     steps_from,
     steps_of,
     steps_per_epoch,
-    text_sha256,
 )
 from probing.heads.states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
 from probing.kernel.errors import HeadError
@@ -247,8 +246,6 @@ class TunedLensStep(HeadStep):
         head.fold(self.map.weight, self.map.bias)
         return head
 
-
-__all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 
 log = logging.getLogger(__name__)
 

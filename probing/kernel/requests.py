@@ -44,11 +44,7 @@ class ExecutorChoice(Options):
 
 
 def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
-    """The chosen executor, whose workers compute with this number of threads on this device.
-
-    Raises:
-        JobError: if the executor's library is not installed.
-    """
+    """The chosen executor, whose workers compute with this number of threads on this device."""
     if choice.who == Who.ray:
         ray_library()
         return RayExecutor(threads, choice.workers, choice.address, int(device.startswith("cuda")))

@@ -11,7 +11,8 @@ from probing.edges.numbers import k_gains
 from probing.edges.published import PublishedEdges
 from probing.edges.report_curves import EdgeCurve, Number, curves, expected_layer_of, newest_runs
 from probing.edges.report_summary import baselines
-from probing.edges.targets import CUMULATIVE, RANDOM, TASK, TRAINED
+from probing.edges.targets import CUMULATIVE, TASK
+from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
 

@@ -33,7 +33,6 @@ COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (
 TUNED = (COLA, SST, RTE, SQUAD)
 #: Objectives that are compared with the paper: its own, CoLA on the mean, and the control.
 COMPARED = (*TUNED, COLA_MEAN, CONTROL)
-_NAMES = ["model", "base", "objective", "variant", "tuned_seed"]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,23 @@ from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OWN, Example
 #: The two groups of layers in the paper's tables of mean changes.
 LOWER, UPPER = "lower", "upper"
 
+#: Columns of ``Verdicts.rows``.
+VERDICT_COLUMNS = [
+    "model",
+    "task",
+    "title",
+    "pooling",
+    "layer",
+    "label",
+    "number",
+    "p",
+    "margin",
+    "accuracy",
+    "majority",
+    "classes",
+    "chance",
+]
+
 
 def accuracy(right: int, n: int) -> tuple[float, float, float]:
     """Share of the test sentences that are labelled correctly, with Wilson's 95 % interval; NaN without sentences."""

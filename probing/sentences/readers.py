@@ -6,8 +6,7 @@ from pathlib import Path
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
 from probing.kernel.text import numbered_lines, refuse_label
-from probing.kernel.user_tables import SUFFIXES as SUFFIXES
-from probing.kernel.user_tables import Kind, Table, read_table
+from probing.kernel.user_tables import SUFFIXES, Kind, Table, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
 GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {

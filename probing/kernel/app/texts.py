@@ -8,8 +8,6 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Protocol
 
-import streamlit as st
-
 from probing.finetuning.success import Verdict
 from probing.kernel.figures.looks import MARKS
 from probing.kernel.files import cache_folder, snapshot_folder
@@ -111,11 +109,6 @@ def help_on(text: str) -> Markdown:
 
 def line(term: Term) -> Markdown:
     return filled("- **{name}**: {meaning}", name=term.name, meaning=term.meaning)
-
-
-def answer(text: Markdown) -> None:
-    """Draws a page's answer, with its terms in its hover help."""
-    st.markdown(escape(text), help=help_on(text))
 
 
 def size_words(items: int, things: str, name: str = "") -> Markdown:

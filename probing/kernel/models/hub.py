@@ -183,8 +183,6 @@ def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-snapshot_log = logging.getLogger(__name__)
-
 #: Configuration, tokenizer and lists of shards: all that is read but the weights. Files in subfolders belong to other
 #: software.
 _SMALL = (
@@ -303,7 +301,7 @@ class Snapshot:
             return
         what = f"{name} of {self.hub_id} has sha256 {got[:12]}, the hub has {expected[:12]}: the download is damaged"
         if not self.local_only and not constants.HF_HUB_OFFLINE:
-            snapshot_log.warning("%s; it is downloaded again", what)
+            log.warning("%s; it is downloaded again", what)
             self._file(name, force_download=True)
             if file_sha256(path) == expected:
                 return

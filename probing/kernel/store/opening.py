@@ -111,12 +111,12 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, o
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
-    origin = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
+    origin = {
+        name: value
+        for name, value in stored_provenance(row["config"]).items()
+        if isinstance(value, str if _PROVENANCE[name] == pa.string() else int)
+    }
     return origin | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
-
-
-def _is(value: Any, kind: pa.DataType) -> bool:
-    return isinstance(value, str if kind == pa.string() else int)
 
 
 _log = logging.getLogger(__name__)
