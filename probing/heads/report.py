@@ -66,7 +66,7 @@ def points_lost(
     )
     table = table.merge(of_base, on="base_run_id").assign(k=int(k))
     for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
-        base, own = ([table[f"{prefix}{column}{end}"] for end in _ENDS] for prefix in ("base_", ""))
+        base, own = ([table[f"{prefix}{column}{end}"] for end in ENDS] for prefix in ("base_", ""))
         table[name], table[f"{name}_low"], table[f"{name}_high"] = joined(base, own)
     clusters = transition_counts(db, table["base_run_id"], table["run_id"], k, exposures, answer_in_subject)
     clusters = clusters.groupby(["base_run_id", "run_id"], as_index=False).sum(numeric_only=True)
@@ -114,7 +114,7 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
                 # One narrow interval lies within the others: compare the values instead.
                 ordered = known.sort_values(column, kind="stable")
                 least, most = ordered.iloc[0], ordered.iloc[-1]
-            sides = [(row["head"], *(row[f"{column}{end}"] for end in _ENDS)) for row in (least, most)]
+            sides = [(row["head"], *(row[f"{column}{end}"] for end in ENDS)) for row in (least, most)]
             apart, signs = bool(sides[1][2] > sides[0][3]), {int(low > 0) - int(high < 0) for _, _, low, high in sides}
             rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], apart, apart and len(signs) > 1))
     return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))
