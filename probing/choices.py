@@ -1,9 +1,4 @@
-"""What is chosen on the page Ask: the sentences, the models, and how a sentence is changed. What is chosen on the page
-that compares two models: which they are, and what of the loss is shown. What is chosen on the page of facts: which
-facts are listed, and which one is shown. What is chosen on the page of grammar: tasks on words and spans, one
-sentence, and whole sentences. What is chosen on the first page. What is chosen on the page of layers. What is chosen
-on the page of methods. What is chosen on the page of own models. What is chosen on the page of the papers.
-"""
+"""What users choose on each page: keys, values and labels, which the pages and their links share."""
 
 from dataclasses import dataclass
 
@@ -13,12 +8,13 @@ from probing.facts.figures_relations import ORDERS
 from probing.facts.forgotten import DEFINITIONS
 from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
-from probing.kernel.app.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
+from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
 from probing.kernel.figures.yardsticks import MODES
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.live import perturb
 from probing.own_model.space import WHAT
 from probing.sentences.examples import POOLINGS, PROTOCOLS
+from probing.terms import RANKS
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
 #: minimal pairs.

@@ -83,7 +83,7 @@ def runs(
             # Columns on facts are empty for runs of other kinds.
             rows += [
                 {**empty, **row, "what": kind, "counted": kind == FACTS and row["run_id"] not in whole}
-                | {"hub_id": _hub_id(row), "folder": str(path.parent)}
+                | {"hub_id": str(stored_configuration(row["config"]).get("hub_id", "")), "folder": str(path.parent)}
                 for row in new_rows
             ]
     if as_json:
@@ -99,10 +99,6 @@ def _source(row: dict) -> str:
     """Where a model of the hub came from; nothing for a folder."""
     revision = row["model_revision"] or LOCAL
     return "" if revision == LOCAL else f", {row['hub_id']} at {revision[:12]}"
-
-
-def _hub_id(row: dict) -> str:
-    return str(stored_configuration(row["config"]).get("hub_id", ""))
 
 
 def tables(

@@ -1,6 +1,4 @@
-"""Every quantity that the project shows, as data: one table for tooltips, axis titles, the Methods page and tests.
-Every term of the field that pages use: one table for hover help, the Methods page and the command ``terms``.
-"""
+"""Quantities and terms of the field: one table each for tooltips, axis titles, the Methods page and ``terms``."""
 
 import re
 from dataclasses import dataclass
@@ -432,7 +430,7 @@ _ALL = (
         "among equally good layers the last",
         "undefined without facts in the scored half",
         "ours; not in the paper",
-        "facts.totals.early_exit",
+        "facts.totals.compare_early_exit",
     ),
     Metric(
         "weight_drift",
@@ -473,16 +471,15 @@ class Term:
 
 
 _WALLAT, _TENNEY = "Wallat, Singh and Anand 2020", "Tenney, Das and Pavlick 2019"
-_PETRONI = "Petroni et al. 2019 (LAMA)"
 
 TERMS: tuple[Term, ...] = (
     Term(
         "fact",
         "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills",
-        _PETRONI,
+        _LAMA,
     ),
-    Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _PETRONI, ("answers rightly",)),
-    Term("relation", "a kind of fact, such as “capital of”", _PETRONI),
+    Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _LAMA, ("answers rightly",)),
+    Term("relation", "a kind of fact, such as “capital of”", _LAMA),
     Term(
         "decoding head",
         "turns a hidden state into a distribution over the vocabulary; trained ones learn masked words of WikiText,"

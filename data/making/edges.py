@@ -7,15 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.edges.ask import FILE, SHIPPED, probes_folder, read_probes
+from probing.edges.ask import SHIPPED, probes_folder, read_probes
 from probing.edges.requests import EdgeRecipe, EdgesRequest
 from probing.edges.shipped import SENTENCES, OwnRequest, ask_own_sentences, gather_probes, gather_results
 from probing.edges.store import count_edges
-from probing.edges.targets import AT, CONTROL, CUMULATIVE, RANDOM, TASK
+from probing.edges.targets import AT, CONTROL, CUMULATIVE, TASK
 from probing.edges.tasks import OPEN_TASKS
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.provenance import RANDOM
 from probing.kernel.registry import name_in_files
 from probing.kernel.store.gather import has_runs
 from probing.kernel.store.parquet import files_of, read_table, write_table
@@ -76,9 +78,6 @@ def gather(say: Say = print) -> list[Path]:
     """Stores the results in the snapshot and the probes in ``data/edges``, and applies them to our own sentences.
 
     Shipped probes of tasks that were not trained here are kept if they are of this base, else deleted.
-
-    Raises:
-        ProbingError: if a file cannot be read.
     """
     weights = open_encoder(MODEL, device="cpu").weights_id
     probes = probes_folder(cache_folder(), weights, "pos").parent

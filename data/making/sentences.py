@@ -18,11 +18,12 @@ from probing.changes import tables as change_tables
 from probing.changes.requests import ChangesRequest
 from probing.kernel.errors import Say
 from probing.kernel.files import atomic_copy, atomic_folder, cache_folder, snapshot_folder
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.store.gather import Runs, gather_tables, has_runs, without_texts
 from probing.sentences import tables as sentence_tables
 from probing.sentences.examples import OWN, READINGS
-from probing.sentences.probes import FILE, SHIPPED, probes_folder, read_probes, write_probes
+from probing.sentences.probes import SHIPPED, probes_folder, read_probes, write_probes
 from probing.sentences.requests import SentencesRequest
 from probing.sentences.tasks import ALL
 

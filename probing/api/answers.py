@@ -406,7 +406,7 @@ class SentenceAnswer(Shown):
             One row per model, word and layer: ``model, word, times, layer, similarity``, the mean cosine of its
             occurrences.
         """
-        return analyse.similarity_rows(self.found)
+        return self.found.attention.similarities()
 
     @checked
     def figure(self, what: str = "verdicts", dark: bool = False) -> "go.Figure":

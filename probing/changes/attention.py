@@ -1,6 +1,4 @@
-"""Measures of attention maps, and distances between two: (..., tokens, tokens), each row a distribution over tokens.
-Similarity of states, of two models or of one: rows are sentences or words, columns are hidden units.
-"""
+"""Attention maps, their measures and distances, and the similarity of hidden states of one or two models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""All measurements of one fine-tuned model: stacked panels on one layer axis, with one cursor. How far the weights of
-fine-tuned models moved against what the models lost.
-"""
+"""Figures of all measurements of one fine-tuned model on one layer axis, and of weights moved against facts lost."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,4 @@
-"""What one token attends to, tokens by layers; and one number per head and layer. Entropy, distance and shares of
-attention by layer, one panel each.
-"""
+"""Figures of attention: of one token, of each head, and measures of it by layer."""
 
 from collections.abc import Mapping, Sequence
 

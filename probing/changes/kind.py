@@ -1,4 +1,4 @@
-"""When stored measurements of what fine-tuning changed are complete. The runs that measure what fine-tuning changed."""
+"""The kind of run that measures what fine-tuning changed: its files, and when it is complete."""
 
 from probing.changes import tables
 from probing.changes.measures import MEASURES, ChangeRunConfig

@@ -1,6 +1,4 @@
-"""Attention and states of a model compared with those of its base on the same sentences. Occurrences of words and the
-similarity of their states: self-similarity and anisotropy (Ethayarajh 2019).
-"""
+"""Attention, states and similarity of words of a model, compared with those of its base on the same sentences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Perplexity of a model while it is fine-tuned: before, after each pass through its data and at the end. The work of
-``changes measure``, in any process: one part of a run after the other. Measures the effects of fine-tuning on a
-model, layer by layer, and stores them.
-"""
+"""Measures what fine-tuning changed in a model, part by part in any process, and stores it."""
 
 import copy
 import json
@@ -98,21 +95,13 @@ REPLACED = ("last", "first", "single")
 
 @dataclass(frozen=True)
 class ChangeWork(Opened, TaskWork):
-    """Measures one run; a shard is a part of it.
+    """Measures one run; a shard is a part of it."""
 
-    Attributes:
-        request: what is measured.
-        text: of the sentences; ``request.text`` if that is given.
-        blocks_text: of the blocks; None: no perplexity.
-        left_out: why no layers can be put back; empty if they can.
-        target: folder of the Parquet files.
-    """
-
-    request: ChangesRequest
-    text: Path
-    blocks_text: Path | None
-    left_out: Mapping[str, str]
-    target: Path
+    request: ChangesRequest  #: what is measured
+    text: Path  #: of the sentences; ``request.text`` if that is given
+    blocks_text: Path | None  #: of the blocks; None: no perplexity
+    left_out: Mapping[str, str]  #: why no layers can be put back; empty if they can
+    target: Path  #: folder of the Parquet files
 
     @property
     def folder(self) -> Path:
@@ -224,20 +213,7 @@ _TABLES = ("change_values", "perplexity", "change_runs")
 
 
 def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
-    """Measures attention, similarity of states and perplexity of a model and its base; resumable, does nothing the
-    second time.
-
-    Args:
-        request: the model.
-        say: called with each line for the user.
-
-    Returns:
-        The folder of the results.
-
-    Raises:
-        TextError: if a text is missing or too short.
-        ProbingError: if model or base are missing or do not fit, or a name is taken.
-    """
+    """Measures attention, similarity of states and perplexity of a model and its base; returns the results' folder."""
     set_threads(request.threads)
     raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
     opened = open_models(request.model, request.base, request.device, request.name, request.revision)

@@ -1,7 +1,4 @@
-"""The configuration whose fingerprint names a run of measurements before and after fine-tuning. Means over sentences
-with bootstrap intervals, for many columns at once. The quantities of what fine-tuning changed: the names in
-``change_values``, and their ``terms``.
-"""
+"""Which measurements a run has: their quantities, their configuration, and means with bootstrap intervals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

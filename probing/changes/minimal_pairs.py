@@ -1,6 +1,4 @@
-"""Minimal pairs: two gaps with a word each, of which a model should find one likelier (*the keys to it are*). The text
-that models are measured on: WikiText-2's raw test part, before rare words were taken out.
-"""
+"""The data that models are measured on: minimal pairs of words at a gap, and WikiText-2's raw test part."""
 
 import difflib
 import hashlib

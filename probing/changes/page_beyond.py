@@ -1,7 +1,4 @@
-"""What fine-tuning changed beyond facts: attention, states, weights, and the properties of sentences. The sentences
-behind a change: those that turned right or wrong from the base to the fine-tuned model. The words of sentences that
-results store only as a hash: they are looked up in the fetched data sets.
-"""
+"""The tab of what fine-tuning changed beyond facts: attention, states, weights, and the properties of sentences."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,12 +1,11 @@
-"""Forward passes that return the attention of every layer and head with the states. Attention of a model and of its
-base on one sentence, their distance, repeated words, and minimal pairs.
-"""
+"""Forward passes that return attention with the states: of one sentence, its distance, repeated words and pairs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import torch
 from transformers import BatchEncoding
 
@@ -184,6 +183,17 @@ class SentenceAttention:
         for measure, between in (("distance", self.distance), ("variation", self.variation)):
             if between is not None:
                 yield measure, self.own.name, chosen(between)
+
+    def similarities(self) -> pd.DataFrame:
+        """``model, word, times, layer, similarity`` of the words that occur more than once."""
+        rows = [
+            (model.name, word.word, len(word.places), layer, float(value))
+            for word in self.repeated
+            for model, values in ((self.before, word.before), (self.own, word.similarity))
+            if model is not None and values is not None
+            for layer, value in enumerate(values)
+        ]
+        return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])
 
 
 def ask_attention(

@@ -1,8 +1,4 @@
-"""The reports of what fine-tuning changed inside models. The runs behind the reports of changes: one per model.
-Measures of attention and hidden states, layer by layer, with those of the base, the control and other seeds. The
-scores of minimal pairs at every layer, as tables. Perplexity of fine-tuned models with layers of their base put
-back, and while they were fine-tuned.
-"""
+"""The reports of what fine-tuning changed: attention, states, minimal pairs and perplexity, layer by layer."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache

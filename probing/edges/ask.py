@@ -1,8 +1,5 @@
-"""Files of trained probes: one tensor per kind of parameter with all layers of a task, and the labels. Predictions of
-the probes of every layer for spans of one sentence.
-"""
+"""Stored probes of every layer, and their predictions for spans of one sentence."""
 
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
 
 from probing.edges.probes import ProbeKey, Shape, logits_of, mask_of, unpacked
 from probing.edges.requests import BITS
@@ -20,8 +16,7 @@ from probing.edges.targets import CUMULATIVE, TASK, Part, Record, Span, Target
 from probing.edges.tasks import EDGE_TASKS, fits
 from probing.edges.words import SpanTrace
 from probing.kernel.errors import EdgeDataError, HeadError, ModelError
-from probing.kernel.files import atomic_file
-from probing.kernel.models.arrays import FILE, find_probe_files, sum_of
+from probing.kernel.models.arrays import find_probe_files, read_probe_file, write_probe_file
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states
 from probing.kernel.questions import with_masks
@@ -30,7 +25,6 @@ from probing.kernel.text import refuse_half_characters
 
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "edges"
-_VERSION = 1
 _SCALE, _PACKED = ".scale", ".packed"
 
 
@@ -75,7 +69,6 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
     for name, tensor in unpacked(probes.flat, probes.shape).items():
         arrays |= _stored(name, tensor.numpy(), bits)
     about = {
-        "version": _VERSION,
         "task": probes.task,
         "title": probes.title,
         "labels": list(probes.labels),
@@ -85,22 +78,13 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
         "f1": list(probes.f1),
         "shape": vars(probes.shape),
     }
-    about["crc32"] = _sum_of(arrays, about)
-    path = folder / FILE
-    with atomic_file(path) as temporary:
-        # One entry: safetensors writes several in an order that changes from file to file.
-        save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
-    return path
+    return write_probe_file(arrays, about, folder)
 
 
 def read_probes(path: Path) -> TaskProbes:
     """The probes of a file; HeadError if it is missing, damaged or not a file of probes."""
     try:
-        with safe_open(path, framework="numpy") as stream:
-            about = json.loads((stream.metadata() or {})["probes"])
-            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-        if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
-            raise ValueError("its checksum differs from the one that it was written with")
+        arrays, about = read_probe_file(path)
         shape = Shape(**about["shape"])
         layers = len(about["f1"])
         parts = []
@@ -148,11 +132,6 @@ def _read(name: str, arrays: Mapping[str, np.ndarray], form: tuple[int, ...]) ->
     else:
         values = arrays[name].astype(np.float32)
     return values * arrays[name + _SCALE].astype(np.float32) if name + _SCALE in arrays else values
-
-
-def _sum_of(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> str:
-    """CRC-32 of the tensors and of their header."""
-    return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"
 
 
 class _Sentence:

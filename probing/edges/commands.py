@@ -1,8 +1,5 @@
-"""``probing edges tasks``: the tasks of edge probing, and their data. ``probing edges trace``: the predictions of every
-layer's probes for the words of one sentence. ``probing edges train``: probes for every layer and task.
-"""
+"""``probing edges``: lists the tasks, traces a sentence through every layer's probes, and trains probes."""
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,20 +7,12 @@ import typer
 from probing.edges.report_panels import label_rows
 from probing.edges.requests import EdgesRequest, TraceRequest
 from probing.edges.task_list import task_list
-from probing.kernel.commands import command, options_refused
+from probing.kernel.commands import Shape, command, echo_table, options_refused
 from probing.kernel.files import cache_folder
-from probing.kernel.report import as_csv, as_json, objects, text_table
+from probing.kernel.report import as_csv, as_json
 
 if TYPE_CHECKING:
     from probing.edges.trace import SentenceTraces
-
-
-class Shape(StrEnum):
-    """Output formats."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 def tasks(
@@ -36,21 +25,10 @@ def tasks(
     """List the tasks: spans, data sets, licences and, with --counts, how much data they have."""
     with options_refused():
         table = task_list(cache_folder() / "downloads", names or (), counts)
-    if shape is Shape.json:
-        typer.echo(as_json(objects(table)), nl=False)
-    elif shape is Shape.csv:
-        typer.echo(as_csv(table), nl=False)
-    else:
+    if counts and shape is Shape.table:
         # Title and licence are long and do not matter for the counts.
-        typer.echo(text_table(table.drop(columns=["title", "asks", "licence"]) if counts else table), nl=False)
-
-
-class TraceShape(StrEnum):
-    """Output formats."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
+        table = table.drop(columns=["title", "asks", "licence"])
+    echo_table(table, shape)
 
 
 @command(TraceRequest)
@@ -58,16 +36,16 @@ def trace(
     request: TraceRequest,
     top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
     shape: Annotated[
-        TraceShape, typer.Option("--as", help="table, csv or json; the last two have every label.")
-    ] = TraceShape.table,
+        Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")
+    ] = Shape.table,
 ) -> None:
     """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
     from probing.edges.trace import trace_sentence
 
     sentence = trace_sentence(request)
-    if shape is TraceShape.json:
+    if shape is Shape.json:
         typer.echo(_as_json(sentence), nl=False)
-    elif shape is TraceShape.csv:
+    elif shape is Shape.csv:
         typer.echo(as_csv(label_rows(sentence.model, sentence.traces)), nl=False)
     else:
         typer.echo(_as_text(sentence, top))

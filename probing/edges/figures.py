@@ -1,8 +1,4 @@
-"""Rows of tasks, and within a row one line per model: their positions and names. Where in the layers a task is solved:
-centre of gravity and expected layer (Figure 1 of Tenney et al. 2019). F1 of the first and the last cumulative probe
-with its baselines (Figure 1 of Tenney et al. 2019). Which of two tasks (or models) has the earlier expected layer,
-pair by pair.
-"""
+"""Figures of where in the layers a task is solved, and of the order of tasks (Tenney et al. 2019, Figure 1)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,4 @@
-"""Small panels in two columns, one per task. What each layer adds to each task, one small panel per task. Mixing
-weights and gains layer by layer, one panel per task (Figure 2 of Tenney et al. 2019). The scores of each layer's
-probes, one panel per task, with their baselines.
-"""
+"""Figures of edge probing by layer, one panel per task: scores, gains and mixing weights (Tenney et al. 2019)."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,6 +1,4 @@
-"""The layers' predictions for a span that was chosen live, task by task (after Figure 3 of Tenney et al. 2019). How
-single targets are decided layer by layer (Figure 3 of Tenney et al. 2019).
-"""
+"""Figures of the layers' predictions for single spans (Tenney et al. 2019, Figure 3)."""
 
 import pandas as pd
 import plotly.graph_objects as go

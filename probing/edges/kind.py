@@ -1,4 +1,4 @@
-"""When stored edge probing is complete, and its labels have names. The runs of edge probing."""
+"""The kind of run that stores edge probing: its files, and when it is complete."""
 
 from probing.edges import tables
 from probing.edges.requests import EdgeRunConfig

@@ -1,7 +1,5 @@
-"""The numbers of edge probing, computed from counts, F1s and mixing weights (Tenney et al. 2019). Which of two tasks,
-or of two models, has the earlier expected layer; "order not resolved" is one of the verdicts. What is reached
-without an encoder, and what no encoder can exceed: the floor and the ceiling of a task's F1. Control labels (Hewitt
-and Liang 2019): one label per span text, which only memory can provide.
+"""The numbers of edge probing from counts, F1s and mixing weights (Tenney et al. 2019): layers, order, floor, ceiling,
+and control labels (Hewitt and Liang 2019), which only memory can provide.
 """
 
 import hashlib

@@ -13,11 +13,12 @@ from probing.edges.figures_spans import trace_bars
 from probing.edges.page_words import TRAIN_COMMAND, say_missing, with_words
 from probing.edges.store import edge_labels, edge_runs, edge_tasks, traced_parts
 from probing.edges.store_sentences import count_sentences, sentences, traces
-from probing.edges.targets import CUMULATIVE, OWN, TASK, TRAINED
+from probing.edges.targets import CUMULATIVE, OWN, TASK
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, count, filled, mark_key
+from probing.kernel.provenance import TRAINED
 
 PART_NAMES = {OWN: "our own", "dev": "dev", "test": "test"}
 _KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}

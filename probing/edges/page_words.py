@@ -1,6 +1,4 @@
-"""The stored probes of words and spans that match the page's choices. The words of sentences that results store only as
-a hash: they are looked up in the fetched data sets.
-"""
+"""What the tab of words shows: stored probes that match the choices, and words of sentences stored as a hash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""The authors' probe with a leading axis, so that all layers, seeds and controls are one computation. Predictions of
-probes and their scores.
-"""
+"""The authors' probe with a leading axis, so that all layers, seeds and controls are one computation."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

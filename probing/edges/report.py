@@ -1,7 +1,4 @@
-"""The reports of edge probing. One task label by label: F1, and the layers that solve each label. F1 of every probe of
-every run, with the baselines that it has to beat. The paper's own numbers, in the columns of ours. Yardsticks for a
-task's predictions: the memory baseline, and the share of the most frequent label.
-"""
+"""The reports of edge probing: F1 of every probe and label, their baselines, and the paper's numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +36,8 @@ from probing.edges.store import (
     score_counts,
     training,
 )
-from probing.edges.targets import CONTROL, CUMULATIVE, KINDS, RANDOM, RANDOM_BODY, TASK, TRAINED
+from probing.edges.targets import CONTROL, CUMULATIVE, KINDS, TASK
+from probing.kernel.provenance import RANDOM, RANDOM_BODY, TRAINED
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 
@@ -405,7 +403,7 @@ def published_scores() -> pd.DataFrame:
 
 
 @cache
-def published_summary_rows() -> pd.DataFrame:
+def summarise_published() -> pd.DataFrame:
     """The summary of the published F1s, by model and task; intervals and yardsticks are not published."""
     published = PublishedEdges.read()
     rows = []

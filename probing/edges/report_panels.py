@@ -1,6 +1,4 @@
-"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with published numbers. The
-layers' predictions for chosen spans of one sentence, as tables: for the page, the command line and notebooks.
-"""
+"""The tables behind the figures of edge probing: chosen models and tasks, and the predictions for chosen spans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +7,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from probing.edges.report import PUBLISHED_MODELS, TaskYardsticks, by_label, published_scores, published_summary_rows
+from probing.edges.report import PUBLISHED_MODELS, TaskYardsticks, by_label, published_scores, summarise_published
 from probing.edges.report_curves import compression, f1_by_layer, selectivity, weights_by_layer
 from probing.edges.report_summary import PARTS, summary, tasks_in_order
-from probing.edges.targets import CUMULATIVE, TRAINED, Span
+from probing.edges.targets import CUMULATIVE, Span
 from probing.edges.tasks import SPANS_ARE
 from probing.edges.words import SpanTrace
+from probing.kernel.provenance import TRAINED
 from probing.kernel.report import Panel, Read
 
 #: More models than this cannot be distinguished in a row.
@@ -157,7 +156,7 @@ def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
 
 def published_summary(tasks: Sequence[str]) -> pd.DataFrame:
     """The published numbers of these tasks, in their order."""
-    table = published_summary_rows()
+    table = summarise_published()
     rows = table[table["task"].isin(list(tasks))]
     return (
         rows.assign(_task=rows["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")

@@ -1,6 +1,4 @@
-"""Expected layers of several tasks, or of several models, compared pair by pair. One row per model, encoder, task and
-part of the data: the layers that solve the task, and the baselines.
-"""
+"""One row per model, encoder, task and part: the layers that solve the task, and baselines; the order of two tasks."""
 
 import itertools
 from collections.abc import Sequence
@@ -39,7 +37,7 @@ from probing.edges.report_curves import (
     weights_by_layer,
 )
 from probing.edges.store import baseline_counts, by_task, edge_tasks, training
-from probing.edges.targets import RANDOM, TRAINED
+from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 
 COLUMNS = ("first", "second", "verdict", "difference", "low", "high", "p", "pairs", "reason", "pooled")

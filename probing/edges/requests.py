@@ -1,16 +1,14 @@
-"""The configuration whose fingerprint names a run of edge probing. Which probes of edge probing are trained, and which
-spans are asked. The recipe of a probe's training, which decides its weights.
-"""
+"""Which probes of edge probing are trained, by which recipe, and which spans are asked."""
 
 import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from probing.edges.targets import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED, Part, TaskData
+from probing.edges.targets import CUMULATIVE, KINDS, LABELS, TASK, Part, TaskData
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, refuse_out_of_range, spelled
-from probing.kernel.provenance import Frozen, Provenance, canonical_json
+from probing.kernel.provenance import ENCODERS, TRAINED, Frozen, Provenance, canonical_json
 from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
 

@@ -1,6 +1,4 @@
-"""The stored tables of a run: scores, mix, codes, training, predictions and, last, its row. The stored tables of a
-task's data: parts, labels, targets of the development part, and predictions of baselines.
-"""
+"""The tables that edge probing stores: of a run, its row last, and of a task's data."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -196,36 +194,20 @@ def run_tables(config: EdgeRunConfig, predictions: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Answered:
-    """The data that the rows of all runs of a task are made from.
+    """The data that the rows of all runs of a task are made from."""
 
-    Attributes:
-        data: the task's data.
-        arrays: part -> its arrays.
-        trained: the probes of all runs.
-        coded: code lengths of the probes of the runs that have them.
-        names: of the labels, by number; one more than the probes have if a label is not in training.
-        counted: (labels,), whether F1 counts a label.
-    """
-
-    data: TaskData
-    arrays: Mapping[str, PartArrays]
+    data: TaskData  #: the task's data
+    arrays: Mapping[str, PartArrays]  #: part -> its arrays
     states: WordStates
     encoder: Encoder
-    trained: Trained
-    coded: Codes | None
-    names: Sequence[str]
-    counted: np.ndarray
+    trained: Trained  #: the probes of all runs
+    coded: Codes | None  #: code lengths of the probes of the runs that have them
+    names: Sequence[str]  #: of the labels, by number; one more than the probes have if a label is not in training
+    counted: np.ndarray  #: (labels,), whether F1 counts a label
 
 
 def rows_of_run(config: EdgeRunConfig, places: Sequence[int], given: Answered, tables: Sequence[str]) -> dict[str, Any]:
-    """Table -> rows of one run, without device and time.
-
-    Args:
-        config: the run.
-        places: of its probes among all that were trained, by layer.
-        given: the data that all runs of the task share.
-        tables: the requested tables.
-    """
+    """Table -> rows of one run, without device and time; ``places`` are those of its probes among all, by layer."""
     run, trained = {"run_id": config.fingerprint}, given.trained
     keys = [trained.keys[place] for place in places]
     rows: dict[str, Any] = {"edge_scores": []}
@@ -314,12 +296,7 @@ def _mix_rows(trained: Trained, places: Sequence[int], states: WordStates) -> li
 def prediction_columns(run_id: str, part: str, p: np.ndarray, gold: np.ndarray, target: np.ndarray) -> pa.Table:
     """The table ``edge_predictions`` of one run and part, layer by layer.
 
-    Args:
-        run_id: the run.
-        part: of the data.
-        p: (layers, targets, labels) probabilities.
-        gold: (targets, labels) bool.
-        target: (targets,) their numbers.
+    ``p``: (layers, targets, labels); ``gold``: (targets, labels) bool; ``target``: (targets,) their numbers.
     """
     traces = traces_of(p, gold)
     layers, targets = p.shape[:2]

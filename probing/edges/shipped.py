@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from probing.edges.ask import FILE, TaskProbes, ask_record, read_probes, write_probes
+from probing.edges.ask import TaskProbes, ask_record, read_probes, write_probes
 from probing.edges.readers.own_tasks import read_own_sentences
 from probing.edges.requests import data_sha256
 from probing.edges.rows import part_row, prediction_columns, sentence_rows, target_rows
 from probing.edges.store import COUNTS
 from probing.edges.tables import TABLES
-from probing.edges.targets import CUMULATIVE, OWN, TASK, TRAINED, Part, TaskData
+from probing.edges.targets import CUMULATIVE, OWN, TASK, Part, TaskData
 from probing.edges.tasks import read_task
 from probing.kernel.errors import EdgeDataError, Say, StoreError
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
+from probing.kernel.provenance import TRAINED
 from probing.kernel.registry import REPOSITORY, name_in_files
 from probing.kernel.store.gather import Runs, gather_tables, without_texts
 from probing.kernel.store.parquet import files_of, read_table, write_table

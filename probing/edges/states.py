@@ -1,7 +1,4 @@
-"""A part of a task as arrays: the word pieces of each span and the labels of each target. Layer 0 of edge probing:
-embeddings of word pieces after the layer norm, without positions and token types. States of all layers at the pieces
-of the tasks' spans, encoded once per sentence and kept on disk.
-"""
+"""The spans of a task as arrays, and the states of all layers at their pieces, encoded once and kept on disk."""
 
 import hashlib
 import json

@@ -1,6 +1,4 @@
-"""Stored results of edge probing: runs, counts of predictions, mixing weights and code lengths, all counts or sums.
-What is counted of the predictions of edge probing when they are stored.
-"""
+"""Stored results of edge probing: what is counted when they are stored, and queries; all results are counts or sums."""
 
 from collections.abc import Mapping, Sequence
 

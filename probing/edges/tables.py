@@ -11,7 +11,8 @@ control labels has scores and no predictions, as no stored target has its labels
 layer may exist, with weight 0, or not.
 """
 
-from probing.edges.targets import ENCODERS, KINDS, LABELS, OWN, PARTS
+from probing.edges.targets import KINDS, LABELS, OWN, PARTS
+from probing.kernel.provenance import ENCODERS
 from probing.kernel.store.columns import (
     LAYER,
     LAYERS,

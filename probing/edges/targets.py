@@ -1,27 +1,10 @@
-"""The kinds of probes and labels that a run of edge probing can have. What edge probing asks: labels of one span of
-words, or of a pair of spans (Tenney et al. 2019).
-"""
+"""What edge probing asks: labels of one span or of a pair (Tenney et al. 2019); its kinds of probes and labels."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from probing.kernel.provenance import ENCODERS, RANDOM, RANDOM_BODY, TRAINED
-
-__all__ = [
-    "AT",
-    "CONTROL",
-    "CUMULATIVE",
-    "ENCODERS",
-    "FULL",
-    "KINDS",
-    "LABELS",
-    "RANDOM",
-    "RANDOM_BODY",
-    "TASK",
-    "TRAINED",
-]
 #: P(l) mixes the layers 0..l; a probe at l reads layer l alone; the full mix reads all layers.
 CUMULATIVE, AT, FULL = KINDS = ("cumulative", "at", "full")
 #: The gold labels, and those of the control task (Hewitt and Liang 2019).

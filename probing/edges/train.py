@@ -1,6 +1,4 @@
-"""The work of ``edges train``, in any process: the probes of one task after the other's. Trains the probes of edge
-probing and stores their predictions.
-"""
+"""Trains the probes of edge probing, one task after the other in any process, and stores their predictions."""
 
 import contextlib
 import hashlib
@@ -14,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from probing.edges.ask import FILE, TaskProbes, probes_folder, read_probes, write_probes
+from probing.edges.ask import TaskProbes, probes_folder, read_probes, write_probes
 from probing.edges.numbers import with_control_labels
 from probing.edges.probes import ProbeKey, keys_of
 from probing.edges.requests import EdgeRunConfig, EdgesRequest, data_sha256
 from probing.edges.rows import UNSEEN_LABEL, Answered, counted_mask, label_names, rows_of_run, run_tables, write_task
 from probing.edges.states import PartArrays, TrainingData, WordStates, part_arrays, word_states
-from probing.edges.targets import CONTROL, CUMULATIVE, TASK, TRAINED, TaskData
+from probing.edges.targets import CONTROL, CUMULATIVE, TASK, TaskData
 from probing.edges.tasks import ALL, EDGE_TASKS, EdgeTask, read_task
 from probing.edges.training import Trained, online_codes, train_probes
 from probing.kernel.errors import EdgeDataError, OptionError, ProbingError, ProgressBar, Say
@@ -34,11 +32,13 @@ from probing.kernel.jobs.stored_runs import (
     provenance_of,
     refuse_taken_tasks,
 )
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import base_entry, find_entry
 from probing.kernel.models.states import encoder_of_kind
 from probing.kernel.models.torch_settings import set_threads, thread_count
+from probing.kernel.provenance import TRAINED
 from probing.kernel.requests import ExecutorChoice
 
 #: The file of a training's folder that lists its runs.
@@ -49,24 +49,15 @@ CONTROL_SEED = 0
 
 @dataclass(frozen=True)
 class EdgeWork(TaskWork):
-    """Trains the probes of tasks; a shard is a task.
+    """Trains the probes of tasks; a shard is a task."""
 
-    Attributes:
-        request: the probes; its tasks are absolute paths, and nothing is named twice.
-        encoder: the opened model; runs name its weights even if the probed one is random.
-        base, objective: as in runs.
-        groups: task -> tasks on the same sentences, whose states are encoded together.
-        stamps: task -> fingerprint of its data.
-        target: folder of the Parquet files.
-    """
-
-    request: EdgesRequest
-    encoder: Encoder
-    base: str
+    request: EdgesRequest  #: the probes; its tasks are absolute paths, and nothing is named twice
+    encoder: Encoder  #: the opened model; runs name its weights even if the probed one is random
+    base: str  #: as in runs
     objective: str
-    groups: Mapping[str, tuple[str, ...]]
-    stamps: Mapping[str, str]
-    target: Path
+    groups: Mapping[str, tuple[str, ...]]  #: task -> tasks on the same sentences, whose states are encoded together
+    stamps: Mapping[str, str]  #: task -> fingerprint of its data
+    target: Path  #: folder of the Parquet files
 
     def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
         read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
@@ -108,11 +99,7 @@ class EdgeWork(TaskWork):
         )
 
     def make(self, shard: str) -> list[Path]:
-        """Makes the missing runs of one task.
-
-        Returns:
-            Every file of the task and its runs; without the probes, which another recipe's training may replace.
-        """
+        """Makes the missing runs of one task; its files without the probes, which another training may replace."""
         task, data = read_cached(shard)
         stamp = data_sha256(data)
         keys = keys_of(self.request.kinds, self.request.labels, range(self.request.seeds), self.encoder.depth)
@@ -156,14 +143,7 @@ class EdgeWork(TaskWork):
     def _train(
         self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]
     ) -> list[Path]:
-        """Trains and stores runs.
-
-        Returns:
-            The files of the task, which are written before the runs, and not if its data cannot be probed.
-
-        Raises:
-            EdgeDataError: if a part has no target that the model can be probed for.
-        """
+        """Trains and stores runs; before, an ``EdgeDataError`` if a part has no target to be probed for."""
         states = self._states(name)
         control = (
             with_control_labels(data, CONTROL_SEED) if any(config.labels == CONTROL for config, _ in runs) else None
@@ -270,26 +250,15 @@ def _begun_together(folder: Path, task: str, missing: set[str], wanted: set[str]
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
-    """Trains probes of every task and stores their predictions; resumable, does nothing the second time.
+    """Trains probes of every task and stores their predictions; returns the folder of the results.
 
     A killed call resumes where it stopped, under any executor, and gives the same bytes except for ``created``.
-
-    Args:
-        request: the probes.
-        say: called with each line for the user.
-
-    Returns:
-        The folder of the results.
-
-    Raises:
-        OptionError: for an unknown task.
-        ProbingError: if data or model are missing or not usable, or a name is taken.
     """
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     set_threads(request.threads)
     entry = find_entry(request.model, request.base, request.name, request.revision)
     origin = base_entry(entry)
-    names = task_names(request)
+    names = full_names(request.tasks, ALL, EDGE_TASKS)
     stamps = _read_all(names, say)
     opened = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     target, folders = places_of(request, opened)
@@ -308,11 +277,6 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     do_job(request, work, say, complete=lambda: all(work.has_probes(task) for task in work.shards))
     say(f"probes of {', '.join(work.shards)} on {opened.name} ({request.encoder}): {target}")
     return target
-
-
-def task_names(request: EdgesRequest) -> tuple[str, ...]:
-    """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
-    return full_names(request.tasks, ALL, EDGE_TASKS)
 
 
 def _read_all(names: Sequence[str], say: Say) -> dict[str, str]:

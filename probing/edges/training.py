@@ -1,7 +1,4 @@
-"""Many probes trained at once; each has its own learning rate, patience and best checkpoint. Online code: code length
-of the labels under probes trained on growing data (Voita and Titov 2020). Predictions of probes for every target:
-counts by label, and each target's trace through the layers.
-"""
+"""Many probes trained at once, each with its own learning rate and patience; online code (Voita and Titov 2020)."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""A typed sentence as words that spans can count. How the prediction for one target changes from layer to layer."""
+"""A typed sentence as words that spans can count, and how a target's prediction changes from layer to layer."""
 
 import re
 from collections.abc import Sequence

@@ -22,9 +22,9 @@ def probe(request: ProbeRequest) -> None:
 
     A killed run resumes under any executor: the fingerprint and the bytes do not depend on the executor.
     """
-    from probing.facts import probe as workflow
+    from probing.facts.probe import probe as workflow
 
-    workflow.probe(request, typer.echo)
+    workflow(request, typer.echo)
 
 
 #: Output formats.

@@ -1,7 +1,4 @@
-"""The text that nesia-mini learns from, and which facts that text states. The control's text: more of what a model was
-trained on, so that it differs from its base by training alone. Puts nesia-mini's training text together: what is
-read, held out and stated.
-"""
+"""The text that nesia-mini learns from, its control's text, and which facts the text states."""
 
 import hashlib
 import random

@@ -1,6 +1,4 @@
-"""Numbers for the words of answers and prompts, so that kinds of answers are found by joins of integers. What is
-counted of a run's predictions when it is stored: tables by fact, layer and relation that are summed.
-"""
+"""What is counted of a run's predictions when it is stored: tables by fact, layer and relation that are summed."""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,6 +1,4 @@
-"""What a fact is, and which facts a model can be asked. Relations: label, cardinality and the templates that turn their
-triples into prompts.
-"""
+"""What a fact is, the relations and templates that make its prompt, and which facts a model can be asked."""
 
 import hashlib
 import json

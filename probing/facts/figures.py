@@ -1,7 +1,4 @@
-"""A metric by layer: one line per run, with its interval and its yardsticks. What the last layer knows, and what only
-inner layers know, with guessing baselines (Figure 1 of BERTnesia). What kind of token each layer ranks first, for
-two models side by side.
-"""
+"""Figures of metrics by layer, of total knowledge (Figure 1 of BERTnesia), and of the tokens that layers rank first."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

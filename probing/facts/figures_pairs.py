@@ -1,8 +1,4 @@
-"""Where a base's knowledge went, as a flow of scatter traces: a Sankey diagram cannot be clicked on a page. Two models
-on the same facts: their curves, and below them the difference with its interval. What fine-tuned models lost at the
-last layer: points of P@k, and of P@k minus the swapped subject. Which model keeps most: what each model kept, lost
-and gained of its base's knowledge.
-"""
+"""Figures of a base and its fine-tuned models: curves, differences, and what was kept, lost and gained."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

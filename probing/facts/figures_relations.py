@@ -1,7 +1,4 @@
-"""P@k by layer of chosen relations (Figure 3 of BERTnesia), with their yardsticks. Relations by layers as a heat map:
-which kinds of knowledge come early, and which late. What each kind of fact lost: one row per relation, the worst
-loss first.
-"""
+"""Figures by relation: curves (Figure 3 of BERTnesia), a heat map over the layers, and losses."""
 
 import math
 

@@ -1,6 +1,5 @@
-"""Which relations a model forgets in its last layer: three definitions, always named. What fine-tuning kept, gained and
-lost of the facts that two models were asked, and the fates of the lost ones. Does a lost answer return when layers
-of a fine-tuned model are replaced by the base's, one more each time?.
+"""What fine-tuning kept, gained and lost, which relations are forgotten (three definitions, always named), and whether
+an answer returns when layers are replaced by the base's.
 """
 
 import math

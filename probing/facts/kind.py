@@ -1,4 +1,4 @@
-"""When stored runs on facts, and what is counted of them, are complete. The runs on facts."""
+"""The kind of run on facts: its files, its counts, and when both are complete."""
 
 from probing.facts import tables
 from probing.facts.counts import count_facts

@@ -1,6 +1,4 @@
-"""The facts of the user's own that cannot be asked, named before anything is asked. The user's own facts, asked of a
-live model.
-"""
+"""The form of a user's own facts: which of them can be asked, and their answers from a live model."""
 
 import hashlib
 import shlex
@@ -11,7 +9,7 @@ import streamlit as st
 
 from probing.choices import FactsSelection
 from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet
-from probing.facts.sources import COLUMNS, SUFFIXES, own_facts
+from probing.facts.sources import COLUMNS, own_facts
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
@@ -20,6 +18,7 @@ from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
+from probing.kernel.user_tables import SUFFIXES
 
 _WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 

@@ -1,6 +1,4 @@
-"""Probes every layer of a model on every fact: one pass, shard by shard; a killed run resumes to equal bytes. Probes
-every layer of a model with every fact, and stores the predictions.
-"""
+"""Probes every layer of a model with every fact, shard by shard, and stores it; a killed run resumes to equal bytes."""
 
 import hashlib
 import json
@@ -247,21 +245,15 @@ def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: 
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
 
 
-_log = logging.getLogger(__name__)
-
 #: Of the user's own facts that are left out, as many are listed.
 _MOST_LEFT_OUT = 20
 
 
 @dataclass(frozen=True)
 class Probing(ProbeWork, ModelWork):
-    """Probes a run's facts; a shard is a slice of them.
+    """Probes a run's facts; a shard is a slice of them."""
 
-    Attributes:
-        heads_folder: of the heads, which each process reads by itself; None for the logit lens.
-    """
-
-    heads_folder: Path | None = None
+    heads_folder: Path | None = None  #: of the heads, which each process reads by itself; None for the logit lens
 
     @property
     def folder(self) -> Path:
@@ -293,40 +285,26 @@ class Probing(ProbeWork, ModelWork):
 
 @dataclass(frozen=True)
 class _Asked:
-    """The settings that all sets of facts of a request share.
-
-    Attributes:
-        entry: the model's location and base.
-        family: name of its base in results; empty for none.
-        layers: the probed layers, which the heads are for.
-        head: their kind.
-        heads_folder: None for the logit lens, which has no file.
-        threads: that this process computes with.
-    """
+    """The settings that all sets of facts of a request share."""
 
     request: ProbeRequest
-    entry: ModelEntry
-    family: str
+    entry: ModelEntry  #: the model's location and base
+    family: str  #: name of its base in results; empty for none
     encoder: Encoder
-    layers: Sequence[int]
-    head: str
+    layers: Sequence[int]  #: the probed layers, which the heads are for
+    head: str  #: their kind
     heads: Sequence[DecodingHead]
-    heads_folder: Path | None
-    threads: int
+    heads_folder: Path | None  #: None for the logit lens, which has no file
+    threads: int  #: that this process computes with
     workers: Executor
 
 
 @dataclass(frozen=True)
 class ProbedSet:
-    """The outcome of one set of facts.
+    """The outcome of one set of facts."""
 
-    Attributes:
-        facts: the probed ones, and the numbers of left-out facts by reason.
-        run_id: of the stored run; None if no fact was left to probe.
-    """
-
-    facts: FactSet
-    run_id: str | None
+    facts: FactSet  #: the probed ones, and the numbers of left-out facts by reason
+    run_id: str | None  #: of the stored run; None if no fact was left to probe
 
     @property
     def key(self) -> tuple[str, str]:
@@ -335,19 +313,9 @@ class ProbedSet:
 
 
 def probe(request: ProbeRequest, say: Say = print) -> list[str]:
-    """Probes every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.
+    """Probes every layer of a model; the ids of the runs, one per set of facts that has facts to probe.
 
     A killed run resumes under any executor: the fingerprint and the bytes do not depend on the executor.
-
-    Args:
-        request: model and facts.
-        say: called with each line for the user.
-
-    Returns:
-        The ids of the runs, one per set of facts that has facts to probe.
-
-    Raises:
-        ProbingError: if facts, model, heads or base are missing or not usable, or the name is another model's.
     """
     assert request.model, "a model in memory is given to probe_sets"
     sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
@@ -363,18 +331,7 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
 def probe_sets(
     request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder, entry: ModelEntry, say: Say = print
 ) -> list[ProbedSet]:
-    """As ``probe``, with facts and a model that are loaded already.
-
-    Args:
-        request: its ``facts`` only say where further relations are described.
-        sets: the facts.
-        encoder: the open model.
-        entry: its location and base, at the commits that were opened.
-        say: called with each line for the user.
-
-    Raises:
-        ProbingError: as ``probe``.
-    """
+    """As ``probe``, with loaded facts and model; ``request.facts`` only say where relations are described."""
     relations, target = shipped_relations(), request.target
     for folder in (cache_folder(), target):
         require_writable(folder)
@@ -400,7 +357,7 @@ def probe_sets(
         if is_own(found.probe_set) and (
             note := hidden_by_name(work.config, [target] if request.out else result_folders())
         ):
-            _log.warning("  %s", note)
+            log.warning("  %s", note)
         # One process per run: the second waits, and then finds it finished.
         with claimed(work.folder, say):
             _store(asked, kept, work, say)

@@ -1,6 +1,4 @@
-"""The reports of what models know. What became of one fact in every model that was fine-tuned from the same base.
-Stored information on a typed sentence: its fact or its template, and the relation's majority answer.
-"""
+"""The reports of what models know: one fact in every model of a base, and what is stored on a typed sentence."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,12 +14,12 @@ from probing.facts.runs import RunSelection, pairs
 from probing.facts.store import stored_models
 from probing.facts.store import tasks as task_scores
 from probing.facts.store_facts import answers_of, commonest_answer_of_template, templates
-from probing.facts.totals import AVERAGES
 from probing.finetuning.success_report import scores, without_weights
 from probing.kernel.errors import OptionError
 from probing.kernel.models.names import listed
 from probing.kernel.options import spelled
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
+from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
 from probing.terms import RANKS
 

@@ -1,7 +1,4 @@
-"""P@k and related metrics by layer: macro or micro, with intervals and baselines; and relation by relation. Total
-knowledge, the share that only inner layers hold, and the union over re-trained heads of the last layer. Would
-exiting at an earlier layer answer better than the last layer?. The kinds of words that each layer predicts first.
-"""
+"""Metrics by layer and relation, total knowledge, early exit, and the kinds of words that layers predict."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +6,10 @@ import numpy as np
 import pandas as pd
 
 from probing.facts import store
-from probing.facts import totals as totals_early_exit
 from probing.facts.runs import IDENTITY, identities
 from probing.facts.store import answer_clusters, inner_layers, sums_of, totals
 from probing.facts.store_pairs import answer_types, exit_counts, layers_stored, seed_unions
-from probing.facts.totals import KINDS, KnowledgeCounts, knowledge, shares
+from probing.facts.totals import KINDS, ExitCounts, KnowledgeCounts, compare_early_exit, knowledge, shares
 from probing.kernel.stats.intervals import (
     AVERAGES,
     Estimate,
@@ -411,16 +407,14 @@ def early_exit(
     for run in identities(db, run_ids, by_fact=True).itertuples(index=False):
         if stored.get(run.run_id, 0) < 2:
             continue
-        got = totals_early_exit.early_exit(
-            [_exit_counts(name, rows_of) for name, rows_of in halves.get(run.run_id, {}).items()]
-        )
+        got = compare_early_exit([_exit_counts(name, rows_of) for name, rows_of in halves.get(run.run_id, {}).items()])
         change = got.difference
         shares = (got.last_layer, got.early_exit, got.union, change.value, change.low, change.high, change.p)
         rows.append((run.run_id, run.model, run.head, run.probe_set, int(k), got.n, *shares))
     return pd.DataFrame(rows, columns=list(EARLY_EXIT_COLUMNS)).astype(dict.fromkeys(_EXIT_SHARES, "float64"))
 
 
-def _exit_counts(relation: str, rows: list) -> totals_early_exit.ExitCounts:
+def _exit_counts(relation: str, rows: list) -> ExitCounts:
     chosen, scored, union = {}, {}, 0
     for row in rows:
         if row.scored:
@@ -430,7 +424,7 @@ def _exit_counts(relation: str, rows: list) -> totals_early_exit.ExitCounts:
             union = int(row.any)
         else:
             chosen[int(row.layer)] = int(row.both) + int(row.layer_only)
-    return totals_early_exit.ExitCounts(relation, chosen, scored, union)
+    return ExitCounts(relation, chosen, scored, union)
 
 
 ANSWER_COLUMNS = ("run_id", "model", "head", "probe_set", "layer", "kind", "n", "share")

@@ -1,9 +1,4 @@
-"""From base to fine-tuned model: the facts kept, gained and lost, and the fate of the lost ones. The facts themselves
-that a fine-tuned model kept, gained and lost, with both models' ranks and answers. Two models by layer, on the facts
-that both were probed on. What each kind of fact lost between two models, the worst loss first; net losses where only
-counts are stored. Two models by layer, with baselines that do not know the subject: the majority answer and the
-swapped subject.
-"""
+"""From base to fine-tuned model: facts kept, gained and lost, their fates, and both models by layer with baselines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -334,11 +329,11 @@ def _net(db: Database, pairs: pd.DataFrame, k: int, exposures, answer_in_subject
     return both.assign(share_lost=share, kept=float("nan"), lost=float("nan"), gained=float("nan"))
 
 
-_ENDS = ("", "_low", "_high")
+ENDS = ("", "_low", "_high")
 #: The ends if answers are drawn again, too.
-_ANSWERS = ("_low_answers", "_high_answers")
+ANSWER_ENDS = ("_low_answers", "_high_answers")
 #: Columns of each run; those of the base begin with "base_".
-_OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in (*_ENDS, *_ANSWERS)))
+_OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in (*ENDS, *ANSWER_ENDS)))
 
 
 #: What a run has in common with those that it is a yardstick of.
@@ -372,13 +367,13 @@ def paired_with_yardsticks(
     compared = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
     points = by_layer(db, compared, f"p_at_{k}", "micro", exposures, answer_in_subject)
     for prefix, run_id in (("base_", base_run), ("", run)):
-        for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
+        for value, end in zip(("value", "low", "high"), ENDS, strict=True):
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
         run_points = points.loc[points["run_id"] == run_id, ["layer", *_OF_RUN]]
         table = table.merge(
             run_points.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left"
         )
-    own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
+    own, base = ([table[f"{prefix}above_swapped{end}"] for end in ENDS] for prefix in ("", "base_"))
     table["more"], table["more_low"], table["more_high"] = joined(own, base)
     named = {"value": "shuffled", "above_swapped": "shuffled_above_swapped"}
     shuffled = points.loc[points["run_id"] == control, ["layer", *named]]

@@ -1,4 +1,4 @@
-"""The configuration whose fingerprint names a run on facts. Which facts are probed, and which sentence is asked."""
+"""Which facts are probed and which sentence is asked; the configuration whose fingerprint names a run on facts."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Which stored runs a report is about, and which run of its base a fine-tuned model is compared with. The runs of facts
-that a report or a figure shows, by their names. Can two runs be compared? The conditions, in words that every figure
-and file carries.
-"""
+"""Which stored runs a report is about, and whether two can be compared: conditions that every figure carries."""
 
 import json
 from collections.abc import Mapping, Sequence

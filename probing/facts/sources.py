@@ -1,6 +1,4 @@
-"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation. The one way to read
-facts: a name that ships with the project, a folder in LAMA's layout, or a user's own file.
-"""
+"""The one way to read facts: a shipped name, a folder in LAMA's layout, or a user's own file."""
 
 import re
 from collections import Counter
@@ -15,8 +13,7 @@ from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
-from probing.kernel.user_tables import SUFFIXES as SUFFIXES
-from probing.kernel.user_tables import Kind, Table, cell_value, read_table
+from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 #: Without them there is no fact; the others may be missing.

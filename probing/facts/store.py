@@ -1,8 +1,4 @@
-"""Which facts are counted: the filters by exposure and by answer in the subject, the same in every query. Queries about
-whole runs. Every result is a count or a sum; reports turn them into shares and intervals. How a run's
-numbers are stored, one row per layer and fact, in full or compact, and read for a notebook. How far each right
-answer moves a share of known facts: sums for ``kernel.stats.paired_tests``.
-"""
+"""Queries about whole runs: every result is a count or a sum, under the same filters of facts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

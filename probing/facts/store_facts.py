@@ -1,7 +1,4 @@
-"""Which facts of a run are chosen: one filter for searching, counting, paging and picking. Finding facts of a run, and
-paging through them. One fact through all layers, and facts that are worth looking at. Facts and templates that a
-typed sentence may match.
-"""
+"""Queries about single facts: found, paged, followed through the layers, and matched with a typed sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

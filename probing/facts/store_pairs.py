@@ -1,7 +1,4 @@
-"""The SQL of ``facts.forgotten``: parts and fates, the same for counting and for listing facts. Queries
-about forgetting. Every result is a count; reports turn them into shares, tests and fates. Two runs on the
-same facts, counted and listed in one query each.
-"""
+"""Queries about two runs on the same facts: parts and fates, counted and listed by the same SQL."""
 
 from collections.abc import Sequence
 

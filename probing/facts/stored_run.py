@@ -1,6 +1,4 @@
-"""The stored tables of a run: facts, vocabulary, swapped subjects, predictions, relations and, last, its row. What is
-stored about the training of heads, with their runs: validation losses, steps and seconds by layer.
-"""
+"""The tables that a run on facts stores, its row last, and what is stored of the training of its heads."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,9 @@ from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.models.records import add_rows
 from probing.kernel.provenance import stored_configuration, tokenizer_id
 from probing.kernel.registry import name_in_files
+from probing.kernel.store.kinds import FACTS, KINDS
+from probing.kernel.store.opening import write_counts
+from probing.kernel.store.parquet import read_table, write_differing, write_table
 
 if TYPE_CHECKING:
     from probing.facts.requests import RunConfig
@@ -51,7 +52,6 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     """Writes facts, ``lenders`` and vocabulary of a run if they are missing or damaged; returns the tokenizer's id."""
     from probing.kernel.models.check import tokens_of
     from probing.kernel.models.tokens import token_texts
-    from probing.kernel.store.parquet import write_differing
 
     # A fine-tuned model has its base's tokenizer, stored once.
     tokens = tokens_of(encoder.tokenizer)
@@ -78,8 +78,6 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
 
 def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: Path, say: Say) -> None:
     """Writes the facts of a run if they are missing or damaged; ``sha256`` is their checksum in its configuration."""
-    from probing.kernel.store.parquet import write_differing
-
     write_differing(
         "facts", [_fact_row(fact, template_set) for fact in facts], target / f"facts-{sha256[:16]}.parquet", say
     )
@@ -89,10 +87,6 @@ def write_row(
     config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool
 ) -> None:
     """Writes a run's counts and row, unless an equal one is stored and its predictions were, too (``done``)."""
-    from probing.kernel.store.kinds import FACTS, KINDS
-    from probing.kernel.store.opening import write_counts
-    from probing.kernel.store.parquet import write_table
-
     unlisted = {
         "weights",
         "recipe",
@@ -116,7 +110,7 @@ def write_row(
         "tokenizer": tokenizer,
         "config": config.canonical(),
     }
-    path = _row_path(target, config.run_id)
+    path = target / f"runs-{config.run_id}.parquet"
     write_counts(KINDS[FACTS], row, target, result_folders() if target == runs_folder() else ())
     # Written last: a run exists when its row does. The counts of read and left-out facts may change while the kept
     # facts stay.
@@ -127,8 +121,6 @@ def write_row(
 
 def _readable(table: str, path: Path, say: Say):
     """The table in a file, None if there is none; a damaged one is reported, as the caller makes it again."""
-    from probing.kernel.store.parquet import read_table
-
     if not path.is_file():
         return None
     try:
@@ -182,10 +174,6 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
         for r in rows.values()
     ]
     add_rows("relations", table, target / "relations.parquet", say)
-
-
-def _row_path(folder: Path, run_id: str) -> Path:
-    return folder / f"runs-{run_id}.parquet"
 
 
 def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], target: Path, say: Say) -> None:

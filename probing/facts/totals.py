@@ -1,8 +1,4 @@
-"""Total knowledge, and the share of it that only inner layers hold. Where knowledge appears: the first layer that
-reaches half of what the last one knows, and the steepest rise. Would another layer than the last predict better?
-Chosen on one half of the facts, scored on the other. The counts behind shares of facts. What kind of word a layer
-puts first: the right one, another answer, a copied word, a part of a word.
-"""
+"""Numbers from counts of facts: total knowledge, where it appears, early exit, and the kinds of words ranked first."""
 
 import re
 import unicodedata
@@ -117,7 +113,7 @@ def best_layer(hits: Mapping[int, int]) -> int:
     return max(hits, key=lambda layer: (hits[layer], layer))
 
 
-def early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
+def compare_early_exit(relations: Sequence[ExitCounts]) -> EarlyExit:
     """Chooses a layer for each relation on one half, scores it on the other and pools the facts.
 
     A relation without facts in the choosing half exits at the last layer; one without scored facts does not count.

@@ -1,6 +1,4 @@
-"""``probing finetune``: fine-tune an encoder on one of the paper's objectives. ``probing score``: compute a fine-tuned
-model's task scores again.
-"""
+"""``probing finetune``, an encoder on one of the paper's objectives; ``probing score``, its task scores again."""
 
 import typer
 
@@ -13,14 +11,14 @@ def finetune(request: FinetuneRequest) -> None:
     """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored
     apart.
     """
-    from probing.finetuning import finetune as workflow
+    from probing.finetuning.finetune import finetune as workflow
 
-    workflow.finetune(request, typer.echo)
+    workflow(request, typer.echo)
 
 
 @command(ScoreRequest)
 def score(request: ScoreRequest) -> None:
     """Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data."""
-    from probing.finetuning import finetune as finetune_score
+    from probing.finetuning.finetune import score as workflow
 
-    finetune_score.score(request, typer.echo)
+    workflow(request, typer.echo)

@@ -9,7 +9,6 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.finetuning.examples import (
-    IGNORED,
     Row,
     SentenceClassifier,
     collate,
@@ -47,7 +46,7 @@ from probing.finetuning.success import (
 from probing.finetuning.tasks.conll import TaggedSentence
 from probing.finetuning.tasks.msmarco import RankedList
 from probing.finetuning.tasks.squad import Question
-from probing.kernel.models.arrays import plan_batches
+from probing.kernel.models.arrays import IGNORED, plan_batches
 from probing.kernel.models.head import masked_logits
 
 LONGEST_ANSWER = 30

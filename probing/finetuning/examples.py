@@ -1,6 +1,4 @@
-"""Turns task data into rows of token ids and labels, and rows into batches. A body with a new head that predicts one
-label for a sentence or a pair of sentences.
-"""
+"""Turns task data into rows of token ids and labels, and rows into batches; a head that labels whole sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

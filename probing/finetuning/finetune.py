@@ -1,6 +1,4 @@
-"""Fine-tunes an encoder on one of the paper's objectives and scores it on its task. Computes a fine-tuned model's task
-scores again, from its stored weights, its task's head and the test data.
-"""
+"""Fine-tunes an encoder on one of the paper's objectives and scores it, or scores stored weights again."""
 
 import json
 import shutil

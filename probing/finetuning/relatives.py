@@ -1,6 +1,4 @@
-"""Which fine-tuned models differ only in their seed, and which is the control: the yardsticks of every change. All
-fine-tuned models of a store with their bases, controls and seeds.
-"""
+"""All fine-tuned models of a store with their bases, controls and seeds, which are the yardsticks of every change."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

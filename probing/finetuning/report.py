@@ -1,7 +1,4 @@
-"""All fine-tuned models side by side: facts kept, lost and gained, beside other seeds, shuffled labels and the task.
-What every fine-tuned model lost at every layer, by several measures, and how far the layer's weights moved. One row
-per fine-tuned model, and correlations of its measures over models.
-"""
+"""The report of all fine-tuned models: facts kept, lost and gained, weights moved, yardsticks, and correlations."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations

@@ -1,7 +1,4 @@
-"""The share of the facts known at a layer of the base that the same layer of a fine-tuned model still knows. All
-measurements of one fine-tuned model as rows on one layer axis, for its figure. F1 of edge probes of fine-tuned
-models and of their base, mean over the tasks that both have.
-"""
+"""The evidence on one fine-tuned model, layer by layer: facts still known, F1 of edge probes, and all measurements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +11,13 @@ from probing.changes.measures import MEASURES
 from probing.changes.report import no_change, perplexities, values
 from probing.edges.report_curves import EdgeCurve, curves, number
 from probing.edges.store import edge_runs
-from probing.edges.targets import AT, CUMULATIVE, TRAINED
+from probing.edges.targets import AT, CUMULATIVE
 from probing.facts.report_pairs import paired_by_layer
 from probing.facts.runs import one_run_each, pairs
 from probing.facts.store import runs as all_runs
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.relatives import beside, control_beside, kin, relatives_of, tuned_models
+from probing.kernel.provenance import TRAINED
 from probing.kernel.report import Read
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database

@@ -1,4 +1,4 @@
-"""What a model is fine-tuned on, and how. Which fine-tuned model is scored again, and on what."""
+"""What a model is fine-tuned on, and which fine-tuned model is scored again."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path

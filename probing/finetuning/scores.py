@@ -1,6 +1,4 @@
-"""The scores on the fine-tuning tasks, as data; ``terms`` lists them with the other quantities. How well a fine-tuned
-model does its task, and how well chance does: entity F1, answer F1, ranking.
-"""
+"""How well a fine-tuned model does its task, and how well chance does: entity F1, answer F1, ranking."""
 
 import math
 import re

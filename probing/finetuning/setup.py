@@ -1,6 +1,4 @@
-"""Against forgetting: frozen layers, replay of the base's text, and the mean with the base's weights. A base with an
-objective's head, training rows and scorer: the start of a fine-tuning.
-"""
+"""The start of a fine-tuning: base, head, rows and scorer; and what is done against forgetting."""
 
 import copy
 import hashlib
@@ -17,10 +15,11 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.finetuning.examples import IGNORED, Row, collate, mask_tokens, shuffled_labels, text_rows
+from probing.finetuning.examples import Row, collate, mask_tokens, shuffled_labels, text_rows
 from probing.finetuning.kinds import KINDS, Base, Training, with_development
 from probing.finetuning.objectives import Task
 from probing.kernel.errors import ModelError, TextError
+from probing.kernel.models.arrays import IGNORED
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
 from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
 from probing.kernel.models.head import DecodingHead, layout_of, pretrained_head

@@ -1,6 +1,4 @@
-"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is. How long
-a model was fine-tuned, from the note that ``finetune`` writes to its folder.
-"""
+"""Whether a fine-tuned model learned its task: which score decides, what it has to beat, how long it was trained."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -165,11 +163,6 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
 def in_words(verdict: str) -> str:
     """A verdict for readers."""
     return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
-
-
-def amount(metric: str, value: float, unit: str = " %") -> str:
-    """A score for readers: a share in per cent, a correlation unchanged."""
-    return f"{value:.3f}" if metric == MATTHEWS else f"{100 * value:.1f}{unit}"
 
 
 def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:

@@ -1,6 +1,4 @@
-"""Asks a model for facts while the Trainer of transformers trains it. ``probing.ForgettingCallback``: the facts that a
-training with the Trainer of transformers forgets, while it runs.
-"""
+"""``probing.ForgettingCallback``: the facts that a training with the Trainer of transformers forgets, while it runs."""
 
 import gc
 import logging

@@ -1,18 +1,13 @@
-"""``probing forgetting recover``: do lost facts come back, and is it more than good guesses?. ``probing series
-follow``: when are facts forgotten?. ``probing series prevent``: which recipes prevent forgetting, and what do they
-cost on the task?.
-"""
+"""``probing forgetting recover`` and ``probing series``: do lost facts come back, and when are they lost?"""
 
 from collections import Counter
 
 import typer
 
-from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, NO_TEST, WRONG
+from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NO_TEST, WRONG, YARDSTICKS
 from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
-from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, STEPS, USUAL_STEPS, called
+from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, STEPS, USUAL_STEPS, called
 from probing.kernel.commands import command
-
-_YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_IN_TEXT, RANDOM_BODY)
 
 
 @command(RecoverRequest)
@@ -52,13 +47,13 @@ def recover(request: RecoverRequest) -> None:
     header = (
         "way",
         "lost facts",
-        *(f"{name}{', equal confidence' if name in (WRONG, NEVER_IN_TEXT) else ''}" for name in _YARDSTICKS),
+        *(f"{name}{', equal confidence' if name in (WRONG, NEVER_IN_TEXT) else ''}" for name in YARDSTICKS),
     )
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
     counted = usual(against)
     for row in usual(shares).itertuples():
         by_yardstick = {excess.yardstick: excess for excess in counted[counted["way"] == row.way].itertuples()}
-        cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in _YARDSTICKS)]
+        cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in YARDSTICKS)]
         typer.echo(f"| {row.way} | {' | '.join(cells)} |")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
     curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)

@@ -1,7 +1,4 @@
-"""100 facts that a base knew, as one flow: kept, come back by one of several ways, not back; and what was gained. How
-far lost facts fell: a curve per fine-tuned model. Of 100 facts that the base knew, how many a fine-tuned model kept,
-and how the lost ones come back.
-"""
+"""Figures of lost facts: how many come back and by which way, and how far their answers fell."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,4 @@
-"""Stores a series: the outcomes of facts at the states of one training. Asks every state of a training for the same
-facts, and stores when each was forgotten.
-"""
+"""Asks every state of a training for the same facts, and stores when each was forgotten."""
 
 import json
 import re

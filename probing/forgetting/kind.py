@@ -1,12 +1,10 @@
-"""When stored runs that ask for lost facts are complete. When a stored series is complete. The runs that ask for facts
-that fine-tuning lost. The runs that follow a training state by state.
-"""
+"""The kinds of runs on lost facts and on series: their files, and when they are complete."""
 
 from probing.forgetting import tables
 from probing.forgetting.memory import GROUPS, LOST, NEVER_KNOWN
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import forgetting_runs, series_runs
-from probing.forgetting.tables import SERIES_TABLES, __doc__
+from probing.forgetting.tables import SERIES_TABLES
 from probing.forgetting.ways import (
     ANY,
     AS_IN_BASE,
@@ -176,7 +174,7 @@ SERIES = Kind(
     SERIES_TABLES,
     SERIES_RULES,
     SERIES_SCANS,
-    about=__doc__,
+    about=tables.__doc__,
     listed=series_runs,
     command="series follow",
     title="series",

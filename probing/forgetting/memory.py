@@ -1,8 +1,4 @@
-"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* is said.
-Which facts a fine-tuned model lost, and the answers that they are compared with. What a model that lost facts is
-taught, and which answers it is then asked: nothing that is asked was taught. From what every way brought back to
-outcomes of single facts, shares, and their yardsticks.
-"""
+"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* is said."""
 
 import hashlib
 from collections import defaultdict

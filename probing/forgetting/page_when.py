@@ -1,6 +1,4 @@
-"""What prevents forgetting: one point per recipe of a fine-tuning. When facts are forgotten: one training, state by
-state.
-"""
+"""The tab of when facts are forgotten, state by state, and of what prevents it, recipe by recipe."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,6 +1,4 @@
-"""Ranks of answers at the mask, by layer, for prompts that many models are asked. Ranks of right answers at every
-layer, with own and swapped subject, exactly as ``probe`` computes them.
-"""
+"""Ranks of right answers at every layer, with own and swapped subject, for prompts that many models are asked."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence

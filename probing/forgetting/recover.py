@@ -1,6 +1,4 @@
-"""The facts that models are asked before and after a training. The rows of a run that asked for lost facts. Asks a
-fine-tuned model for the facts that it lost, by every way that may bring them back, and stores how each came back.
-"""
+"""Asks a fine-tuned model for the facts that it lost, by every way back, and stores how each came back."""
 
 import hashlib
 import json
@@ -87,15 +85,7 @@ TABLES = ("forgetting_facts", "forgetting_relations", "forgetting_shares", "forg
 
 
 def run_rows(config: ForgettingRunConfig, kept: FactSet, asked: Answered, layers: int, not_put_back: str) -> Rows:
-    """The rows on the run as a whole; its own row lacks device and date.
-
-    Args:
-        config: of the run.
-        kept: the facts.
-        asked: what both models answer.
-        layers: number of layers, layer 0 included.
-        not_put_back: why no layers were put back; empty if they were.
-    """
+    """The rows on the run as a whole; its own row lacks device and date. ``layers`` include layer 0."""
     run_id, facts = config.fingerprint, kept.facts
     known, lost = (asked.base_rank <= config.k).nonzero()[0].tolist(), asked.lost(config.k).tolist()
     of_known, of_lost = (Counter(facts[n].relation for n in numbers) for numbers in (known, lost))
@@ -175,15 +165,7 @@ def fact_rows(
 ) -> list[dict[str, Any]]:
     """One row per lost fact, matched never-known fact and wrong answer: how it came back.
 
-    Args:
-        run_id: of the run.
-        kept: the facts.
-        asked: what both models answer.
-        groups: lost facts and yardsticks.
-        tried: what every way brought back.
-        found: the outcomes.
-        exposure: (facts,) how the base's training text has each; empty if that is not known.
-        reworded: number of a lost fact -> what another wording shows of it.
+    ``exposure`` is how the base's training text has each fact, ``reworded`` what another wording shows.
     """
     by = {(one.way, one.protocol): one for one in tried}
     rows = []
@@ -239,45 +221,21 @@ def _rounded(values: NDArray[np.float64]) -> list[float]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What one run is about.
+    """What one run is about."""
 
-    Attributes:
-        tuned, base: the two models.
-        kept: the facts that both can be asked, in the order in which they are stored; ``gold`` their answers.
-        exposure: how each occurs in the base's training text; empty if that is not known.
-        text: that the head is fitted to.
-        other: the same facts in another wording, as far as it has them; None: they are not asked again.
-        planted: how many facts the base was taught before.
-    """
-
-    tuned: Encoder
+    tuned: Encoder  #: the two models
     base: Encoder
     objective: str
-    kept: FactSet
+    kept: FactSet  #: the facts that both can be asked, in the order in which they are stored; ``gold`` their answers
     gold: Sequence[int]
-    exposure: Sequence[str]
-    text: Sequence[str]
-    other: FactSet | None
-    planted: int = 0
+    exposure: Sequence[str]  #: how each occurs in the base's training text; empty if that is not known
+    text: Sequence[str]  #: that the head is fitted to
+    other: FactSet | None  #: the same facts in another wording, as far as it has them; None: they are not asked again
+    planted: int = 0  #: how many facts the base was taught before
 
 
 def recover(request: RecoverRequest, say: Say = print) -> Rows:
-    """Asks for every lost fact by every way, and stores the run; resumable, does nothing the second time.
-
-    Args:
-        request: model and facts.
-        say: called with each line for the user.
-
-    Returns:
-        Table -> the rows of the run.
-
-    Raises:
-        ModelError: if the model has no base, or another one than it was fine-tuned from; with ``plant``, if
-            ``finetune`` did not make it.
-        FactsError: if too few facts were lost, or the facts are of several probe sets.
-        OptionError: if planted facts are asked in another wording.
-        ProbingError: if model, facts or text are missing or not usable.
-    """
+    """Asks for every lost fact by every way, and stores the run; returns its rows by table."""
     if request.plant and request.templates:
         raise OptionError(
             f"got {spelled('plant')} and {spelled('templates')}; planted facts have one wording, name one of the two"

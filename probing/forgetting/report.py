@@ -1,4 +1,4 @@
-"""The reports of lost facts. The reports of when facts are forgotten, and of what prevents it."""
+"""The reports of lost facts, of when facts are forgotten, and of what prevents it."""
 
 import pandas as pd
 

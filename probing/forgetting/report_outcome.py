@@ -1,8 +1,4 @@
-"""The runs behind the reports of lost facts: one per model, probe set and k. What became of the facts that the base
-knew; each way next to its yardsticks; and the test of memory. Of 100 facts that the base knew: how many are kept, by
-which way the others come back, and how many do not. Lost facts by relation, how far they fell, and the facts
-themselves.
-"""
+"""What became of the facts that a base knew: kept, come back by a way next to its yardsticks, or not."""
 
 from collections.abc import Sequence
 from typing import Any

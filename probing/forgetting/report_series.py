@@ -1,6 +1,4 @@
-"""When facts are forgotten: counts by training step, layer and relation, and the stories of single facts. What prevents
-forgetting: the score on the task against the facts that are kept, one point per recipe.
-"""
+"""When facts are forgotten, by training step, layer, relation and fact; and what prevents it, by recipe."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,4 @@
-"""Which lost facts are looked for, and how. Which training is followed, and which ones are compared for what they
-prevent.
-"""
+"""Which lost facts are looked for, which training is followed, and which recipes are compared."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Ranks of answers in one byte each: enough to say whether a fact is known, and how far away its answer is. Facts over
-the states of one training: which are kept, lost, returned and gained, and when. Loss and score of a training by
-step, from what the Trainer of transformers logs. Claims on forgetting that other papers make of other models.
-"""
+"""Facts over the states of one training: which are kept, lost, returned and gained, and when."""
 
 import itertools
 from collections.abc import Mapping, Sequence

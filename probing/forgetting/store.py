@@ -1,6 +1,4 @@
-"""Stored runs that asked for lost facts: how each fact came back, and the shares and excesses of every way. Stored
-series: runs, steps, counts, and the ranks of single facts.
-"""
+"""Stored runs on lost facts (how each came back, shares and excesses) and stored series (steps, counts, ranks)."""
 
 from collections.abc import Sequence
 
@@ -49,11 +47,6 @@ def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
     )
 
 
-def shares(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """Shares that come back, with the columns of ``forgetting_shares``."""
-    return db.query(f"SELECT * FROM forgetting_shares s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
-
-
 def excesses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """Differences to yardsticks, with the columns of ``forgetting_excesses``."""
     return db.query(f"SELECT * FROM forgetting_excesses s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
@@ -81,7 +74,6 @@ def facts(
     )
 
 
-_OF_SERIES = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
 _SUMS = ", ".join(
     f"sum(s.{name})::BIGINT AS {name}"
     for name in (
@@ -108,16 +100,14 @@ def series_runs(db: Database) -> pd.DataFrame:
 
 def series_steps(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """Losses, scores and asked states, with the columns of ``series_steps``."""
-    return db.query(
-        f"SELECT s.* FROM series_steps s {_OF_SERIES} ORDER BY s.run_id, s.step", {"run_ids": list(run_ids)}
-    )
+    return db.query(f"SELECT s.* FROM series_steps s {_OF_RUNS} ORDER BY s.run_id, s.step", {"run_ids": list(run_ids)})
 
 
 def series_counts(db: Database, run_ids: Sequence[str], k: int, by_relation: bool = False) -> pd.DataFrame:
     """Counts at k: run_id, step, layer, with ``by_relation`` the relation, and the columns of ``series_counts``."""
     by = "s.run_id, s.step, s.layer" + (", s.relation" if by_relation else "")
     return db.query(
-        f"SELECT {by}, {_SUMS} FROM series_counts s {_OF_SERIES} AND s.k = $k GROUP BY {by} ORDER BY {by}",
+        f"SELECT {by}, {_SUMS} FROM series_counts s {_OF_RUNS} AND s.k = $k GROUP BY {by} ORDER BY {by}",
         {"run_ids": list(run_ids), "k": k},
     )
 
@@ -128,6 +118,6 @@ def series_facts(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
         f"""SELECT s.run_id, s.fact_id, s.buckets, f.relation, f.subject, f.object, f.prompt
             FROM series_facts s LEFT JOIN (SELECT DISTINCT ON (fact_id) * FROM facts ORDER BY fact_id, prompt) f USING
                 (fact_id)
-            {_OF_SERIES} ORDER BY s.run_id, s.fact_id""",
+            {_OF_RUNS} ORDER BY s.run_id, s.fact_id""",
         {"run_ids": list(run_ids)},
     )

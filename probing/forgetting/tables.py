@@ -1,6 +1,4 @@
-"""The tables of facts that fine-tuning lost, and of the ways by which they come back. The tables of series: the states
-of one training, asked for the same facts at every layer.
-"""
+"""The tables of lost facts and the ways by which they come back, and of series: states of one training by layer."""
 
 import math
 

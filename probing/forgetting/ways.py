@@ -1,7 +1,4 @@
-"""The ways by which a lost fact can come back, from the cheapest to the dearest. The configuration whose fingerprint
-names a run that asks for lost facts. The configuration whose fingerprint names a series: the states of one training,
-asked for the same facts.
-"""
+"""The ways by which a lost fact can come back, and the configurations whose fingerprints name runs and series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""A head fitted in closed form to the last layer of a fine-tuned model, on ordinary text. Trains a fine-tuned model for
-a few steps on some of the facts that it lost, and asks it for others. Every way back of every lost fact, with its
-yardsticks; resumable, one file per model that was asked.
-"""
+"""Every way back of every lost fact, a refitted head or a few training steps, with yardsticks; resumable."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence

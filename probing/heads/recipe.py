@@ -1,6 +1,4 @@
-"""The recipe of a head's training, which decides its weights. Text with word pieces masked as in BERT's training:
-sentence by sentence, or in contiguous blocks. The masked positions of each step of a head's training, in order.
-"""
+"""The recipe that decides a head's weights, and its data: masked text, and the positions of each step."""
 
 import contextlib
 import hashlib

@@ -1,6 +1,4 @@
-"""Losses of fine-tuned models at the last layer, by kind of head: P@k, and P@k minus the swapped subject. Losses of a
-model's decoding heads after training, by kind, and the cost of training.
-"""
+"""Losses of decoding heads after training, and losses of facts at the last layer by kind of head."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from probing.facts.report_layers import by_layer
-from probing.facts.report_pairs import joined, transitions
+from probing.facts.report_pairs import ANSWER_ENDS, ENDS, joined, transitions
 from probing.facts.runs import PAIR
 from probing.facts.store import head_training, sums_of
 from probing.facts.store import runs as all_runs
@@ -18,17 +16,16 @@ from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database
 
-_ENDS = ("", "_low", "_high")
-#: The ends if answers are drawn again, too.
-_ANSWERS = ("_low_answers", "_high_answers")
+#: Of intervals over facts, and over answers, too.
+_ENDS = (*ENDS, *ANSWER_ENDS)
 _OF_RUN = (
-    *(f"value{end}" for end in (*_ENDS, *_ANSWERS)),
+    *(f"value{end}" for end in _ENDS),
     "swapped_n",
     "matched",
     "swapped",
-    *(f"above_swapped{end}" for end in (*_ENDS, *_ANSWERS)),
+    *(f"above_swapped{end}" for end in _ENDS),
 )
-_LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in (*_ENDS, *_ANSWERS))
+_LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in _ENDS)
 COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
 #: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}
@@ -69,7 +66,7 @@ def points_lost(
     )
     table = table.merge(of_base, on="base_run_id").assign(k=int(k))
     for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
-        base, own = ([table[f"{prefix}{column}{end}"] for end in _ENDS] for prefix in ("base_", ""))
+        base, own = ([table[f"{prefix}{column}{end}"] for end in ENDS] for prefix in ("base_", ""))
         table[name], table[f"{name}_low"], table[f"{name}_high"] = joined(base, own)
     clusters = transition_counts(db, table["base_run_id"], table["run_id"], k, exposures, answer_in_subject)
     clusters = clusters.groupby(["base_run_id", "run_id"], as_index=False).sum(numeric_only=True)
@@ -117,7 +114,7 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
                 # One narrow interval lies within the others: compare the values instead.
                 ordered = known.sort_values(column, kind="stable")
                 least, most = ordered.iloc[0], ordered.iloc[-1]
-            sides = [(row["head"], *(row[f"{column}{end}"] for end in _ENDS)) for row in (least, most)]
+            sides = [(row["head"], *(row[f"{column}{end}"] for end in ENDS)) for row in (least, most)]
             apart, signs = bool(sides[1][2] > sides[0][3]), {int(low > 0) - int(high < 0) for _, _, low, high in sides}
             rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], apart, apart and len(signs) > 1))
     return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))

@@ -1,8 +1,4 @@
-"""Cross-entropy over the vocabulary with an explicit backward pass, the main cost of head training. One step of a
-head's training: forward, backward, clipping and AdamW on a batch of states. A tuned lens: an affine map before the
-frozen head, trained to the last layer's output (Belrose et al. 2023). Trains a decoding head per layer from hidden
-states that are computed once and cached on disk.
-"""
+"""Trains a decoding head per layer, or a tuned lens (Belrose et al. 2023), from hidden states computed once."""
 
 import json
 import logging
@@ -27,7 +23,6 @@ from probing.heads.recipe import (
     steps_from,
     steps_of,
     steps_per_epoch,
-    text_sha256,
 )
 from probing.heads.states import LayerStates, MaskedStates, StatesCache, masked_text_of, place_of, plan
 from probing.kernel.errors import HeadError
@@ -251,8 +246,6 @@ class TunedLensStep(HeadStep):
         head.fold(self.map.weight, self.map.bias)
         return head
 
-
-__all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 
 log = logging.getLogger(__name__)
 

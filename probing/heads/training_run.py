@@ -1,7 +1,4 @@
-"""The recipe that heads are trained by: as requested, else as the heads in their folder, else the usual. The work of
-``train-heads``, in any process: one group of layers after the other. Trains a decoding head for every layer of a
-model.
-"""
+"""The work of ``train-heads``, in any process: heads of all layers, by the recipe asked for or their folder's."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -134,25 +131,17 @@ FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.to
 
 @dataclass(frozen=True)
 class HeadWork(ModelWork):
-    """Trains heads; a shard is a group of layers. All shards use the same hidden states on disk.
-
-    Attributes:
-        train, valid: sentences.
-        layers: those of the heads; ``layers_per_shard`` of them are a shard.
-        target: where the heads go.
-        half: whether they are stored in float16.
-        budget: bytes that hidden states may take on disk.
-    """
+    """Trains heads; a shard is a group of layers. All shards use the same hidden states on disk."""
 
     encoder: Encoder
-    train: Sequence[str]
+    train: Sequence[str]  #: sentences
     valid: Sequence[str]
     recipe: HeadRecipe
-    layers: Sequence[int]
+    layers: Sequence[int]  #: those of the heads; ``layers_per_shard`` of them are a shard
     layers_per_shard: int
-    target: Path
-    half: bool
-    budget: int
+    target: Path  #: where the heads go
+    half: bool  #: whether they are stored in float16
+    budget: int  #: bytes that hidden states may take on disk
 
     @property
     def folder(self) -> Path:
@@ -187,22 +176,14 @@ class HeadWork(ModelWork):
 
 
 def head_text(train: Path | None, valid: Path | None) -> tuple[list[str], list[str]]:
-    """Training and validation sentences, from files or from the fetched WikiText-2.
-
-    Raises:
-        FactsError: if there is no text, naming the command that fetches it.
-    """
+    """Training and validation sentences, from files or from the fetched WikiText-2."""
     return list(wikitext_sentences(train or fetched_text("train"))), list(
         wikitext_sentences(valid or fetched_text("valid"))
     )
 
 
 def fetched_text(part: str) -> Path:
-    """The file of a part of the fetched WikiText-2, ``train`` or ``valid``.
-
-    Raises:
-        FactsError: if it was not fetched.
-    """
+    """The file of a part of the fetched WikiText-2, ``train`` or ``valid``."""
     folder = cache_folder() / "downloads" / "wikitext-2"
     for name in FETCHED[part]:
         if found := sorted(folder.rglob(name)):
@@ -236,18 +217,7 @@ SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "r
 
 
 def train_all_heads(request: HeadsRequest, say: Say = print) -> Path:
-    """Trains a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.
-
-    Args:
-        request: which heads.
-        say: called with each line for the user.
-
-    Returns:
-        The folder of the heads.
-
-    Raises:
-        ProbingError: if text or model are missing or not usable, or a head of another recipe is in the folder.
-    """
+    """Trains a head for every layer by masked language modelling; returns the folder of the heads."""
     set_threads(request.threads)
     train, valid = head_text(request.text, request.valid)
     encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)

@@ -4,14 +4,18 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from probing.kernel.errors import OptionError, StoreError
 from probing.kernel.options import Declared, made, option_fields, spelled
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RevisionOption = Annotated[
     str | None,
@@ -19,6 +23,22 @@ RevisionOption = Annotated[
         help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch."
     ),
 ]
+
+
+class Shape(StrEnum):
+    """Output formats of a table."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def echo_table(table: "pd.DataFrame", shape: Shape) -> None:
+    """Prints a table in a format."""
+    from probing.kernel.report import as_csv, as_json, objects, text_table
+
+    written = {Shape.table: text_table, Shape.csv: as_csv, Shape.json: lambda table: as_json(objects(table))}
+    typer.echo(written[shape](table), nl=False)
 
 
 def command(request: type) -> Callable[[Callable[..., None]], Callable[..., None]]:

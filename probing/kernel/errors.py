@@ -1,6 +1,4 @@
-"""One error class per cause. Every message says what was got, what was expected, and what to do. Output of long work:
-lines, which a command prints, and progress bars.
-"""
+"""One error class per cause, which says what was got, what was expected and what to do; and what workflows print."""
 
 from collections.abc import Callable
 

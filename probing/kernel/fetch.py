@@ -1,6 +1,4 @@
-"""Downloads with a few tries and growing waits; an interrupted download resumes if the server can send the rest.
-Fetches data sets and models, from their owners or from local copies.
-"""
+"""Fetches data sets and models from their owners or local copies; an interrupted download resumes."""
 
 import io
 import logging

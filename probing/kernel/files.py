@@ -1,7 +1,4 @@
-"""Where the program reads and writes by default. Atomic writes: a file or folder under its final name is complete and
-on disk, even if a process is killed. The checksum of a file. Messages for the user if the disk is full or a folder
-may not be written.
-"""
+"""Where files are, checksums, and atomic writes: what has its final name is complete, even if a process is killed."""
 
 import errno
 import hashlib

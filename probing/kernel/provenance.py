@@ -1,7 +1,4 @@
-"""The base of all checked records. What a run of any kind is made with: the model, its heads or probes, and the
-computation. The id of a stored vocabulary: it depends on the tokens, so vocabularies with the same name and size
-differ.
-"""
+"""What a run of any kind is made with: model, heads or probes, computation, and the id of its vocabulary."""
 
 import hashlib
 import json

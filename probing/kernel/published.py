@@ -1,6 +1,4 @@
-"""What a paper published, as data: its figures and claims, and in a subclass its tables. Reads ``data/published``.
-Claims of papers as data: what the text says, what shows it here, and at most one check that a judge can decide.
-"""
+"""What papers published, as data of ``data/published``: figures, tables, and claims that a judge can decide."""
 
 import itertools
 import tomllib

@@ -1,7 +1,4 @@
-"""Selects the run of a model that reports use. A report is declared once: its command, ``results.report`` and the tests
-read the declaration. A frame as text, CSV, LaTeX or JSON, for every report. The baselines of a table that may be
-shown next to its values.
-"""
+"""A report is declared once, for its command, ``results.report`` and the tests; its frame in every format."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

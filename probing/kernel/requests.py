@@ -1,4 +1,4 @@
-"""Where the work of a command is done. The options that the requests of several commands share."""
+"""Options that the requests of several commands share, and where the work of a command is done."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
@@ -44,11 +44,7 @@ class ExecutorChoice(Options):
 
 
 def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
-    """The chosen executor, whose workers compute with this number of threads on this device.
-
-    Raises:
-        JobError: if the executor's library is not installed.
-    """
+    """The chosen executor, whose workers compute with this number of threads on this device."""
     if choice.who == Who.ray:
         ray_library()
         return RayExecutor(threads, choice.workers, choice.address, int(device.startswith("cuda")))

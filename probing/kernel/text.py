@@ -1,7 +1,4 @@
-"""Characters that a text of a user cannot hold: half characters, and control characters. The text of a token, without
-the marks of its vocabulary. Lines of a data file, with errors that name file and line; each kind of data has its own
-class of error. Sentences of CoNLL-U files: their comments, and the columns of their words.
-"""
+"""Characters that a user's text cannot hold, marks of tokens, and lines of data files with their errors."""
 
 import gzip
 import json

@@ -208,10 +208,6 @@ def _key(name: Any) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", str(name))).casefold()
 
 
-def _places(keys: Sequence[str], key: str) -> list[int]:
-    return [place for place, other in enumerate(keys) if other == key]
-
-
 def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
     r"""The text of a file, its line ends written ``\n``; UTF-16 needs its byte order mark."""
     if isinstance(content, bytes):

@@ -1,6 +1,4 @@
-"""Predictions of every layer for a typed cloze sentence. Predictions for a typed cloze sentence with some layers of a
-fine-tuned encoder replaced by the base's.
-"""
+"""Predictions of every layer for a typed cloze sentence, also with some layers replaced by the base's."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

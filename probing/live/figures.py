@@ -1,7 +1,4 @@
-"""One fact in the tables of its figures: the predictions of each layer, and the runs whose ranks are compared. Every
-layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade. The rank of one answer in
-every layer on a logarithmic axis, best at the top, or its probability. Entropy of each layer's predictions.
-"""
+"""Figures of a sentence or fact: every layer's best tokens as a grid, ranks of answers by layer, and entropy."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""The pictures of a sentence with a gap: grids of every layer's words, and the followed words through the layers. The
-same sentence changed by rule, and a fine-tuned model with layers of its base put back. The tab of minimal pairs:
-which of two words is more probable at a gap, layer by layer.
-"""
+"""The tabs of a sentence with a gap: words by layer, changed by rule, layers put back, and minimal pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

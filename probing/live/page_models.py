@@ -1,6 +1,4 @@
-"""The models that a sentence is asked: their choice, and loading them. What is kept of questions on chosen words and
-whole sentences. Torch is loaded only when a model is asked.
-"""
+"""The models that a sentence is asked and what is kept of questions; torch is loaded only when a model is asked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,6 +1,4 @@
-"""The tab of a whole sentence: attention of a token, what probes say, and the same word twice. Attention, repeated
-words and the probes' verdicts of one sentence, as tables.
-"""
+"""The tab of a whole sentence: attention of a token, what probes say, and the same word twice."""
 
 import math
 import shlex
@@ -24,29 +22,14 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
 from probing.live import page_models
-from probing.live.page_gaps import CHANGED, colours_of, named
-from probing.live.page_models import choose, choose_others, chosen, is_named, labelled_colours, ready
+from probing.live.page_gaps import CHANGED, named
+from probing.live.page_models import choose, choose_others, chosen, colours_of, is_named, labelled_colours, ready
 from probing.sentences.figures import POOLING_NAMES
+from probing.sentences.numbers import VERDICT_COLUMNS
 from probing.sentences.report_accuracy import accuracies, best_predicting
 
 if TYPE_CHECKING:
     from probing.changes.passes import OneModel, SentenceAttention
-
-VERDICTS = [
-    "model",
-    "task",
-    "title",
-    "pooling",
-    "layer",
-    "label",
-    "number",
-    "p",
-    "margin",
-    "accuracy",
-    "majority",
-    "classes",
-    "chance",
-]
 
 
 def models_of(attention: "SentenceAttention") -> "list[OneModel]":
@@ -79,18 +62,6 @@ def attention_values(attention: "SentenceAttention", token: int, head: int | Non
         for layer, value in enumerate(values, start=1)
     ]
     return pd.DataFrame(rows, columns=["model", "measure", "layer", "value"])
-
-
-def similarity_rows(attention: "SentenceAttention") -> pd.DataFrame:
-    """``model, word, times, layer, similarity`` of the words that occur more than once."""
-    names = [of_model.name for of_model in models_of(attention)]
-    rows = [
-        (model, word.word, len(word.places), layer, float(value))
-        for word in attention.repeated
-        for model, similarity in zip(names, (word.before, word.similarity)[-len(names) :], strict=True)
-        for layer, value in enumerate(similarity if similarity is not None else ())
-    ]
-    return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])
 
 
 def best_verdicts(
@@ -424,13 +395,13 @@ def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
         for verdicts in page_models.verdicts(choice, page_models.probes_of(choice), text, pair)
         for row in verdicts.rows(choice.name)
     ]
-    return pd.DataFrame(rows, columns=VERDICTS)
+    return pd.DataFrame(rows, columns=VERDICT_COLUMNS)
 
 
 def _same_word(view: View, attention: "SentenceAttention") -> None:
     """Draws the similarity of a repeated word's states, one line per word and model."""
     st.header("The same word twice")
-    table = similarity_rows(attention)
+    table = attention.similarities()
     if table.empty:
         st.caption("No word occurs twice in this sentence. Write a word twice to compare its states at every layer.")
         return

@@ -1,6 +1,4 @@
-"""Choice of one or two spans of words: by mouse and keyboard in a component of ours, or from lists. The tab of chosen
-words: one or two spans of words, labelled by the edge probes of all layers.
-"""
+"""The tab of chosen words: one or two spans, chosen by mouse or keyboard, labelled by the edge probes of all layers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

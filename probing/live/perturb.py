@@ -1,7 +1,4 @@
-"""Words of a cloze sentence: their positions, and which of them are verbs and function words of templates. The name in
-a cloze sentence, and another one to put in its place. Negation of a cloze sentence, by rule. A cloze sentence
-changed by rule: negated, misprimed, shuffled, truncated, with another name.
-"""
+"""A cloze sentence changed by rule: negated, misprimed, shuffled, truncated, with another name."""
 
 import random
 import re

@@ -1,7 +1,4 @@
-"""``probing delete``: free the space of a model, a run or a probe set. ``probing own``: probe your model and its base
-on your facts. ``probing own-report``: one page in plain words on a user's own model. ``probing space``: what takes
-space on this machine.
-"""
+"""``probing own``, ``own-report``, ``space`` and ``delete``: your model on your facts, and the disk space it takes."""
 
 import json
 import shlex

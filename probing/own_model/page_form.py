@@ -1,7 +1,4 @@
-"""The form: model, base and facts, what of them can be asked, how long it takes, and the button that runs it. The
-fields of the model and its base, each checked when it is typed. Whether a user may start work on this server: only
-the person who sits at it.
-"""
+"""The form: model, base and facts, each checked when typed, how long it takes, and the button that runs it."""
 
 import os
 import time
@@ -16,13 +13,14 @@ import streamlit as st
 from probing.choices import OwnModelSelection
 from probing.facts.fact import FactSet, shipped_relations
 from probing.facts.page_upload import of_model, say
-from probing.facts.sources import SUFFIXES, own_facts, own_probe_set, read_facts
+from probing.facts.sources import own_facts, own_probe_set, read_facts
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, code, filled
 from probing.kernel.errors import ProbingError
 from probing.kernel.models.checkpoint import added_tokens
 from probing.kernel.models.names import base_entry, find_entry, named_folders
+from probing.kernel.user_tables import SUFFIXES
 from probing.own_model import run as background
 from probing.own_model.check import CheckedModel, check_model_folder, in_bytes, in_minutes
 from probing.own_model.run import TREX, Wish, placed

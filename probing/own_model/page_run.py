@@ -1,6 +1,4 @@
-"""The run that is shown: its progress, its end, and the buttons that cancel, resume and delete it. What takes space on
-this machine, and its deletion, for the person who sits at it.
-"""
+"""The run that is shown, with its progress and end, and what takes space on this machine."""
 
 import pandas as pd
 import streamlit as st

@@ -1,6 +1,4 @@
-"""What a user's own model knows of the user's own facts, next to its base: numbers, and the same in plain words. All
-models that were asked a set of own facts in the same way, next to each other and next to T-REx.
-"""
+"""What a user's own model knows of the user's own facts, next to its base and to T-REx; also in plain words."""
 
 import json
 import math

@@ -1,6 +1,4 @@
-"""What is asked of a user's own model, and the commands that do it, one after the other. Runs of own models in the
-background, each in a folder, so that it survives the page's server.
-"""
+"""Runs of own models in the background: what is asked, by which commands; they survive the page's server."""
 
 import hashlib
 import os

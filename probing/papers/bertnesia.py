@@ -1,8 +1,4 @@
-"""Which stored models correspond to BERTnesia's: a base with the models that were fine-tuned from it. The numbers of
-one family under one kind of head, from the reports that the command line uses, too. BERTnesia: which of our families
-are compared with it, and by which tables. The paper's tables next to ours, cell by cell, for one family: a base and
-the models that were fine-tuned from it.
-"""
+"""BERTnesia: which of our families are compared with it, their numbers, and its tables next to ours, cell by cell."""
 
 import json
 from collections.abc import Mapping

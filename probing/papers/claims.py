@@ -1,6 +1,4 @@
-"""A paper whose results are reproduced: its published numbers, our subjects, their numbers and tables. Does a claim of
-a paper hold for stored results? One judge for all claims that ``data/published`` states with a check.
-"""
+"""A paper that is reproduced, and whether its claims with a check hold for stored results: one judge for all."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

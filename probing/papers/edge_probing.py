@@ -1,7 +1,4 @@
-"""The numbers of one encoder on the paper's tasks: of a stored one, with intervals, or as the paper published them. The
-paper on edge probing: which of our encoders are compared with it, and by which numbers. Published numbers of edge
-probing next to ours: F1 of every layer, and the summary of the paper's Figure 1.
-"""
+"""The paper on edge probing: which of our encoders are compared with it, and its numbers next to ours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +11,8 @@ from probing.edges.numbers import k_gains
 from probing.edges.published import PublishedEdges
 from probing.edges.report_curves import EdgeCurve, Number, curves, expected_layer_of, newest_runs
 from probing.edges.report_summary import baselines
-from probing.edges.targets import CUMULATIVE, RANDOM, TASK, TRAINED
+from probing.edges.targets import CUMULATIVE, TASK
+from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
 

@@ -1,8 +1,6 @@
-"""Which stored models correspond to the paper's: a base with its fine-tuned models, and other encoders of the paper.
-The numbers of one stored base and its fine-tuned models that the paper's tables and figures need. The paper on
-fine-tuning and sentence-level probing: our bases that are compared with it, and their numbers. Our points for the
-figures of the paper. The paper prints no values of its figures, so only ours can be drawn. Tables 1 to 5 of the
-paper next to ours. ``why``: the reason for an empty cell and the command that fills it.
+"""The paper on fine-tuning and sentence-level probing: our bases compared with it, and its tables next to ours.
+
+The paper prints no values of its figures, so only ours can be drawn.
 """
 
 from collections.abc import Mapping
@@ -35,7 +33,6 @@ COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (
 TUNED = (COLA, SST, RTE, SQUAD)
 #: Objectives that are compared with the paper: its own, CoLA on the mean, and the control.
 COMPARED = (*TUNED, COLA_MEAN, CONTROL)
-_NAMES = ["model", "base", "objective", "variant", "tuned_seed"]
 
 
 @dataclass(frozen=True)

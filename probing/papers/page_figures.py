@@ -1,7 +1,4 @@
-"""What the page shows of a paper. The figures on edge probing with our numbers and the published ones, and F1 of every
-layer. Figures 1 to 18 of BERTnesia, drawn with our numbers. Figures 1 to 5 of the paper on fine-tuning and probing
-with our numbers; the paper's own figures print no values.
-"""
+"""The figures of the papers with our numbers, and with published ones where the paper prints values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,6 +1,4 @@
-"""The claims on forgetting: the bases that are compared, and what became of the facts that they knew. The papers that
-are reproduced. The claims of a paper in short: its own number, ours, the verdict, and the reason in one line.
-"""
+"""The papers that are reproduced, and their claims in short: its number, ours, the verdict, and the reason."""
 
 from collections.abc import Sequence
 

@@ -1,10 +1,4 @@
-"""The plan of a reproduction: its models, their bases and their tasks. The steps that the reproductions of several
-papers have. How BERTnesia is reproduced: from a family's name to the tables. How the paper on edge probing is
-reproduced: from a family's base to the tables. How the claims on forgetting are judged: every fine-tuned model of a
-family is asked for the facts that it lost. How the paper on fine-tuning and sentence-level probing is reproduced:
-from a family's base to the tables. From a family's name to the tables of a paper; resumable, finished steps are
-skipped.
-"""
+"""From a family's name to the tables of a paper: plan and steps; resumable, finished steps are skipped."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +11,6 @@ import pandas as pd
 from probing.changes.measure_run import measure_changes
 from probing.changes.requests import ChangesRequest
 from probing.edges.requests import EdgesRequest
-from probing.edges.targets import RANDOM, TRAINED
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.train import train_edges
 from probing.facts.fact import shipped_relations
@@ -40,6 +33,7 @@ from probing.kernel.fetch import fetch_model, fetch_or_stand_in
 from probing.kernel.files import atomic_text, cache_folder, result_folders, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
+from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.registry import FamilyEntry, FamilyMember, Registry, name_in_files, read_registry
 from probing.kernel.report import Form, as_csv
 from probing.kernel.requests import executor
@@ -327,20 +321,6 @@ def _tables(plan: Plan, say: Say) -> None:
     write_tables(plan, {**tables, "claims": pd.concat(claims)}, text, say)
 
 
-REPRODUCE_BERTNESIA = Procedure(
-    BERTNESIA,
-    "{family.title}",
-    members=_members,
-    steps={
-        Stage.fetch: _fetch,
-        Stage.finetune: fine_tune,
-        Stage.heads: _heads,
-        Stage.probe: _probe,
-        Stage.tables: _tables,
-    },
-)
-
-
 def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
     """Names of tasks, or paths of folders in jiant's format."""
     tasks = ALL if request.tasks == ("all",) else request.tasks
@@ -367,32 +347,10 @@ def _train_edge_probes(plan: Plan, say: Say) -> None:
         train_edges(edges_request, say)
 
 
-REPRODUCE_EDGE_PROBING = Procedure(
-    EDGE_PROBING,
-    "Edge probing, {family.base}",
-    prefix="edges-",
-    tasks=_tasks,
-    steps={Stage.fetch: _fetch_edge_tasks, Stage.train: _train_edge_probes, Stage.tables: compare},
-)
-
-
-def _fetch_text(plan: Plan, say: Say) -> None:
-    fetch(plan, ["wikitext-2"], say)
-
-
 def _measure(plan: Plan, say: Say) -> None:
     request = plan.request
     for member in plan.members:
         recover(RecoverRequest(member.model, device=request.device, text=request.valid), say)
-
-
-REPRODUCE_FORGETTING = Procedure(
-    FORGETTING,
-    "Claims on forgetting, {family.base}",
-    prefix="forgetting-",
-    members=lambda request, family: tuple(family.members),
-    steps={Stage.fetch: _fetch_text, Stage.measure: _measure, Stage.tables: compare},
-)
 
 
 #: The paper's probing tasks and fine-tuning tasks; Figure 2 compares CoLA on the first token with CoLA on the mean.
@@ -472,26 +430,55 @@ def _measure_changes(plan: Plan, say: Say) -> None:
         measure_changes(changes_request, say)
 
 
-REPRODUCE_INTERPLAY = Procedure(
-    INTERPLAY,
-    "Fine-tuning and probing, {family.base}",
-    prefix="interplay-",
-    tasks=_sentence_tasks,
-    members=_members_of_base,
-    begin=_begin,
-    steps={
-        Stage.fetch: _fetch_sentence_tasks,
-        Stage.finetune: fine_tune,
-        Stage.train: _train_sentence_probes,
-        Stage.measure: _measure_changes,
-        Stage.tables: compare,
-    },
-)
-
-
 PROCEDURES = {
     procedure.paper.name: procedure
-    for procedure in (REPRODUCE_BERTNESIA, REPRODUCE_EDGE_PROBING, REPRODUCE_INTERPLAY, REPRODUCE_FORGETTING)
+    for procedure in (
+        Procedure(
+            BERTNESIA,
+            "{family.title}",
+            members=_members,
+            steps={
+                Stage.fetch: _fetch,
+                Stage.finetune: fine_tune,
+                Stage.heads: _heads,
+                Stage.probe: _probe,
+                Stage.tables: _tables,
+            },
+        ),
+        Procedure(
+            EDGE_PROBING,
+            "Edge probing, {family.base}",
+            prefix="edges-",
+            tasks=_tasks,
+            steps={Stage.fetch: _fetch_edge_tasks, Stage.train: _train_edge_probes, Stage.tables: compare},
+        ),
+        Procedure(
+            INTERPLAY,
+            "Fine-tuning and probing, {family.base}",
+            prefix="interplay-",
+            tasks=_sentence_tasks,
+            members=_members_of_base,
+            begin=_begin,
+            steps={
+                Stage.fetch: _fetch_sentence_tasks,
+                Stage.finetune: fine_tune,
+                Stage.train: _train_sentence_probes,
+                Stage.measure: _measure_changes,
+                Stage.tables: compare,
+            },
+        ),
+        Procedure(
+            FORGETTING,
+            "Claims on forgetting, {family.base}",
+            prefix="forgetting-",
+            members=lambda request, family: tuple(family.members),
+            steps={
+                Stage.fetch: lambda plan, say: fetch(plan, ["wikitext-2"], say),
+                Stage.measure: _measure,
+                Stage.tables: compare,
+            },
+        ),
+    )
 }
 
 

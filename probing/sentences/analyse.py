@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from probing.changes.passes import Attending, SentenceAttention, ask_attention
@@ -10,7 +9,8 @@ from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_models
 from probing.kernel.models.load import Encoder
-from probing.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence
+from probing.sentences.ask import Verdicts, ask_sentence
+from probing.sentences.numbers import VERDICT_COLUMNS
 from probing.sentences.probes import find_probes, read_probes
 from probing.sentences.requests import SentenceAskRequest
 
@@ -87,16 +87,3 @@ def verdict_rows(answer: SentenceAnswer) -> pd.DataFrame:
     rows = every_verdict(answer)
     names = ["model", "task", "pooling", "layer", "label", "p", "margin", "accuracy", "majority", "above_majority"]
     return rows.assign(above_majority=~rows["chance"].astype(bool))[names]
-
-
-def similarity_rows(answer: SentenceAnswer) -> pd.DataFrame:
-    """One row per model, repeated word and layer: ``model, word, times, layer, similarity``."""
-    found = answer.attention
-    rows = [
-        (model.name, word.word, len(word.places), layer, float(value))
-        for word in found.repeated
-        for model, values in ((found.before, word.before), (found.own, word.similarity))
-        if model is not None and values is not None
-        for layer, value in enumerate(np.asarray(values))
-    ]
-    return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])

@@ -15,23 +15,6 @@ from probing.sentences.numbers import above_majority
 from probing.sentences.probes import TaskProbes, labels_of
 from probing.sentences.vectors import pooled_states, sentence_rows
 
-#: Columns of ``Verdicts.rows``.
-VERDICT_COLUMNS = [
-    "model",
-    "task",
-    "title",
-    "pooling",
-    "layer",
-    "label",
-    "number",
-    "p",
-    "margin",
-    "accuracy",
-    "majority",
-    "classes",
-    "chance",
-]
-
 
 @dataclass(frozen=True)
 class Verdicts:

@@ -1,7 +1,4 @@
-"""``probing sentences ask``: attention and probes' predictions at every layer for one sentence, or two. ``probing
-sentences make``: our own tasks, made by rule. ``probing sentences tasks``: the tasks of sentence-level probing, and
-their data. ``probing sentences train``: probes for every layer, pooling and task.
-"""
+"""``probing sentences``: lists and makes tasks, trains probes, and asks them of one sentence or two."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,23 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.kernel.commands import command, options_refused
+from probing.kernel.commands import Shape, command, echo_table, options_refused
 from probing.kernel.files import cache_folder
 from probing.kernel.report import as_csv, as_json, objects, text_table
 from probing.sentences.examples import OURS, PROTOCOLS
 from probing.sentences.requests import SentenceAskRequest, SentencesRequest
-from probing.sentences.task_list import task_list
+from probing.sentences.task_list import task_list, write_odd_man_out
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Shape(StrEnum):
-    """Output formats."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 @command(SentenceAskRequest)
@@ -35,13 +24,13 @@ def ask(
     """Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's
     prediction.
     """
-    from probing.sentences.analyse import ask_live, attention_rows, similarity_rows, verdict_rows
+    from probing.sentences.analyse import ask_live, attention_rows, verdict_rows
 
     answer = ask_live(request, lambda line: typer.echo(line, err=True))
     parts = {
         "attention": attention_rows(answer),
         "verdicts": verdict_rows(answer),
-        "same_word": similarity_rows(answer),
+        "same_word": answer.attention.similarities(),
     }
     typer.echo(
         _written(
@@ -54,8 +43,6 @@ def ask(
 def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, inputs: dict[str, object]) -> str:
     """The tables: one below the other, as one CSV with the table's name in ``part``, or as JSON."""
     import pandas as pd
-
-    from probing.kernel.report import as_csv, as_json, objects, text_table
 
     if shape is Shape.json:
         return as_json(inputs | {name: objects(table) for name, table in parts.items()})
@@ -84,17 +71,7 @@ def make(
     Half of the sentences have one noun or verb replaced by another of the same form and frequency. `sentences train
     --tasks odd-man-out` makes the same task itself.
     """
-    from probing.sentences.task_list import write_odd_man_out
-
     write_odd_man_out(source, out, typer.echo)
-
-
-class TasksShape(StrEnum):
-    """Output formats."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 def tasks(
@@ -105,23 +82,17 @@ def tasks(
         bool, typer.Option("--counts", help="Also count used and left-out sentences of the fetched data.")
     ] = False,
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences are split into parts.")] = OURS,
-    shape: Annotated[TasksShape, typer.Option("--as", help="table, csv or json.")] = TasksShape.table,
+    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:
     """List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left
     out.
     """
     with options_refused():
         table = task_list(cache_folder() / "downloads", names or (), counts, protocol)
-    if shape is TasksShape.json:
-        typer.echo(as_json(objects(table)), nl=False)
-    elif shape is TasksShape.csv:
-        typer.echo(as_csv(table), nl=False)
-    else:
+    if counts and shape is Shape.table:
         # Long columns do not matter for the counts.
-        typer.echo(
-            text_table(table.drop(columns=["title", "level", "asks", "data_set", "licence"]) if counts else table),
-            nl=False,
-        )
+        table = table.drop(columns=["title", "level", "asks", "data_set", "licence"])
+    echo_table(table, shape)
 
 
 @command(SentencesRequest)
@@ -129,9 +100,8 @@ def train(request: SentencesRequest) -> None:
     """Train probes of every layer for whole sentences, also for a fine-tuned model's base; resumable, does nothing the
     second time.
 
-    A task needs its data set: see `fetch`. A fine-tuned model is read by its own probes and by its base's: unchanged,
-        on its own
-    scale, and on top of a linear map without labels.
+    A task needs its data set: see `fetch`. A fine-tuned model is read by its own probes and by its base's:
+    unchanged, on its own scale, and on top of a linear map without labels.
     """
     from probing.sentences.train import train_sentences
 

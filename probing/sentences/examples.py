@@ -1,7 +1,4 @@
-"""What sentence-level probing asks: one label of a sentence or a pair (Conneau et al. 2018, Mosbach et al. 2020). A
-labelled sentence as a file has it, before sentences become parts. The floor of every accuracy: always the commonest
-label.
-"""
+"""What sentence-level probing asks: one label of a sentence or a pair (Conneau et al. 2018, Mosbach et al. 2020)."""
 
 import hashlib
 from collections import Counter

@@ -1,7 +1,4 @@
-"""What the figures of sentence probes share: colour is the model, dash the pooling, grey a baseline. Accuracy of
-sentence probes by layer, one small panel per task, with the baselines that they have to beat. Accuracy of sentence
-probes by the number of training sentences.
-"""
+"""Figures of sentence probes: colour is the model, dash the pooling, grey a baseline."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

@@ -1,8 +1,4 @@
-"""How fine-tuning changed sentence probes, in points of accuracy (Figures 4 and 5 of Mosbach et al. 2020). Where a
-fine-tuned model's probes read each property of the base: shares of fates, one bar per task and vector. What
-``verdict_map`` says of a cell. Sentence probes' predictions for one sentence: tasks and poolings by layers; grey: at
-chance.
-"""
+"""Figures of how fine-tuning changed sentence probes (Figures 4 and 5 of Mosbach et al. 2020), and of one sentence."""
 
 import textwrap
 from collections.abc import Mapping
@@ -259,7 +255,6 @@ def with_hover(verdicts: pd.DataFrame) -> pd.DataFrame:
 _VERDICT_ROW, _AROUND = 44, 146
 #: With more layers, a label does not fit into a cell on a phone.
 _MAX_LAYERS = 9
-_VERDICT_GREY = "rgba(128,136,144,0.16)"
 _FAINT, _FULL = 0.10, 0.62
 
 
@@ -284,11 +279,7 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
         if of_number.empty:
             continue
         colour = theme.PALETTE[int(number or 0) % len(theme.PALETTE)]
-        scale = (
-            [_VERDICT_GREY, _VERDICT_GREY]
-            if number is None
-            else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
-        )
+        scale = [_GREY, _GREY] if number is None else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
         square = of_number.pivot(index="place", columns="layer", values="sure").reindex(
             index=range(len(rows)), columns=range(last + 1)
         )

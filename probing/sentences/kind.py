@@ -1,4 +1,4 @@
-"""When stored sentence-level probing is complete, and its labels have names. The runs of sentence-level probing."""
+"""The kind of run that stores sentence-level probing: its files, and when it is complete."""
 
 from probing.kernel.store.kinds import ASKED, Kind, Rule
 from probing.sentences import tables

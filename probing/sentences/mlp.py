@@ -1,6 +1,4 @@
-"""Probes with one hidden layer, for labels that are not linearly decodable; all are trained at once. Online code: code
-length of the labels under probes trained on growing data (Voita and Titov 2020).
-"""
+"""Probes with one hidden layer, all trained at once, and their online code (Voita and Titov 2020)."""
 
 import itertools
 import math

@@ -1,8 +1,4 @@
-"""The numbers of sentence-level probing, computed from counts of test sentences. What a probe can know without a model:
-length, first letter, final mark and words of a sentence. Where a fine-tuned model's probes read a property that a
-layer of the base had (after Mosbach et al. 2020). Which two probes are compared on the same test sentences: what a
-run stores in ``sentence_pairs``.
-"""
+"""The numbers of sentence-level probing: accuracy, surface features, and where a property is read."""
 
 import re
 from collections import Counter
@@ -19,6 +15,23 @@ from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OWN, Example
 
 #: The two groups of layers in the paper's tables of mean changes.
 LOWER, UPPER = "lower", "upper"
+
+#: Columns of ``Verdicts.rows``.
+VERDICT_COLUMNS = [
+    "model",
+    "task",
+    "title",
+    "pooling",
+    "layer",
+    "label",
+    "number",
+    "p",
+    "margin",
+    "accuracy",
+    "majority",
+    "classes",
+    "chance",
+]
 
 
 def accuracy(right: int, n: int) -> tuple[float, float, float]:

@@ -17,11 +17,12 @@ from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
 from probing.kernel.stats.intervals import SMALL_SET
+from probing.kernel.user_tables import SUFFIXES
 from probing.sentences import tasks
 from probing.sentences.examples import PARTS, POOLINGS, SentenceData
 from probing.sentences.figures import layer_panels
 from probing.sentences.page_probes import CAPTION, HOW
-from probing.sentences.readers import FEWEST_EXAMPLES, SUFFIXES
+from probing.sentences.readers import FEWEST_EXAMPLES
 from probing.sentences.report_accuracy import best_read
 from probing.sentences.splits import MAX_AT_ONCE, cut_to
 

@@ -1,6 +1,4 @@
-"""Predictions of the probes on one model: its own, its base's, and MLPs; each is computed once and kept on disk.
-Accuracy by layer on a user's own sentences, computed at once: nothing is stored, and it can be cancelled.
-"""
+"""Predictions of all probes on one model, kept on disk, and accuracy on a user's own sentences, which is not stored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,22 +1,14 @@
-"""Mean and standard deviation of training vectors, which standardise every feature. Logistic regressions of every layer
-and pooling; the development part selects the regularisation. The surface baseline: the same probe on features that
-need no model, such as length and words. Files of the own probes of one model and task, for live sentences; the
-scaling is folded in.
-"""
+"""Logistic regressions of every layer and pooling, the surface baseline, and files of probes for live sentences."""
 
-import json
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
 
 from probing.kernel.errors import HeadError
-from probing.kernel.files import atomic_file
-from probing.kernel.models.arrays import FILE, find_probe_files, sum_of
+from probing.kernel.models.arrays import find_probe_files, read_probe_file, write_probe_file
 from probing.kernel.registry import REPOSITORY
 from probing.sentences.examples import OURS, SENTEVAL
 from probing.sentences.solver import outputs_of, solve
@@ -162,7 +154,6 @@ def surface_right(
 
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "sentences"
-_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -211,7 +202,6 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
     weights, size = _packed(probes.weights)
     arrays = {"weights": weights, "size": size, "bias": np.ascontiguousarray(probes.bias, np.float32)}
     about = {
-        "version": _VERSION,
         "task": probes.task,
         "title": probes.title,
         "pairs": probes.pairs,
@@ -225,22 +215,13 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
         "majority": int(probes.majority),
         "c": probes.c.tolist(),
     }
-    about["crc32"] = _sum_of(arrays, about)
-    path = folder / FILE
-    with atomic_file(path) as temporary:
-        # One entry, because safetensors writes several in an order that changes from file to file.
-        save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
-    return path
+    return write_probe_file(arrays, about, folder)
 
 
 def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
     """The probes of a file; HeadError if it cannot be read, or belongs to other weights (empty: any)."""
     try:
-        with safe_open(path, framework="numpy") as stream:
-            about = json.loads((stream.metadata() or {})["probes"])
-            arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-        if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
-            raise ValueError("its checksum differs from the one that it was written with")
+        arrays, about = read_probe_file(path)
         weights, bias = _unpacked(arrays["weights"], arrays["size"]), arrays["bias"]
         right, c = np.array(about["right"]), np.array(about["c"])
         form = (*right.shape, outputs_of(len(about["labels"])))
@@ -287,8 +268,3 @@ def _unpacked(shares: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Inverse of ``_packed``, in float32; packing the result again gives the same."""
     weights: np.ndarray = shares.astype(np.float32) * size[..., None]
     return weights
-
-
-def _sum_of(arrays: dict[str, np.ndarray], about: dict[str, object]) -> str:
-    """CRC-32 of the tensors and of their header."""
-    return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

@@ -1,7 +1,4 @@
-"""CoLA, SST-2 and RTE as tasks for probes; the development file is the test part. A user's own labelled sentences: a
-table with ``sentence`` and ``label`` in any form that ``user_tables`` reads. Files of SentEval's probing tasks, and of
-X-Probe, which has the same tasks on Wikipedia's sentences.
-"""
+"""Readers of sentence tasks: CoLA, SST-2 and RTE (tested on the development file), SentEval, X-Probe, own tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +6,7 @@ from pathlib import Path
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
 from probing.kernel.text import numbered_lines, refuse_label
-from probing.kernel.user_tables import SUFFIXES as SUFFIXES
-from probing.kernel.user_tables import Kind, Table, read_table
+from probing.kernel.user_tables import SUFFIXES, Kind, Table, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
 GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {

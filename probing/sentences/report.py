@@ -1,6 +1,4 @@
-"""The reports of sentence-level probing. The panels of sentence probes: the tasks in order, and the models that are
-shown by default.
-"""
+"""The reports of sentence-level probing, and the panels of its probes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The runs behind the reports of sentence-level probing: one per model, task and protocol. Which of the probes of a
-model and task is the best. Accuracy of every probe with the baselines that it has to beat, and its growth with the
-training sentences.
-"""
+"""Accuracy of every probe with the baselines it has to beat, the best probe, and growth with the training sentences."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product

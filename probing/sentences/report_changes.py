@@ -1,7 +1,4 @@
-"""What fine-tuning changed in the accuracy of probes, tested sentence by sentence. Two probes on the same test
-sentences: the counts that a run stores, else from stored predictions. Where a fine-tuned model's probes read each
-property that a layer of its base had.
-"""
+"""What fine-tuning changed in the accuracy of probes, sentence by sentence, and where each property is read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""The configuration whose fingerprint names a run of sentence-level probing. Which probes of whole sentences are
-trained, and which sentence is analysed.
-"""
+"""Which probes of whole sentences are trained and which sentence is analysed; the configuration names the run."""
 
 from dataclasses import dataclass, field
 from typing import Annotated

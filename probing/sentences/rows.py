@@ -1,6 +1,4 @@
-"""The stored tables of a run: scores, pairs, predictions and, last, its row. The stored tables of a task's data: its
-row with both baselines, and the test sentences.
-"""
+"""The tables that sentence-level probing stores: of a run, its row last, and of a task's data with its baselines."""
 
 import json
 from collections import Counter
@@ -33,41 +31,23 @@ def run_tables(predictions: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Answered:
-    """All predictions of a run, and of the base that it is compared with.
+    """All predictions of a run, and of the base that it is compared with."""
 
-    Attributes:
-        model, base: their names; ``base`` is the model's own if it is a base.
-        poolings: of the run; the base's are all of ``base_poolings``.
-        asked: (sentences,) bool, the test sentences that fit the models.
-        gold: (sentences in ``asked``,) uint8.
-        n_dev: number of dev sentences that were used.
-        own: reading and portion -> predictions of the run.
-        of_base: the same of the base; for a base its own.
-        codes: (poolings, layers) bits, if they were computed.
-        left_out: part -> reason -> sentences.
-    """
-
-    model: str
+    model: str  #: their names; ``base`` is the model's own if it is a base
     base: str
-    poolings: Sequence[str]
+    poolings: Sequence[str]  #: of the run; the base's are all of ``base_poolings``
     base_poolings: Sequence[str]
-    asked: np.ndarray
-    gold: np.ndarray
-    n_dev: int
-    own: Mapping[Which, Answer]
-    of_base: Mapping[Which, Answer]
-    codes: np.ndarray | None
-    left_out: Mapping[str, Mapping[str, int]]
+    asked: np.ndarray  #: (sentences,) bool, the test sentences that fit the models
+    gold: np.ndarray  #: (sentences in ``asked``,) uint8
+    n_dev: int  #: number of dev sentences that were used
+    own: Mapping[Which, Answer]  #: reading and portion -> predictions of the run
+    of_base: Mapping[Which, Answer]  #: the same of the base; for a base its own
+    codes: np.ndarray | None  #: (poolings, layers) bits, if they were computed
+    left_out: Mapping[str, Mapping[str, int]]  #: part -> reason -> sentences
 
 
 def rows_of_run(config: SentenceRunConfig, given: Answered, width: int) -> dict[str, list[dict]]:
-    """Table -> rows of one run, without device and time.
-
-    Args:
-        config: the run.
-        given: its predictions.
-        width: size of a vector.
-    """
+    """Table -> rows of one run, without device and time; ``width`` is the size of a vector."""
     run = {"run_id": config.fingerprint}
     layers = next(iter(given.own.values())).test.shape[1]
     row = (
@@ -153,18 +133,16 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
         "sentence_tasks": [task_row(task, data, int(surface["right"][0]))],
         "sentence_examples": example_rows(task, data),
     }
-    return [write_differing(table, rows, task_path(table, data, folder)) for table, rows in tables.items()]
+    return [
+        write_differing(table, rows, folder / f"{table}-{data.task}-{data.protocol}.parquet")
+        for table, rows in tables.items()
+    ]
 
 
 def _by_surface(data: SentenceData) -> int:
     train, dev, test = (surface_features(data.parts["train"], data.parts[part]) for part in PARTS)
     gold = gold_labels(data, "train"), gold_labels(data, "dev"), gold_labels(data, "test")
     return surface_right((train, dev, test), gold, len(data.labels))
-
-
-def task_path(table: str, data: SentenceData, folder: Path) -> Path:
-    """The file of one of the tables of a task's data."""
-    return folder / f"{table}-{data.task}-{data.protocol}.parquet"
 
 
 def task_row(task: SentenceTask, data: SentenceData, right: int) -> dict:

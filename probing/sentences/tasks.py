@@ -6,17 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from probing.kernel.errors import OptionError, SentenceDataError
+from probing.kernel.user_tables import SUFFIXES
 from probing.sentences.examples import OURS, PROTOCOLS, SENTEVAL, Labelled, SentenceData
 from probing.sentences.odd_man_out import NO_CANDIDATE, odd_man_out
-from probing.sentences.readers import (
-    GLUE,
-    SUFFIXES,
-    check_classes,
-    parse_own_file,
-    read_glue,
-    read_own_file,
-    read_probing_file,
-)
+from probing.sentences.readers import GLUE, check_classes, parse_own_file, read_glue, read_own_file, read_probing_file
 from probing.sentences.splits import cleaned, pooled, split
 
 X_PROBE, SENTEVAL_DATA, GLUE_DATA, EWT = "x-probe", "senteval", "glue", "ud-english-ewt"

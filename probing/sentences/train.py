@@ -1,6 +1,4 @@
-"""The work of ``sentences train``, in any process: the probes of one task after the other's. Trains the probes of whole
-sentences and stores their predictions.
-"""
+"""Trains the probes of whole sentences, one task after the other in any process, and stores their predictions."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from probing.kernel.jobs.stored_runs import (
     provenance_of,
     refuse_taken_tasks,
 )
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import Opened, open_models
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import find_entry
@@ -30,7 +29,7 @@ from probing.kernel.options import spelled
 from probing.kernel.requests import ExecutorChoice
 from probing.sentences.examples import FROZEN, MLP, OWN, PARTS, POOLINGS, READINGS, SentenceData, majority_label
 from probing.sentences.predictions import Answer, ModelAnswers, Split
-from probing.sentences.probes import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
+from probing.sentences.probes import TaskProbes, folded, probes_folder, read_probes, write_probes
 from probing.sentences.requests import SentenceRunConfig, SentencesRequest
 from probing.sentences.rows import Answered, Which, gold_labels, rows_of_run, run_tables, write_task
 from probing.sentences.tasks import ALL, SENTENCE_TASKS, SentenceTask, read_task
@@ -44,21 +43,13 @@ _TOO_LONG_FOR_BASE = "longer than the base takes"
 
 @dataclass(frozen=True)
 class SentenceWork(Opened, TaskWork):
-    """Trains the probes of tasks; a shard is a task.
+    """Trains the probes of tasks; a shard is a task."""
 
-    Attributes:
-        request: the probes, in the usual order and nothing twice.
-        readings: of the request, or all that are possible for the model.
-        names: task -> its name or its file's absolute path.
-        stamps: task -> fingerprint of its data.
-        target: folder of the Parquet files.
-    """
-
-    request: SentencesRequest
-    readings: tuple[str, ...]
-    names: Mapping[str, str]
-    stamps: Mapping[str, str]
-    target: Path
+    request: SentencesRequest  #: the probes, in the usual order and nothing twice
+    readings: tuple[str, ...]  #: of the request, or all that are possible for the model
+    names: Mapping[str, str]  #: task -> its name or its file's absolute path
+    stamps: Mapping[str, str]  #: task -> fingerprint of its data
+    target: Path  #: folder of the Parquet files
 
     def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
         read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
@@ -99,11 +90,7 @@ class SentenceWork(Opened, TaskWork):
         )
 
     def make(self, shard: str) -> list[Path]:
-        """Makes the run of one task if it is missing.
-
-        Returns:
-            Every file of the task and its run; without the probes, which another run of the task may replace.
-        """
+        """Makes the run of one task if it is missing; its files without the probes, which another run may replace."""
         task, data = read_cached(shard, self.request.protocol)
         run = RunFiles(self.config(data), run_tables(self.request.predictions), self.target)
         if not (run.whole() and self.has_probes(data.task)):
@@ -217,11 +204,7 @@ def _encoded(data: SentenceData, encoder: Encoder, folder: Path) -> SentenceStat
 def _split(
     data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int, model: str
 ) -> tuple[Split, dict[str, dict[str, int]]]:
-    """The sentences that fit both model and base, and how many are left out for each reason.
-
-    Raises:
-        SentenceDataError: if a part has none left, or training lacks a class.
-    """
+    """The sentences that fit both model and base, and how many are left out for each reason."""
     places, gold, left_out = {}, {}, {}
     start = 0
     for part in PARTS:
@@ -257,20 +240,9 @@ def read_cached(name: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
-    """Trains probes of every task and stores their predictions; resumable, does nothing the second time.
+    """Trains probes of every task and stores their predictions; returns the folder of the results.
 
     A killed call resumes where it stopped, under any executor, and gives the same bytes except for ``created``.
-
-    Args:
-        request: the probes.
-        say: called with each line for the user.
-
-    Returns:
-        The folder of the results.
-
-    Raises:
-        OptionError: for an unknown task, or a reading that the model cannot have.
-        ProbingError: if data or model are missing or not usable, or a name is taken.
     """
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     set_threads(request.threads)
@@ -299,11 +271,7 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
 
 
 def _readings(request: SentencesRequest) -> tuple[str, ...]:
-    """The readings of a model, in the usual order.
-
-    Raises:
-        OptionError: if the reading by the base's probes is requested of a model without a base.
-    """
+    """The readings of a model, in the usual order; an OptionError if one needs a base and the model has none."""
     has_base = bool(find_entry(request.model, request.base, request.name, request.revision).base)
     chosen = request.readings
     if chosen is None:
@@ -317,11 +285,7 @@ def _readings(request: SentencesRequest) -> tuple[str, ...]:
 
 
 def _read_all(names: Sequence[str], protocol: str, say: Say) -> dict[str, str]:
-    """Task -> fingerprint of its data; every task is read before the first is trained.
-
-    Raises:
-        OptionError: if two tasks have the same name.
-    """
+    """Task -> fingerprint of its data; every task is read before the first is trained, and no two may have one name."""
     stamps: dict[str, str] = {}
     for name in names:
         _, data = read_cached(name, protocol)

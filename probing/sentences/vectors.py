@@ -1,6 +1,4 @@
-"""Sentence vectors of every layer from one pass: the first token's state and the mean over all tokens. Pooled states of
-all sentences of a task: encoded in blocks, kept on disk in float16, read a few layers at a time.
-"""
+"""Sentence vectors of every layer from one pass (first token, mean of tokens), in blocks kept on disk as float16."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

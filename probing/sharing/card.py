@@ -30,19 +30,12 @@ _TABLES, _LINES = 5, 20
 
 @dataclass(frozen=True)
 class Origin:
-    """The model that results are of.
+    """The model that results are of."""
 
-    Attributes:
-        name: how results call it.
-        hub_id: its full id on the hub; empty for a folder.
-        revisions: its commits there, as results have them.
-        bases: hub ids and commits, ID@COMMIT, of the bases whose heads or weights were used.
-    """
-
-    name: str
-    hub_id: str = ""
-    revisions: tuple[str, ...] = ()
-    bases: tuple[str, ...] = ()
+    name: str  #: how results call it
+    hub_id: str = ""  #: its full id on the hub; empty for a folder
+    revisions: tuple[str, ...] = ()  #: its commits there, as results have them
+    bases: tuple[str, ...] = ()  #: hub ids and commits, ID@COMMIT, of the bases whose heads or weights were used
 
     @property
     def base_model(self) -> str | None:
@@ -57,11 +50,7 @@ class Origin:
 
 
 def origin_of_runs(name: str, rows: Sequence[Mapping[str, Any]]) -> Origin:
-    """The model of stored runs, by their configurations.
-
-    Raises:
-        HubError: if they are of models of the hub with different ids, though they have one name.
-    """
+    """The model of stored runs, by their configurations; a HubError if one name has different ids on the hub."""
     configs = [stored_configuration(row["config"]) for row in rows]
 
     def said(field: str) -> tuple[str, ...]:
@@ -86,19 +75,7 @@ def card(
     where: str,
     texts: Sequence[str] = (),
 ) -> str:
-    """The card of a share.
-
-    Args:
-        what: is shared.
-        origin: the model.
-        lines: one about each run, or each set of heads.
-        folder: of the share.
-        licences: task -> licence of its data.
-        language: of the facts, or of the text of tasks or heads.
-        licence: of the share.
-        where: its name for ``pull``.
-        texts: names on the hub of the texts that heads learned from.
-    """
+    """The card of a share; ``lines`` are about each run or set of heads, ``texts`` are what heads learned from."""
     from huggingface_hub import DatasetCardData, ModelCardData
 
     about, made_by, title = "Heads that read every layer of the unchanged encoder as a distribution over words.", "", ""

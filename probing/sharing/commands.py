@@ -1,6 +1,4 @@
-"""``probing pull``: download shared heads, predictions or probes. ``probing push``: share trained heads, or stored
-runs.
-"""
+"""``probing pull`` and ``probing push``: shared heads, predictions or probes."""
 
 from pathlib import Path
 from typing import Annotated
@@ -83,6 +81,7 @@ def pull(
     """
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
-    from probing.sharing import pull as workflow
+    from probing.sharing.pull import PullRequest
+    from probing.sharing.pull import pull as workflow
 
-    workflow.pull(workflow.PullRequest(name, from_folder, revision, what, out), typer.echo)
+    workflow(PullRequest(name, from_folder, revision, what, out), typer.echo)

@@ -39,35 +39,17 @@ from probing.subjects import HEADS, everything_shared
 
 @dataclass(frozen=True)
 class PullRequest:
-    """The share to pull.
+    """The share to pull."""
 
-    Attributes:
-        name: repository on the hub, OWNER/NAME; or None with
-        folder: a folder instead of the hub.
-        revision: commit to pull; None: the one that was pulled before, else the newest.
-        what: the content, if both kinds of repository have this name; a data set holds runs.
-        out: folder in which runs get a folder of their own; None: ``cache/shared``.
-    """
-
-    name: str | None = None
-    folder: Path | None = None
-    revision: str | None = None
-    what: str | None = None
-    out: Path | None = None
+    name: str | None = None  #: repository on the hub, OWNER/NAME; or None with
+    folder: Path | None = None  #: a folder instead of the hub
+    revision: str | None = None  #: commit to pull; None: the one that was pulled before, else the newest
+    what: str | None = None  #: the content, if both kinds of repository have this name; a data set holds runs
+    out: Path | None = None  #: folder in which runs get a folder of their own; None: ``cache/shared``
 
 
 def pull(request: PullRequest, say: Say = print) -> None:
-    """Pulls shared heads or runs at one revision. Runs become a folder of results of their own, which the program reads
-    and never changes.
-
-    Args:
-        request: the share, by name or folder.
-        say: called with a line for each step.
-
-    Raises:
-        HubError: if it is missing, not written by ``push``, damaged, contradicts stored results, or is of another kind
-            than requested.
-    """
+    """Pulls shared heads or runs at one revision; runs become a folder of their own, which the program only reads."""
     called = f"folder-{request.folder.resolve()}" if request.folder else str(request.name)
     key = re.sub(r"[^A-Za-z0-9._-]+", "--", called) + (f"-{request.what}" if request.what else "")
     hub = cache_folder() / "hub"
@@ -104,21 +86,13 @@ def pull(request: PullRequest, say: Say = print) -> None:
 
 @dataclass(frozen=True)
 class _Remote:
-    """A share at a commit.
+    """A share at a commit."""
 
-    Attributes:
-        title: in messages.
-        commit: 40 hex digits; of a folder, of its manifest's sha256.
-        manifest: at that commit.
-        bring: gives a folder with the files of the manifest.
-        of_hub: whether that folder is the hub's cache on this machine.
-    """
-
-    title: str
-    commit: str
-    manifest: Manifest
-    bring: Callable[[], Path]
-    of_hub: bool = False
+    title: str  #: in messages
+    commit: str  #: 40 hex digits; of a folder, of its manifest's sha256
+    manifest: Manifest  #: at that commit
+    bring: Callable[[], Path]  #: gives a folder with the files of the manifest
+    of_hub: bool = False  #: whether that folder is the hub's cache on this machine
 
 
 def _of_folder(folder: Path, revision: str | None) -> _Remote:
@@ -272,11 +246,7 @@ def _problems_of_heads(incoming: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def _place_heads(incoming: Path) -> list[Path]:
-    """Stores checked heads where ``probe`` and ``ask`` look; a complete set gets its name at once.
-
-    Raises:
-        HubError: before anything is stored, if other heads are in the place of these.
-    """
+    """Stores checked heads where ``probe`` and ``ask`` look; nothing if other heads are in the place of these."""
     sets = {source: cache_folder() / source.relative_to(incoming) for source in sorted(incoming.glob(f"{HEADS}/*/*"))}
     for source, target in sets.items():
         for path in source.iterdir():

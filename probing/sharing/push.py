@@ -15,7 +15,7 @@ from probing.facts.fact import shipped_relations
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import predictions_path, run_files
 from probing.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
-from probing.heads.train import text_sha256
+from probing.heads.recipe import text_sha256
 from probing.heads.training_run import head_text
 from probing.kernel.errors import FactsError, HeadError, HubError, Say, StoreError
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder, file_sha256, link_or_copy, result_folders
@@ -64,32 +64,19 @@ def heads_of(what: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PushRequest:
-    """The results to share.
+    """The results to share."""
 
-    Attributes:
-        what: ``heads`` go to a model repository, all else to a data set repository.
-        model: registry name, hub id or folder; for runs its name in ``runs``.
-        to: repository on the hub, OWNER/NAME; or None with
-        to_folder: a folder instead of the hub.
-        private: makes a new repository private.
-        heads: kinds of heads; none: all that exist.
-        runs: folders of runs; none: the usual ones.
-        base: model whose head a headless model uses.
-        licence: on the card; None: the model's.
-        language: of text or facts, in the hub's spelling.
-        revision: of a model on the hub whose heads are shared; None: what the registry pins, else the main branch.
-    """
-
-    what: str
-    model: str
-    to: str | None = None
-    to_folder: Path | None = None
-    private: bool = False
-    heads: Sequence[str] = ()
-    runs: Sequence[Path] = ()
-    base: str | None = None
-    licence: str | None = None
-    language: str = "en"
+    what: str  #: ``heads`` go to a model repository, all else to a data set repository
+    model: str  #: registry name, hub id or folder; for runs its name in ``runs``
+    to: str | None = None  #: repository on the hub, OWNER/NAME; or None with
+    to_folder: Path | None = None  #: a folder instead of the hub
+    private: bool = False  #: makes a new repository private
+    heads: Sequence[str] = ()  #: kinds of heads; none: all that exist
+    runs: Sequence[Path] = ()  #: folders of runs; none: the usual ones
+    base: str | None = None  #: model whose head a headless model uses
+    licence: str | None = None  #: on the card; None: the model's
+    language: str = "en"  #: of text or facts, in the hub's spelling
+    #: Of a model on the hub whose heads are shared; None: what the registry pins, else the main branch.
     revision: str | None = None
 
     def __post_init__(self) -> None:
@@ -102,18 +89,7 @@ class PushRequest:
 
 
 def push(request: PushRequest, say: Say = print) -> tuple[Manifest, str]:
-    """Gathers, describes and shares; sharing the same content again changes nothing.
-
-    Args:
-        request: the results to share.
-        say: called with a line for each shared item.
-
-    Returns:
-        The manifest, and the commit that a pull can name.
-
-    Raises:
-        HeadError, HubError, StoreError: if there is nothing to share, a licence is missing, or the hub refuses it.
-    """
+    """Gathers, describes and shares, the same content once; the manifest, and the commit that a pull can name."""
     outgoing = cache_folder() / "hub" / "outgoing" / request.what
     with exclusive_lock(outgoing.with_suffix(".lock")):
         # Left by a killed push.
@@ -257,21 +233,7 @@ def gather_runs(
     """Copies the files of a model's runs, their tasks and the model; the first of several sources of a run counts.
 
     Sentences that a table withholds are shared only if the licence of a built-in task allows it; those of a user's file
-    never are.
-
-    Args:
-        what: the runs are shared as.
-        model: name of the model.
-        sources: folders of runs.
-        outgoing: the share.
-        heads: kinds of heads of runs on facts.
-        say: gets a line about runs that are left out.
-
-    Returns:
-        The rows of the runs, by kind.
-
-    Raises:
-        StoreError: if there is no run, or one is faulty.
+    never are. Returns the rows of the runs, by kind.
     """
     rows: dict[str, dict] = {}
     left_out, target, read = set(), outgoing / DATA, lru_cache(8)(read_table)

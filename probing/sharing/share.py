@@ -51,23 +51,14 @@ class SharedFile(Frozen):
 
 
 class Manifest(Frozen):
-    """What is shared, of which model, made by which version of the program.
+    """What is shared, of which model, made by which version of the program."""
 
-    Attributes:
-        format: version of this file's format.
-        what: one of ``everything_shared``.
-        model: name of the model.
-        weights: identity of the encoder's weights for heads, else empty.
-        code_version: of the program that pushed.
-        files: all files but the manifest, by path.
-    """
-
-    format: Literal[1] = 1
-    what: str
-    model: str
-    weights: str = ""
-    code_version: str = __version__
-    files: tuple[SharedFile, ...]
+    format: Literal[1] = 1  #: version of this file's format
+    what: str  #: one of ``everything_shared``
+    model: str  #: name of the model
+    weights: str = ""  #: identity of the encoder's weights for heads, else empty
+    code_version: str = __version__  #: of the program that pushed
+    files: tuple[SharedFile, ...]  #: all files but the manifest, by path
 
     @model_validator(mode="after")
     def _is_sound(self) -> "Manifest":
@@ -108,11 +99,7 @@ def described(folder: Path, what: str, model: str, weights: str = "") -> Manifes
 
 
 def read_manifest(folder: Path, title: str) -> Manifest:
-    """The manifest of a share; ``title`` names the share.
-
-    Raises:
-        HubError: if it is missing, damaged, of another format, or names a path outside.
-    """
+    """The manifest of a share; a HubError if it is missing, damaged, of another format, or names a path outside."""
     try:
         return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
     except FileNotFoundError as error:
@@ -152,12 +139,6 @@ def first_problem(folder: Path, what: str, model: str, folders: Sequence[Path]) 
 
     Footers and sizes of texts are read first, so that what is too large is refused before it takes memory. Counts that
     the files lack are written.
-
-    Args:
-        folder: of the share.
-        what: the runs are shared as.
-        model: that all are of.
-        folders: of the results with which the runs are counted.
     """
     data, kinds = folder / DATA, kinds_of(what)
     paths = sorted(data.iterdir())
@@ -233,12 +214,7 @@ def _other_than_named(name: str, table: Table, rows: pa.Table, model: str) -> st
 
 
 def refuse_large(paths: Sequence[Path]) -> None:
-    """Refuses files by their footers and the size of their texts, before they take memory.
-
-    Raises:
-        StoreError: if one is none of this program's tables, has more rows, values or a longer text than any that
-            ``push`` writes, or all together have more text.
-    """
+    """Refuses files by their footers and the size of their texts, before they take memory."""
     size = 0
     for path in paths:
         table = TABLES[str(table_of(path))]

@@ -13,13 +13,14 @@ import pytest
 
 from probing.edges import train as work
 from probing.edges import training
-from probing.edges.ask import FILE, probes_folder, read_probes
+from probing.edges.ask import probes_folder, read_probes
 from probing.edges.numbers import memory_answers, seen_in_training
 from probing.edges.requests import EdgesRequest
 from probing.edges.tasks import read_task
 from probing.edges.train import train_edges
 from probing.kernel.errors import EdgeDataError, OptionError
 from probing.kernel.jobs import stored_runs
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.parquet import read_table
 from tests.commands.conftest import Killed, bytes_of

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from data.making import edges, sentences
 from probing.changes.passes import Attending, ask_attention
-from probing.edges.ask import FILE, ask_sentence, read_probes
+from probing.edges.ask import ask_sentence, read_probes
 from probing.edges.ask import probes_folder as edge_probes_folder
 from probing.edges.readers.own_tasks import read_own_sentences
 from probing.edges.requests import EdgesRequest
@@ -23,6 +23,7 @@ from probing.edges.shipped import LICENCE, SENTENCES, OwnRequest, ask_own_senten
 from probing.edges.targets import OWN
 from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
 from probing.edges.train import train_edges
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.load import load_encoder
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS

@@ -12,12 +12,13 @@ import pytest
 from probing.kernel.errors import OptionError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.models import arrays as checked_arrays
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.load import load_encoder
 from probing.sentences import predictions as probe_predictions
 from probing.sentences import train as work
 from probing.sentences import vectors as stored_states
 from probing.sentences.examples import LEFT_OUT, POOLINGS, READINGS
-from probing.sentences.probes import FILE, probes_folder, read_probes
+from probing.sentences.probes import probes_folder, read_probes
 from probing.sentences.requests import SentencesRequest
 from probing.sentences.tasks import read_task
 from probing.sentences.train import train_sentences

@@ -30,7 +30,7 @@ from probing.facts.totals import (
     ExitCounts,
     KnowledgeCounts,
     best_layer,
-    early_exit,
+    compare_early_exit,
     hits_of,
     intermediate_share,
     knowledge,
@@ -213,7 +213,7 @@ def test_shares_are_those_of_the_scored_half_at_the_chosen_layers():
         {1: PairedCounts(0, 0, 5, 5), 2: PairedCounts(2, 1, 3, 4), 3: PairedCounts(5, 0, 0, 5)},
         6,
     )
-    found = early_exit([early, late])
+    found = compare_early_exit([early, late])
     assert found.layers == {"early": 2, "late": 3}
     assert found.n == 10 + 10
     assert found.last_layer == (4 + 5) / 20
@@ -231,13 +231,13 @@ def test_of_equal_layers_the_last_is_chosen():
 
 
 def test_a_relation_without_facts_to_choose_on_exits_at_the_last_layer():
-    found = early_exit([ExitCounts("small", {}, {1: PairedCounts(0, 1, 0, 0), 2: PairedCounts(0, 0, 0, 1)}, 1)])
+    found = compare_early_exit([ExitCounts("small", {}, {1: PairedCounts(0, 1, 0, 0), 2: PairedCounts(0, 0, 0, 1)}, 1)])
     assert found.layers == {"small": 2}
     assert (found.last_layer, found.early_exit, found.union) == (0, 0, 1)
 
 
 def test_without_scored_facts_there_is_no_value():
-    found = early_exit([ExitCounts("empty", {1: 1, 2: 0}, {}, 0)])
+    found = compare_early_exit([ExitCounts("empty", {1: 1, 2: 0}, {}, 0)])
     assert (found.n, found.last_layer, found.early_exit, found.union, found.difference.value) == (
         0,
         None,

@@ -22,11 +22,11 @@ from probing.finetuning.tasks.conll import TaggedSentence
 from probing.finetuning.tasks.glue import LabelledText
 from probing.finetuning.tasks.msmarco import read_ranked_lists
 from probing.finetuning.tasks.squad import Question
-from probing.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
+from probing.finetuning.trainer import PlannedSteps, finetune, plan_steps
 from probing.kernel.errors import HeadError, ModelError
 from probing.kernel.models.check import with_offsets
 from probing.kernel.models.delta_weights import FILE, apply_difference, parameters_of, save_difference
-from probing.kernel.models.head import own_head
+from probing.kernel.models.head import masked_loss, own_head
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.models.load import BaseSource, load_encoder
 from probing.kernel.models.states import layer_of, weight_drift

@@ -7,20 +7,14 @@ from transformers import AutoModelForMaskedLM
 
 from probing.facts import probe as probing_module
 from probing.facts.fact import Fact, facts_sha256, fill
-from probing.facts.probe import (
-    ProbeWork,
-    RunConfig,
-    gather_shards,
-    probe_shards,
-    shard_numbers,
-    shard_path,
-    thread_count,
-)
+from probing.facts.probe import ProbeWork, gather_shards, probe_shards, shard_numbers, shard_path
 from probing.facts.probe import probe_layers as probe
+from probing.facts.requests import RunConfig
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import load_heads
 from probing.kernel.errors import ModelError
 from probing.kernel.models.tokens import answer_ids
+from probing.kernel.models.torch_settings import thread_count
 from tests.models.test_decoding import PlainHead
 
 LANDS = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome", "England": "London", "Spain": "Madrid"}

@@ -12,11 +12,12 @@ from transformers import AutoModelForMaskedLM
 from probing.changes.minimal_pairs import two_words
 from probing.changes.passes import Attending, ask_attention, pair_scores
 from probing.choices import NO_SPAN
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.load import load_encoder
 from probing.live import page_gaps as pairs
 from probing.live.page_models import _attention, _eager
 from probing.sentences.ask import ask_sentence
-from probing.sentences.probes import FILE, read_probes
+from probing.sentences.probes import read_probes
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.sentences.planted import plant, untrained_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save

@@ -1,6 +1,4 @@
-"""Lines of a data file, with errors that name file and line. A task of the user's: a folder with ``train.jsonl``,
-``dev.jsonl`` and perhaps ``test.jsonl`` in jiant's format.
-"""
+"""Reader of a user's own task: a folder with ``train.jsonl`` and ``dev.jsonl`` in jiant's format."""
 
 import json
 import re

@@ -1,6 +1,4 @@
-"""Constituents from the parse bits of a CoNLL file. EWT PropBank: semantic roles and constituents of the same
-sentences.
-"""
+"""EWT PropBank: semantic roles and constituents of the same sentences."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

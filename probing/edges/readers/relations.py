@@ -1,6 +1,4 @@
-"""SPR2: properties of an argument in what its predicate describes (Universal Decompositional Semantics). SemEval-2010
-task 8: the relation between two marked nominals.
-"""
+"""Pairs of spans: SPR2 (Universal Decompositional Semantics), and the relations of SemEval-2010 task 8."""
 
 import json
 import random

@@ -1,6 +1,4 @@
-"""Universal Dependencies (CoNLL-U): part of speech, dependencies, and sentences that other tasks use. CoNLL-2003: names
-of persons, places, organisations and others.
-"""
+"""Universal Dependencies (part of speech, dependencies, sentences of other tasks), and the names of CoNLL-2003."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""Files of a task's data set: found and read with errors that say what to do. What is held out for scoring if a data
-set comes without a test part, and for choosing among states of a training.
-"""
+"""Files of a task's data set, with errors that say what to do, and the parts that are held out of it."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence

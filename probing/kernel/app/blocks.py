@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from probing.kernel.app import save, tables
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, csv_bytes, file_name, for_file, html_bytes, on_page
@@ -230,14 +229,6 @@ def table_with_download(
     styled, config = tables.written(top, column_config)
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     _csv(table, stamp, name)
-
-
-def in_words(*paragraphs: Markdown) -> DeltaGenerator:
-    """Shows a page's answer at length, folded; empty paragraphs are left out. Returns the place below them."""
-    place = st.expander("In words", icon=":material/notes:")
-    with place:
-        st.markdown(joined("\n\n", [paragraph for paragraph in paragraphs if paragraph]))
-    return place
 
 
 def missing(what: str, command: str) -> None:

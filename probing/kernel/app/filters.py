@@ -1,6 +1,4 @@
-"""The bar of filters above the figure that they change. The stored runs that a page shows, and the choice of models and
-tasks among them. Values or differences to a yardstick: the choice that several pages offer.
-"""
+"""The bar of filters above a figure: runs, models, tasks, and values or differences."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

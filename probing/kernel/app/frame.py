@@ -1,8 +1,4 @@
-"""The frame of every page: title, navigation, the user's selection, and messages for missing results. Runs with stored
-counts only: messages that pages show in place of their facts. Links from a number to its facts. Who opens pages:
-what the server does beforehand waits while somebody is looking around. Stored results for pages: opened when a file
-has changed, and every read is cached by the state of the files.
-"""
+"""The frame of every page: title, navigation, selection, messages for missing results, cached reading."""
 
 import atexit
 import re

@@ -1,6 +1,4 @@
-"""Values kept in memory for all users of a server, within a number of bytes. Models kept in memory within a number of
-bytes.
-"""
+"""Values and models kept in memory for all users of a server, within a number of bytes."""
 
 import gc
 import threading

@@ -1,7 +1,4 @@
-"""The calls of the Python API that draw the figures of the pages. A button that saves a figure as an image which the
-reader's browser draws. The part "Save" below every figure: files at the width of a column, and what a caption and a
-bibliography need.
-"""
+"""The part "Save" below every figure: an image or a file at a column's width, its code, caption and bibliography."""
 
 import re
 import struct

@@ -1,6 +1,4 @@
-"""The user's selection: frozen values, kept in the session and mirrored in the page's link. Links from page to page;
-every link carries the selection of the page it opens.
-"""
+"""The user's selection: frozen values, kept in the session and mirrored in the page's link; and links between pages."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

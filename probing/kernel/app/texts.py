@@ -1,8 +1,4 @@
-"""Escaping of untrusted text: prompts, tokens and names are shown as text, never as markup. Hover help: the meaning of
-the terms in a text, from the glossary that the Methods page lists. A sentence that several pages share. Cache keys
-for data sets that were downloaded to this machine. Folders of the server, which a user of a page does not need to
-know. Whether a fine-tuned model learned its task: what the mark on its name means.
-"""
+"""Texts of all pages: untrusted text escaped, terms with hover help, and sentences that several pages share."""
 
 import os
 import re
@@ -11,8 +7,6 @@ from numbers import Number
 from pathlib import Path
 from string import Formatter
 from typing import Any, Protocol
-
-import streamlit as st
 
 from probing.finetuning.success import Verdict
 from probing.kernel.figures.looks import MARKS
@@ -115,11 +109,6 @@ def help_on(text: str) -> Markdown:
 
 def line(term: Term) -> Markdown:
     return filled("- **{name}**: {meaning}", name=term.name, meaning=term.meaning)
-
-
-def answer(text: Markdown) -> None:
-    """Draws a page's answer, with its terms in its hover help."""
-    st.markdown(escape(text), help=help_on(text))
 
 
 def size_words(items: int, things: str, name: str = "") -> Markdown:

@@ -1,6 +1,4 @@
-"""The layer axis of every figure: 0 is the embeddings, 1 to L are transformer layers. Lines over the layers, or over
-another count from 0 upwards. Names at the right ends of lines; they never overlap.
-"""
+"""The layer axis (0 is the embeddings, 1 to L are transformer layers), lines over it, and names at their ends."""
 
 import re
 import textwrap

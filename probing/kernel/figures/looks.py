@@ -1,6 +1,4 @@
-"""Names and colours of the stored models, the same on every page. Which runs a page shows: the user's choice fitted to
-the stored runs.
-"""
+"""Names and colours of the stored models, the same on every page, and which runs a page shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,12 +69,7 @@ def marked(name: str, verdict: Verdict | None) -> str:
 
 def mark(name: str, verdict: Verdict | None) -> str:
     """What the name of a model ends with; ``""`` for a base, and for a control whose name says so."""
-    return "" if verdict is None or says_so(name, verdict) else MARKS[verdict]
-
-
-def says_so(name: str, verdict: Verdict) -> bool:
-    """Whether the name itself says that the model is a control."""
-    return verdict == "control" and "control" in name.lower()
+    return "" if verdict is None or (verdict == "control" and "control" in name.lower()) else MARKS[verdict]
 
 
 def usual_colour(name: str) -> str:

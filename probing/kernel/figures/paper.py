@@ -1,6 +1,4 @@
-"""A figure at the width of one or two columns of a paper: light, text of 8 pt, without what only a page needs. A figure
-as PDF, which the package kaleido makes with a browser of this machine.
-"""
+"""A figure for a paper: one or two columns wide, light, 8 pt, as PDF by kaleido and a browser of this machine."""
 
 import base64
 import html

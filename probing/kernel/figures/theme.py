@@ -1,6 +1,5 @@
-"""One look for every figure: colours that are safe for colour blindness, on light and dark pages. Lines and bands
-across panels, added to a figure together. Rows that carry their whole names: a long name stands on several lines,
-and its row is as many times as high.
+"""One look for every figure: colours safe for colour blindness on light and dark pages, bands, rows with whole
+names.
 """
 
 import html

@@ -34,18 +34,9 @@ _TOKEN = secrets.token_hex(32)
 
 
 def do_shard(version: str, environment: Mapping[str, str], token: Path, reference: Sequence[Any], name: str) -> Line:
-    """Does a shard in a worker process.
+    """Does a shard in a worker process; ``version`` and ``environment`` are those of the coordinator.
 
-    Args:
-        version: of the coordinator's program.
-        environment: ``passed_on`` there.
-        token: a file in the work's folder.
-        reference: to the pickled work. It is in a list, as Ray would fetch a bare one for every shard again.
-        name: the shard's.
-
-    Raises:
-        JobError: if the folder is not shared, or program, model or heads differ here.
-        ProbingError: as the work.
+    The reference to the pickled work is in a list, as Ray would fetch a bare one for every shard again.
     """
     if not token.is_file():
         raise JobError(
@@ -79,27 +70,16 @@ def passed_on() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Ray Core.
+    """Ray Core."""
 
-    Attributes:
-        threads: processors per shard, as the run's configuration says.
-        workers: processes of a cluster that is started here; None: as many as the processors allow.
-        address: of a running cluster, ``auto`` or ``HOST:PORT``; None starts one here.
-        gpus: graphics cards per shard.
-    """
-
-    threads: int = 1
-    workers: int | None = None
-    address: str | None = None
-    gpus: int = 0
+    threads: int = 1  #: processors per shard, as the run's configuration says
+    workers: int | None = None  #: processes of a cluster that is started here; None: as many as the processors allow
+    address: str | None = None  #: of a running cluster, ``auto`` or ``HOST:PORT``; None starts one here
+    gpus: int = 0  #: graphics cards per shard
     name: str = "ray"
 
     def run(self, work: Work, names: Sequence[str], token: Path, finished: Callable[[Line], None]) -> None:
-        """Has the shards done; one whose worker or machine died is tried again.
-
-        Raises:
-            JobError: if Ray is not installed, no cluster answers, or workers die too often.
-        """
+        """Has the shards done; one whose worker or machine died is tried again, up to a number of times."""
         ray = ray_library()
         self._connect(ray)
         # Lost workers are counted here: Ray's own retries would hide them and print no message for the user.
@@ -157,11 +137,7 @@ class RayExecutor:
 
 
 def ray_library() -> Any:
-    """Ray.
-
-    Raises:
-        JobError: if it is not installed.
-    """
+    """Ray; a JobError if it is not installed."""
     try:
         import ray
     except ImportError as error:

@@ -48,19 +48,13 @@ class Work(ABC):
 
 @dataclass(frozen=True)
 class Line:
-    """A finished shard.
+    """A finished shard."""
 
-    Attributes:
-        name: the shard's.
-        files: path and sha256 of each file, paths relative to the work's folder if they are in it.
-        seconds: its duration; 0 for one that was finished before.
-        host: the machine that did it.
-    """
-
-    name: str
+    name: str  #: the shard's
+    #: Path and sha256 of each file, paths relative to the work's folder if they are in it.
     files: tuple[tuple[str, str], ...]
-    seconds: float
-    host: str
+    seconds: float  #: its duration; 0 for one that was finished before
+    host: str  #: the machine that did it
 
 
 class Executor(Protocol):
@@ -71,11 +65,7 @@ class Executor(Protocol):
         """Its name on the command line."""
 
     def run(self, work: Work, names: Sequence[str], token: Path, finished: Callable[[Line], None]) -> None:
-        """Has every shard done by a process that sees ``token``, and hands its line to ``finished``.
-
-        Raises:
-            JobError: if a shard's workers died too often, or no work can be handed out.
-        """
+        """Has every shard done by a process that sees ``token``, and hands its line to ``finished``."""
 
 
 class LocalExecutor:
@@ -105,15 +95,10 @@ def noted(folder: Path, finished: Callable[[Line], None]) -> Callable[[str, Sequ
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a call.
+    """The outcome of a call."""
 
-    Attributes:
-        there: shards that were finished before.
-        done: shards done now, with their seconds and hosts.
-    """
-
-    there: int
-    done: tuple[Line, ...]
+    there: int  #: shards that were finished before
+    done: tuple[Line, ...]  #: shards done now, with their seconds and hosts
 
     def summary(self) -> str:
         """One line for the reader."""
@@ -128,11 +113,7 @@ class Outcome:
 
 
 def run_job(work: Work, executor: Executor) -> Outcome:
-    """Has the unfinished shards done; the caller has claimed the work's folder (``claimed``).
-
-    Raises:
-        JobError: if workers died too often, do not see the folder, or left a shard undone.
-    """
+    """Has the unfinished shards done; the caller has claimed the work's folder (``claimed``)."""
     folder, shards = work.folder, work.shards
     folder.mkdir(parents=True, exist_ok=True)
     known = read_manifest(folder)
@@ -233,13 +214,6 @@ def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[
     The lock is a file next to the folder, which the kernel releases however a process ends, ``kill -9`` included. On
     NFS it holds between machines if the server supports locks. If a file system has none, a warning is logged and the
     work goes on: two coordinators then do the same work to the same bytes, and each write is atomic.
-
-    Args:
-        folder: the work's; it need not exist.
-        say: called with one line that names the process in the folder, if this one has to wait.
-
-    Raises:
-        LockError: if that process does not end for a day, or the lock's path is a folder or a broken link.
     """
     with ExitStack() as stack:
         try:

@@ -79,15 +79,8 @@ def do_job(
 ) -> None:
     """Does work while no other process does it, and reports what workers elsewhere did.
 
-    Args:
-        request: says where.
-        work: the shards.
-        say: called with each line for the user.
-        complete: whether all files that the manifest does not list exist; otherwise every shard is checked again.
-        finish: called at the end, before another process may start.
-
-    Raises:
-        JobError: as ``run_job``, or if the executor's library is not installed.
+    ``complete``: whether all files that the manifest does not list exist; otherwise every shard is checked again.
+    ``finish`` is called at the end, before another process may start.
     """
     workers, folder = executor(request.executor, thread_count(), work.encoder.device.type), work.folder
     with claimed(folder, say):
@@ -100,11 +93,7 @@ def do_job(
 
 
 def places_of(request: StoredRuns, encoder: Encoder) -> tuple[Path, list[Path]]:
-    """The folder of the results, and all folders whose results are shown with them.
-
-    Raises:
-        ModelError: if stored runs call another model by this one's name.
-    """
+    """The folder of the results, and all whose results are shown; a ModelError if the model's name is taken there."""
     target = request.out or runs_folder()
     folders = [target] if request.out else result_folders()
     refuse_taken_name(encoder, folders)
@@ -112,11 +101,7 @@ def places_of(request: StoredRuns, encoder: Encoder) -> tuple[Path, list[Path]]:
 
 
 def take_pulled(files: Sequence[Path]) -> None:
-    """Links the files of a run from a pulled share into the user's own runs, so that no command computes it again.
-
-    Args:
-        files: all files of the run.
-    """
+    """Links all files of a run from a pulled share into the user's own runs, so that no command computes it again."""
     for folder in pulled_folders():
         pulled = [folder / "data" / path.name for path in files]
         if files[0].parent == runs_folder() and all(path.is_file() for path in pulled):
@@ -142,12 +127,7 @@ def refuse_taken_tasks(
 ) -> None:
     """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not distinguish the two.
 
-    Args:
-        kind: ``edge`` or ``sentence``.
-        stamps: task -> fingerprint of its data.
-        folders: of the stored runs.
-        source: what gives a task its name, a file or a folder.
-        protocol: that the runs have, if their kind has several.
+    ``stamps``: task -> fingerprint of its data; ``source``: what gives a task its name, a file or a folder.
     """
     for folder in folders:
         for path in files_of(f"{kind}_runs", folder) if folder.is_dir() else ():
@@ -185,17 +165,12 @@ def provenance_of(
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files of a run, one per table.
+    """The files of a run, one per table."""
 
-    Attributes:
-        config: of the run.
-        tables: in the order in which they are written. The row of the run comes last: a run exists when its row does.
-        target: their folder.
-    """
-
-    config: Provenance
+    config: Provenance  #: of the run
+    #: In the order in which they are written. The row of the run comes last: a run exists when its row does.
     tables: Sequence[str]
-    target: Path
+    target: Path  #: their folder
 
     def file(self, table: str) -> Path:
         """The file of a table."""

@@ -1,9 +1,4 @@
-"""Arrays on disk with a checksum, so that a file with one wrong bit is detected. Background threads: the next items are
-read ahead, and results are written while the computation goes on. Batches of rows of similar length in an order that
-a seed fixes, and the label of tokens that the loss ignores. BERT's masking: of the chosen pieces 80 % become the
-mask, 10 % another, 10 % stay (Devlin et al. 2019). Files of trained probes, for spans and for sentences: one folder
-per task, local ones before shipped ones.
-"""
+"""Arrays on disk with a checksum, background threads, batches, BERT's masking, and files of probes."""
 
 import json
 import logging
@@ -15,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -200,6 +195,7 @@ def mask_pieces(
 
 
 FILE = "probes.safetensors"
+_VERSION = 1
 
 
 def find_probe_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
@@ -222,3 +218,27 @@ def _weights_id_of(path: Path, field: str) -> str:
             return str(json.loads((stream.metadata() or {})["probes"])[field])
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
         return ""
+
+
+def write_probe_file(arrays: dict[str, np.ndarray], about: dict[str, Any], folder: Path) -> Path:
+    """Writes the probes of a task with an atomic write; equal probes are equal bytes."""
+    about = {"version": _VERSION} | about
+    about["crc32"] = _sum_with_header(arrays, about)
+    with atomic_file(folder / FILE) as temporary:
+        # One entry: safetensors writes several in an order that changes from file to file.
+        save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
+    return folder / FILE
+
+
+def read_probe_file(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the header of a file of probes; ValueError if it is damaged or of another version."""
+    with safe_open(path, framework="numpy") as stream:
+        about = json.loads((stream.metadata() or {})["probes"])
+        arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    if about["version"] != _VERSION or about.pop("crc32") != _sum_with_header(arrays, about):
+        raise ValueError("its checksum differs from the one that it was written with")
+    return arrays, about
+
+
+def _sum_with_header(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

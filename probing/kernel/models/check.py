@@ -1,7 +1,4 @@
-"""Checks before a model is used: its architecture is known, its files can be loaded, its weights are finite, and its
-body has a parameter for each. ESM's tokenizer is made usable: it gets character offsets. One digest of everything
-but the weights that decides a model's output: configuration and tokenizer.
-"""
+"""Checks before a model is used: known architecture, loadable files, finite weights, a usable tokenizer."""
 
 import hashlib
 import json

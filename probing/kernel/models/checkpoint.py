@@ -1,7 +1,4 @@
-"""What a folder may be instead of a model that can be used, and the way out, for every kind of user. The files of a
-model's folder: its configuration, the names of its weights, and its tokens. Whether a base belongs to a model: its
-head may read the model only if both give every id to the same token.
-"""
+"""The files of a model's folder, what the folder may be instead of a model, and whether a base belongs to it."""
 
 import json
 import pickletools

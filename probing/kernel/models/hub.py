@@ -1,9 +1,4 @@
-"""The files of a model that hold its weights, and the identity of the weights. A model of the hub before it is
-downloaded: its configuration, and the size of its weights. Where the files of a model are: in a user's folder, or in
-the hub's cache at the commit that they came from. Why something on the Hugging Face Hub cannot be used: one sentence
-that says what to do. A model at a commit of the Hugging Face Hub, with its files in the hub's own cache on this
-machine.
-"""
+"""Models on the Hugging Face Hub: their files, commit, size and identity, and why one cannot be used."""
 
 import hashlib
 import json
@@ -188,8 +183,6 @@ def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-snapshot_log = logging.getLogger(__name__)
-
 #: Configuration, tokenizer and lists of shards: all that is read but the weights. Files in subfolders belong to other
 #: software.
 _SMALL = (
@@ -308,7 +301,7 @@ class Snapshot:
             return
         what = f"{name} of {self.hub_id} has sha256 {got[:12]}, the hub has {expected[:12]}: the download is damaged"
         if not self.local_only and not constants.HF_HUB_OFFLINE:
-            snapshot_log.warning("%s; it is downloaded again", what)
+            log.warning("%s; it is downloaded again", what)
             self._file(name, force_download=True)
             if file_sha256(path) == expected:
                 return

@@ -1,6 +1,4 @@
-"""Loads any masked-LM encoder, or a fine-tuned body together with its base's head. An encoder from a transformers model
-in memory, such as one that was just trained.
-"""
+"""Loads any masked-LM encoder, a fine-tuned body with its base's head, or a transformers model in memory."""
 
 import copy
 import hashlib

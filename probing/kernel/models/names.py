@@ -1,8 +1,4 @@
-"""The kinds of decoding heads, in the order of the menus. Short names of models for figures, menus and sentences;
-tables, links and files keep the full name. The user's own models that ``PROBING_MODELS`` names: folders of models,
-or folders that contain them. Finds what is known of a model by its registry name, hub id or folder, without loading
-it.
-"""
+"""What is known of a model and its heads by name, without loading it; short names; folders of ``PROBING_MODELS``."""
 
 import json
 import os

@@ -10,9 +10,12 @@ from probing.kernel.errors import ModelError, ProbingError, Say
 from probing.kernel.files import atomic_copy, cache_folder
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.models.checkpoint import unlike, warn_of_drift
+from probing.kernel.models.names import find_entry
 from probing.kernel.options import spelled
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.registry import ModelEntry, name_in_files
+from probing.kernel.store.columns import KEYS
+from probing.kernel.store.parquet import files_of, read_table, write_differing, write_table
 
 if TYPE_CHECKING:
     from probing.facts.requests import RunConfig
@@ -60,8 +63,6 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
 
 def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
     """Folder and row of every stored run that can be read; others report damaged files."""
-    from probing.kernel.store.parquet import files_of, read_table
-
     for path in sorted(path for folder in folders if folder.is_dir() for path in files_of("runs", folder)):
         try:
             rows = read_table(path, "runs").to_pylist()
@@ -105,9 +106,6 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
     """Copies the tables of a model's folder (exposure, task scores, perplexity) to its runs, under their name."""
-    from probing.kernel.models.names import find_entry
-    from probing.kernel.store.parquet import read_table, write_table
-
     own = find_entry(model).name
     for table in ("exposure", "tasks", "epoch_perplexity"):
         source = Path(entry.location) / f"{table}-{name_in_files(own)}.parquet"
@@ -120,9 +118,6 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
 
 def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
     """Adds rows to a stored file and replaces those with the same keys; a damaged file is made again."""
-    from probing.kernel.store.columns import KEYS
-    from probing.kernel.store.parquet import read_table, write_differing
-
     # Two processes that read a file at once would each drop the other's rows.
     with exclusive_lock(cache_folder() / "locks" / f"{table}.lock"):
         stored: list[dict] = []

@@ -1,7 +1,4 @@
-"""Hidden states of every layer at the mask, from one forward pass. Token ids of sentences with gaps: those of the
-filled sentence, with the mask in place of the word. Encoders of the same shape with random weights, a baseline: what
-a probe reads there is not due to pre-training. The distance by which fine-tuning moved the weights of every layer.
-"""
+"""Hidden states of every layer at the mask, random encoders as their baseline, and how far weights moved."""
 
 import contextlib
 import copy

@@ -1,7 +1,4 @@
-"""Selects the facts that a model can be asked: those whose object is one token of its vocabulary. Which facts a model
-cannot be asked, by its tokenizer alone: no weights are read. Readable text of a vocabulary's tokens: the same for
-stored results and for live models.
-"""
+"""Tokens of a vocabulary as readable text, and the facts whose object is one token: those that a model can be asked."""
 
 import re
 from collections.abc import Sequence

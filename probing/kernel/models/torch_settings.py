@@ -1,6 +1,4 @@
-"""Torch's number of threads and number formats, for modules that do not import torch themselves. Suppresses output of
-transformers while models load.
-"""
+"""Torch's threads and number formats, for modules that do not import torch; and quiet loading by transformers."""
 
 import contextlib
 import ctypes

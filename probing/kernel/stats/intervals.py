@@ -1,8 +1,4 @@
-"""From counts by relation to a share or a mean with its 95 % interval. What a number of items allows to be said:
-whether a baseline may be shown, and how wide an interval is. Rank correlation of few pairs. Shares as whole numbers
-that add up. The wider of two intervals, for sentences that compare layers, models or yardsticks. Many intervals at
-once: a page of curves has hundreds, and each takes thousands of draws.
-"""
+"""95 % intervals of shares and means from counts, many at once, and when a number may be shown."""
 
 import itertools
 import math

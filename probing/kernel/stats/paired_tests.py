@@ -1,6 +1,4 @@
-"""Two models or two layers on the same facts: exact McNemar, the difference with its interval, many tests at once.
-Intervals for the case that the answers are drawn again, too: a cluster is a relation's right answer.
-"""
+"""Two models or layers on the same facts: exact McNemar, differences with intervals, many tests at once."""
 
 import math
 from collections.abc import Iterable, Mapping

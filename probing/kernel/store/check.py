@@ -50,11 +50,7 @@ def check_store(folders: Sequence[Path]) -> list[str]:
 
 
 def conflicts(folder: Path, others: Sequence[Path]) -> Iterator[str]:
-    """What files below a folder say otherwise than those of the same tables below other folders.
-
-    Raises:
-        StoreError: if a file below the folder cannot be read.
-    """
+    """What files below a folder say otherwise than those of the same tables below other folders."""
     new, here = find_files([folder]), find_files(others)
     for table in sorted({file.table for file in new} - set(RUNS_OF_FILES)):
         read = [*_readable(file for file in here if file.table == table)]
@@ -76,7 +72,8 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
         return
     for run_id in pc.unique(together[kind.runs].column("run_id")).to_pylist():
         run_tables = {
-            name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()
+            name: rows.filter(pc.equal(rows.column("run_id"), run_id)) if "run_id" in rows.column_names else rows
+            for name, rows in together.items()
         }
         if LIGHT in kind.counted_from:
             # Only one run's best tokens are held at a time.
@@ -97,10 +94,6 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
                     f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}`"
                     " again"
                 )
-
-
-def _of_run(rows: pa.Table, run_id: str) -> pa.Table:
-    return rows.filter(pc.equal(rows.column("run_id"), run_id))
 
 
 def _repeated(table: str, read: Sequence[_Read]) -> list[str]:

@@ -1,6 +1,4 @@
-"""How a stored table is declared: its columns with type, bounds and meaning, and what a row belongs to. What the tables
-are: columns, types, bounds, and what identifies a row, from the declarations in subjects' ``tables``.
-"""
+"""How a stored table is declared: its columns with type, bounds and meaning, and what identifies a row."""
 
 import itertools
 import math

@@ -1,6 +1,4 @@
-"""Rules on stored rows: written in SQL, asked when files are checked. What opening, checking and sharing know of a kind
-of run; the kinds themselves are in subjects' ``kind``.
-"""
+"""What opening, checking and sharing know of a kind of run, and rules on its rows in SQL."""
 
 import json
 import re

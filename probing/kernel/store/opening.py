@@ -1,7 +1,4 @@
-"""What is counted of a run, stored next to its predictions. The tables of runs that queries see: the columns of all
-runs, separate from those that only runs on facts have. Opening results: which files are read, and the tables that
-queries see. Nothing is built or written.
-"""
+"""Opening results: which files are read and the tables that queries see; nothing is built or written."""
 
 import logging
 import re
@@ -114,12 +111,12 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, o
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
-    origin = {name: value for name, value in stored_provenance(row["config"]).items() if _is(value, _PROVENANCE[name])}
+    origin = {
+        name: value
+        for name, value in stored_provenance(row["config"]).items()
+        if isinstance(value, str if _PROVENANCE[name] == pa.string() else int)
+    }
     return origin | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
-
-
-def _is(value: Any, kind: pa.DataType) -> bool:
-    return isinstance(value, str if kind == pa.string() else int)
 
 
 _log = logging.getLogger(__name__)

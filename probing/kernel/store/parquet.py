@@ -1,6 +1,4 @@
-"""Parquet files: written completely or not at all, read only if they are ours. Which Parquet files are results: found
-by their names, below the folders of results.
-"""
+"""Parquet files of results: found by name, written completely or not at all, read only if they are ours."""
 
 import hashlib
 import itertools

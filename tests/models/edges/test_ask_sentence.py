@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from probing.edges import ask as files
-from probing.edges.ask import FILE, ask_sentence, find_probes, probes_folder, read_probes, write_probes
+from probing.edges.ask import ask_sentence, find_probes, probes_folder, read_probes, write_probes
 from probing.kernel.errors import EdgeDataError, ModelError
+from probing.kernel.models.arrays import FILE
 from tests.models.edges.planted_probes import PLANTED, plant_probes, planted_probes
 from tests.models.tiny_models import LAYERS, save
 

@@ -9,13 +9,14 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from probing.edges.ask import FILE, TaskProbes, ask_sentence, probes_folder, read_probes, write_probes
+from probing.edges.ask import TaskProbes, ask_sentence, probes_folder, read_probes, write_probes
 from probing.edges.probes import keys_of, unpacked
 from probing.edges.requests import EdgeRecipe
 from probing.edges.states import TrainingData, part_arrays, word_states
 from probing.edges.targets import Part, Record, Target
 from probing.edges.training import probabilities, train_probes
 from probing.kernel.errors import EdgeDataError, HeadError, ModelError
+from probing.kernel.models.arrays import FILE
 
 CPU = torch.device("cpu")
 WORDS = ("paris", "berlin", "red", "green", "blue", "sun", "moon", "jazz", "music", "zebra")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.load import Encoder
 from probing.sentences.examples import OURS
-from probing.sentences.probes import FILE, Probes, TaskProbes, fit_probes, folded, probes_folder, write_probes
+from probing.sentences.probes import Probes, TaskProbes, fit_probes, folded, probes_folder, write_probes
 
 
 def drawn(

@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from probing.kernel.errors import HeadError
+from probing.kernel.models.arrays import FILE
 from probing.kernel.models.load import load_encoder
-from probing.sentences import probes as files
 from probing.sentences.ask import ask_sentence, verdicts
-from probing.sentences.probes import FILE, answers, find_probes, read_probes, write_probes
+from probing.sentences.probes import answers, find_probes, probes_folder, read_probes, write_probes
 from tests.models.sentences.planted import drawn, fitted, plant, task_probes
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 
@@ -73,7 +74,7 @@ def test_a_torn_file_is_refused_by_name(fault, probes, tmp_path):
     elif fault == "header":
         path.write_bytes(whole.replace(b"Planted", b"Plented"))
     elif fault == "foreign":
-        files.save_file({"weights": np.zeros(3, np.float32)}, path)
+        save_file({"weights": np.zeros(3, np.float32)}, path)
     else:
         path.write_bytes(
             {"cut": whole[:-9], "empty": b"", "flipped": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]}[fault]
@@ -89,7 +90,7 @@ def test_probes_of_another_model_are_refused(probes, tmp_path):
 
 
 def test_probes_are_found_where_they_were_trained_then_where_they_ship(probes, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("probing.sentences.probes.SHIPPED", tmp_path / "shipped")
     identity = "c" * 64
     here = plant(tmp_path, task_probes(probes, identity, "past-present"))
     shipped = {}
@@ -121,6 +122,6 @@ def test_one_sentence_asks_the_tasks_of_one_sentence_and_a_pair_those_of_two(enc
 
 def test_a_file_lies_in_the_folder_of_its_weights_and_task(tmp_path):
     assert (
-        files.probes_folder(tmp_path, "f" * 64, "cola") / FILE
+        probes_folder(tmp_path, "f" * 64, "cola") / FILE
         == tmp_path / "sentences" / ("f" * 16) / "cola" / "probes.safetensors"
     )
