@@ -19,23 +19,26 @@ os.fsync = lambda handle: None
 
 ROOT = Path(__file__).resolve().parents[1]
 
+#: Fixtures that tests of several subjects use.
+pytest_plugins = ("tests.fixtures.commands", "tests.fixtures.facts", "tests.fixtures.models")
+
 
 #: What takes longest begins first, so that the workers of ``make test`` end together.
 FIRST = (
     "browser/test_journey.py",
-    "models/forgetting/test_recovering.py",
+    "forgetting/test_recovering.py",
     "pages/test_links.py",
-    "commands/test_finetune_command.py",
+    "finetuning/test_finetune_command.py",
     "test_shipped.py",
-    "commands/test_sharing.py",
+    "sharing/test_sharing.py",
     "pages/test_words_of_strangers.py",
     "pages/test_pages.py",
-    "reports/test_facts.py",
-    "commands/test_edges.py",
-    "kinds/test_every_kind.py",
-    "commands/test_reproduce.py",
+    "facts/test_reports.py",
+    "edges/test_commands.py",
+    "kernel/test_every_kind.py",
+    "papers/test_reproduce.py",
     "api/test_examples.py",
-    "store/test_check.py",
+    "kernel/test_store_check.py",
 )
 
 

@@ -8,8 +8,8 @@ from probing.sentences.examples import OURS
 from tests.changes_planted import plant_changes
 from tests.pages.planted_family import base_rank, tuned_rank
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, MODELS, SST_2, PlantedModel
+from tests.planted_store import PlantedRun, plant_runs
 from tests.sentences_planted import RUNS, plant_sentence_runs
-from tests.store.planted import PlantedRun, plant_runs
 
 #: Of the models with facts.
 ASKED = (BASE, COLA, SST_2, CONTROL)

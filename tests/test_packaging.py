@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.store.planted import ONE_MODEL, plant_runs
+from tests.planted_store import ONE_MODEL, plant_runs
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
@@ -200,7 +200,7 @@ class Outside:
 @pytest.fixture(scope="module")
 def alone(installed, tmp_path_factory) -> Outside:
     """A user without settings, who has a model."""
-    from tests.models import tiny_models
+    from tests import tiny_models
 
     folder = tmp_path_factory.mktemp("alone")
     tiny_models.save("bert", folder / "my-bert")

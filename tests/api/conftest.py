@@ -7,9 +7,6 @@ import pytest
 import probing
 from probing.api.results import Results
 from tests.api.stored_results import plant_all
-from tests.commands.conftest import cache as cache
-from tests.commands.conftest import facts_file as facts_file
-from tests.commands.conftest import tiny_model as tiny_model
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import probing
 from probing.facts.forgotten import fate_of, part_of
 from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
-from tests.commands.conftest import WORDS
+from tests.fixtures.commands import WORDS
 
 TEXTS = (
     "The capital of {} is [MASK].",

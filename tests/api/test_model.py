@@ -9,7 +9,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAn
 
 import probing
 from probing.kernel.errors import NoOwnHead, PromptError
-from tests.models import tiny_models
+from tests import tiny_models
 
 PROMPT = "The capital of France is [MASK]."
 

@@ -16,7 +16,7 @@ from probing.kernel.report import objects
 from probing.kernel.store.kinds import KINDS
 from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, SST_2
-from tests.store.planted import PlantedRun, plant_runs
+from tests.planted_store import PlantedRun, plant_runs
 
 #: Filters that some figures need in the planted store.
 DRAWN = {("edges", "labels"): {"task": "pos"}, ("forgetting", "falls"): {"k": 1}, ("forgetting", "outcome"): {"k": 1}}

@@ -13,8 +13,8 @@ from probing.api.model import Model
 from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.report import objects
 from probing.main import app
-from tests.models.sentences.planted import plant, untrained_probes
-from tests.models.tiny_models import LAYERS, save
+from tests.sentences.planted import plant, untrained_probes
+from tests.tiny_models import LAYERS, save
 
 TEXT = "paris is red and rome is blue ."
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from probing.api.answers import ask_spans
 from probing.kernel.errors import EdgeDataError, OptionError
 from probing.main import app
-from tests.models.edges.planted_probes import plant_probes
-from tests.models.tiny_models import LAYERS, save
+from tests.edges.planted_probes import plant_probes
+from tests.tiny_models import LAYERS, save
 
 SENTENCE = "Paris isn't the capital of Italy."
 WORDS = ("Paris", "is", "n't", "the", "capital", "of", "Italy", ".")

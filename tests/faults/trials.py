@@ -16,9 +16,9 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 from probing.kernel.errors import ProbingError
 from probing.kernel.files import file_sha256
 from probing.kernel.store.parquet import read_table
-from tests.commands.conftest import WORDS
-from tests.core.task_files import write_conll
 from tests.faults.warm import Call, WarmParent
+from tests.finetuning.task_files import write_conll
+from tests.fixtures.commands import WORDS
 
 REGISTRY = """
 models = [

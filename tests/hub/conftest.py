@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests import tiny_models
 from tests.hub import contents
 from tests.hub.server import Hub
-from tests.models import tiny_models
 
 
 @pytest.fixture(scope="session")

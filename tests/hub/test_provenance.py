@@ -13,8 +13,8 @@ from probing.kernel.models.names import base_entry, find_entry
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.registry import read_registry
 from probing.kernel.store.parquet import read_table
+from tests import tiny_models
 from tests.hub import contents
-from tests.models import tiny_models
 
 FACTS = [
     {"subject": "France", "relation": "capital", "object": "Paris", "prompt": "The capital of France is [MASK]."},

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from probing.kernel.jobs.ray import stop_ray
-from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
 from tests.jobs.planted import Elsewhere, Squares
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,10 +24,10 @@ from probing.kernel.jobs.shards import read_manifest, run_job
 from probing.kernel.requests import ExecutorChoice, Who
 from probing.sentences.requests import SentencesRequest
 from probing.sentences.train import train_sentences
-from tests.commands.conftest import bytes_of
-from tests.commands.edge_tasks import QUICK, task_folder
-from tests.commands.sentence_tasks import labelled, write_task
+from tests.edges.planted_tasks import QUICK, task_folder
+from tests.fixtures.commands import bytes_of
 from tests.jobs import planted
+from tests.sentences.planted_tasks import labelled, write_task
 
 ROOT = Path(__file__).resolve().parents[2]
 RAY = ("--executor", "ray", "--workers", 2)

@@ -20,7 +20,7 @@ from streamlit.testing.v1.element_tree import AlertBase, Markdown
 
 from probing.kernel.app import selection as navigation
 from tests.pages.planted_family import FAMILY
-from tests.store.planted import VARIANTS, plant_runs
+from tests.planted_store import VARIANTS, plant_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Page -> its file.
@@ -41,7 +41,7 @@ def _wait_for_the_thread(runner: local_script_runner.LocalScriptRunner, timeout:
 
 local_script_runner.require_widgets_deltas = _wait_for_the_thread
 
-# Tests compare words. Where lines may break is tested in ``tests/ui/test_text.py``.
+# Tests compare words. Where lines may break is tested in ``tests/kernel/test_text.py``.
 for kind in (AlertBase, Markdown):
     kind.value = property(lambda one: one.proto.body.replace("\u00a0", " "))  # type: ignore[method-assign]
 
@@ -247,7 +247,7 @@ def headless(tmp_path) -> Path:
     # Only the tests that need a model load torch.
     from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
 
-    from tests.models.tiny_models import save
+    from tests.tiny_models import save
 
     base = save("bert", tmp_path / "cache" / "models" / "tiny")
     body = BertForMaskedLM.from_pretrained(base).bert

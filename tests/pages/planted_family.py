@@ -1,6 +1,6 @@
 """A base, a model fine-tuned from it and a control, in which the fate of every fact is planted."""
 
-from tests.store.planted import PlantedRun
+from tests.planted_store import PlantedRun
 
 #: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last
 #: layer.

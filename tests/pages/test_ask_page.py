@@ -13,8 +13,8 @@ from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.questions import Question
 from probing.own_model import run as background
 from probing.own_model.run import Wish
-from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import grids, link, numbers, words
+from tests.tiny_models import LAYERS, save
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 

@@ -18,11 +18,11 @@ from probing.live import page_gaps as pairs
 from probing.live.page_models import _attention, _eager
 from probing.sentences.ask import ask_sentence
 from probing.sentences.probes import read_probes
-from tests.models.edges.planted_probes import plant_probes
-from tests.models.sentences.planted import plant, untrained_probes
-from tests.models.tiny_models import HIDDEN, LAYERS, save
+from tests.edges.planted_probes import plant_probes
 from tests.pages.conftest import charts, link, numbers, numbers_in, opening, words
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
+from tests.sentences.planted import plant, untrained_probes
+from tests.tiny_models import HIDDEN, LAYERS, save
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 

@@ -17,10 +17,10 @@ from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_everything, plant_facts, rank_of
 from tests.pages.conftest import charts, numbers, opening, plain, table_of, visited, words
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
+from tests.planted_store import PlantedRun, plant_runs
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, examples, right
 from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series
 from tests.shipped import SNAPSHOT
-from tests.store.planted import PlantedRun, plant_runs
 
 TUNED = "nesia-mini-qa-squad-1"
 

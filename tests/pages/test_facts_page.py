@@ -9,12 +9,12 @@ import pytest
 
 from probing.facts.fact import Fact
 from probing.facts.forgotten import FATES, PARTS, outcome_words
-from tests.models.tiny_models import LAYERS, save
+from tests import planted_store as planted
 from tests.pages.conftest import charts, grids, opening, visited, words
 from tests.pages.every_tab import whole
-from tests.store import planted
-from tests.store.planted import PlantedRun, plant_runs
-from tests.store.planted_heads import BASE, KNOWN, TUNED, plant_heads
+from tests.planted_heads import BASE, KNOWN, TUNED, plant_heads
+from tests.planted_store import PlantedRun, plant_runs
+from tests.tiny_models import LAYERS, save
 
 FAMILY_TUNED = "nesia-mini-qa-squad-1"
 SHORT = "QA-SQuAD-1"
@@ -193,7 +193,7 @@ def test_facts_of_a_counted_run_are_not_listed_but_the_command_that_stores_them_
 
 
 def test_one_fact_of_a_counted_run_shows_the_other_runs_and_is_not_called_unasked(look, counted):
-    from tests.store.planted_heads import FACTS
+    from tests.planted_heads import FACTS
 
     app = look("facts", counted, model=TUNED, head="least_squares", fact=FACTS[0].fact_id)
     assert not app.exception and SAID in words(app)

@@ -12,7 +12,7 @@ from probing.edges.report import PUBLISHED_MODELS
 from probing.edges.report import published_scores as scores
 from probing.edges.tasks import read_task
 from probing.edges.words import AMBIGUOUS
-from tests.core.edges.edge_files import conllu, write_ewt
+from tests.edges.edge_files import conllu, write_ewt
 from tests.edges_planted import (
     POS,
     ROLES,

@@ -16,9 +16,9 @@ from probing.facts.totals import steepest
 from probing.kernel.store.opening import open_database
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
-from tests.store.planted import TOKENS, PlantedRun, plant_runs, planted_facts
-from tests.store.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
-from tests.store.planted_heads import TUNED as COUNTED
+from tests.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
+from tests.planted_heads import TUNED as COUNTED
+from tests.planted_store import TOKENS, PlantedRun, plant_runs, planted_facts
 
 TUNED = "nesia-mini-qa-squad-1"
 FACTS = planted_facts("trex")

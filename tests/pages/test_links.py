@@ -18,7 +18,7 @@ from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import PAGES, opening, words
 from tests.pages.every_tab import links_to_tabs
-from tests.store.planted import VARIANTS, PlantedRun, plant_runs
+from tests.planted_store import VARIANTS, PlantedRun, plant_runs
 
 #: How a store is planted -> the pages that show it.
 STORES: dict[Callable, tuple[str, ...]] = {

@@ -16,9 +16,9 @@ from probing.own_model import run as background
 from probing.own_model.figures import fact_table
 from probing.own_model.report import fact_rows, result_of, side_by_side
 from probing.own_model.run import Wish
-from tests.models.tiny_models import save
 from tests.pages.conftest import numbers_in, opening, plain
-from tests.store.planted import PlantedRun, plant_runs
+from tests.planted_store import PlantedRun, plant_runs
+from tests.tiny_models import save
 
 MINE = "support-bert"
 PASTED = "question;answer\nThe capital of France is [MASK].;Paris\nParis has no gap.;Paris\n"

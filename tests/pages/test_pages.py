@@ -17,10 +17,10 @@ from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
 from probing.papers.home import best_recipe, clear_ones, lost_by_fine_tuning
 from probing.terms import METRICS, anchor, glossary
-from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
+from tests.planted_store import SEVERAL, PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank
 from tests.shipped import SNAPSHOT
-from tests.store.planted import SEVERAL, PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank
+from tests.tiny_models import LAYERS, save
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 

@@ -18,8 +18,8 @@ from probing.papers.papers import PAPERS
 from tests.edges_planted import POS, RUNS, answers, plant_edge_runs, planted_part, planted_probabilities
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import numbers_in, opening, plain, visited, words
+from tests.planted_store import PlantedRun, plant_runs, planted_facts, planted_rank
 from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
-from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 OBJECTIVES = {
     "nesia-mini": "pre-training",

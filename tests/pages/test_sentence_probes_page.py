@@ -7,10 +7,10 @@ import pytest
 
 from probing.sentences.examples import FIRST, MEAN, QUICK
 from probing.sentences.numbers import Cell
-from tests.models.tiny_models import save
 from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, words
 from tests.planted_relatives import BASE, LAYERS
 from tests.sentences_planted import BIGRAM, PlantedSentenceRun, dev_right, gold, plant_sentence_runs, predicted
+from tests.tiny_models import save
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 

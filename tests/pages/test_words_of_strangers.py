@@ -11,11 +11,11 @@ from markdown_it import MarkdownIt
 
 from probing.facts.fact import Fact
 from probing.kernel.store.parquet import write_table
+from tests import planted_store as planted
 from tests.edges_planted import plant_edge_runs
-from tests.models.tiny_models import save
 from tests.pages.every_tab import links_to_tabs
-from tests.store import planted
-from tests.store.planted import PlantedRun, count, fact_rows, prediction_rows, run_row
+from tests.planted_store import PlantedRun, count, fact_rows, prediction_rows, run_row
+from tests.tiny_models import save
 
 pytestmark = pytest.mark.usefixtures("unfolded", "popped")
 

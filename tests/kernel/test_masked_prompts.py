@@ -1,0 +1,149 @@
+"""The ids of a prompt are those of the filled sentence with the mask in place of the answer, whatever the tokenizer."""
+
+from dataclasses import replace
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import AddedToken, PreTrainedTokenizerFast
+
+from probing.changes.passes import Attending, ask_attention
+from probing.edges.states import cut_words
+from probing.kernel.models.states import tokenize
+from probing.kernel.models.tokens import one_token_ids
+from probing.sentences.ask import sentence_vectors
+from probing.sentences.vectors import Row, pooled_states
+from tests import tiny_models
+
+
+def fast(model, pre_tokenizer, unknown=None, normalizer=None, **of_mask):
+    """A tokenizer of transformers around a model of tokenizers, with ``<s>``, ``</s>`` and ``<mask>``."""
+    made = Tokenizer(model)
+    made.pre_tokenizer, made.decoder = pre_tokenizer, decoders.ByteLevel()
+    if normalizer:
+        made.normalizer = normalizer
+    made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    names = {
+        "bos_token": "<s>",
+        "cls_token": "<s>",
+        "eos_token": "</s>",
+        "sep_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": unknown,
+    }
+    return PreTrainedTokenizerFast(tokenizer_object=made, mask_token=AddedToken("<mask>", **of_mask), **names)
+
+
+def byte_level(prefix=False, trim=True, **of_mask):
+    parts = tiny_models._byte_pairs(["<s>", "<pad>", "</s>", "<mask>"])
+    return fast(models.BPE(**parts), pre_tokenizers.ByteLevel(add_prefix_space=prefix, trim_offsets=trim), **of_mask)
+
+
+def unigram(scheme="always", **of_mask):
+    scored = tiny_models._scored(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], *tiny_models.WORDS, *tiny_models.NAMES)
+    spaces = normalizers.Replace(" ", "▁") if scheme == "split" else None
+    before = pre_tokenizers.Metaspace(prepend_scheme="always" if scheme == "split" else scheme, split=scheme != "split")
+    return fast(models.Unigram(scored, 3), before, "<unk>", spaces, **of_mask)
+
+
+def wordpiece():
+    pieces = tiny_models._pieces_of_words(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    pieces["##paris"] = len(pieces)
+    return fast(
+        models.WordPiece(pieces, unk_token="<unk>"),
+        pre_tokenizers.BertPreTokenizer(),
+        "<unk>",
+        normalizers.BertNormalizer(),
+    )
+
+
+FORMS = {
+    **{kind: make for kind, (make, _) in tiny_models.KINDS.items()},
+    "byte-level": byte_level,
+    "byte-level, lstrip": lambda: byte_level(lstrip=True),
+    "byte-level, rstrip": lambda: byte_level(rstrip=True),
+    "byte-level, prefix": lambda: byte_level(prefix=True),
+    "byte-level, prefix, lstrip": lambda: byte_level(prefix=True, lstrip=True),
+    "byte-level, untrimmed": lambda: byte_level(trim=False),
+    "byte-level, untrimmed, prefix": lambda: byte_level(prefix=True, trim=False),
+    "unigram": unigram,
+    "unigram, lstrip": lambda: unigram(lstrip=True),
+    "unigram, first": lambda: unigram("first"),
+    "unigram, never": lambda: unigram("never"),
+    "unigram, unsplit": lambda: unigram("split"),
+    "wordpiece": wordpiece,
+}
+
+PROMPTS = (
+    "It is [MASK].",
+    "It is  [MASK], and red",
+    "It is\n[MASK].",
+    "[MASK] is red",
+    "It is '[MASK]'s one",
+    "Is it in [MASK]ing?",
+    "it is a[MASK].",
+    "It is 1[MASK]. It",
+    "It is [MASK]",
+    "([MASK])",
+)
+
+
+@pytest.fixture(params=FORMS)
+def encoder(request, encoder_of):
+    """An encoder with each form of tokenizer; the tokenizers of architectures as they are loaded from a folder."""
+    if request.param in tiny_models.KINDS:
+        return encoder_of(request.param)
+    return replace(encoder_of("roberta"), tokenizer=FORMS[request.param]())
+
+
+def test_a_prompt_is_the_filled_sentence_with_the_mask_in_place_of_the_answer(encoder):
+    tokenizer = encoder.tokenizer
+    asked = 0
+    for word in ("Paris", "red", "a", "2", "?"):
+        rows = tokenize(PROMPTS, encoder)
+        for prompt, row, token in zip(
+            PROMPTS, rows, one_token_ids(PROMPTS, [word] * len(PROMPTS), encoder), strict=True
+        ):
+            if isinstance(token, int):
+                at = row.index(tokenizer.mask_token_id)
+                assert [*row[:at], token, *row[at + 1 :]] == tokenizer(prompt.replace("[MASK]", word))["input_ids"], (
+                    prompt,
+                    word,
+                )
+                asked += 1
+    assert asked >= 15
+    assert isinstance(one_token_ids(PROMPTS[:1], ["Paris"], encoder)[0], int)
+
+
+def test_the_space_before_the_answer_and_the_full_stop_after_it_are_as_in_the_filled_sentence(encoder):
+    row = tokenize(["It is [MASK]. It is [MASK]."], encoder)[0]
+    filled = encoder.tokenizer("It is Paris. It is Rome.")["input_ids"]
+    mask = encoder.tokenizer.mask_token_id
+    assert row.count(mask) == 2 and len(row) == len(filled)
+    assert all(one in (mask, other) for one, other in zip(row, filled, strict=True))
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+def test_each_of_several_gaps_takes_the_same_answer(gap, encoder):
+    alone = one_token_ids(["It is [MASK] and it."], ["Paris"], encoder)
+    assert one_token_ids(["It is [MASK] and [MASK] and it."], ["Paris"], encoder, [gap]) == alone
+
+
+def test_readers_of_whole_sentences_take_the_models_mask_for_a_gap(encoder_of):
+    for encoder in (encoder_of("roberta"), replace(encoder_of("roberta"), tokenizer=byte_level())):
+        row = tokenize(["It is [MASK]."], encoder)[0]
+        pieces = tuple(encoder.tokenizer.convert_ids_to_tokens(row))
+        assert cut_words([["It", "is", "[MASK]."]], encoder)[0].ids == tuple(row)
+        for typed in ("It is [MASK].", "It is ___."):
+            assert ask_attention(typed, Attending(encoder)).tokens == pieces
+            assert (sentence_vectors(encoder, typed) == pooled_states([Row(tuple(row))], encoder)).all()
+
+
+def test_a_gap_whose_every_word_merges_keeps_its_mask(bert):
+    # Nothing is known about the letters beside it, so they would swallow any word.
+    assert bert.tokenizer.convert_ids_to_tokens(tokenize(["☃[MASK] it"], bert)[0]) == [
+        "[CLS]",
+        "[UNK]",
+        "[MASK]",
+        "it",
+        "[SEP]",
+    ]
