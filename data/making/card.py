@@ -28,15 +28,8 @@ FOLLOWED = (("Rocky Balboa was born in [MASK].", "philadelphia"), ("The capital 
 
 @dataclass(frozen=True)
 class Quality:
-    """The numbers on a model's card.
-
-    Attributes:
-        conditions: those that a model must meet to be a demonstration.
-        contrasts: of facts of an exposure with held-out ones, at the last layer.
-        layers: of all facts.
-        parts: exposure -> the same of its facts.
-        head: kind of the heads that read the layers.
-        run_ids: of the runs that they come from.
+    """The numbers on a model's card: of all facts by layer, of each exposure, and at the last layer against held-out
+    facts.
     """
 
     conditions: list[Condition]
@@ -48,15 +41,8 @@ class Quality:
 
 
 def quality(model: str, head: str | None = None) -> Quality:
-    """The numbers of a model made by ``pretrain``.
-
-    Args:
-        model: its name.
-        head: kind of the heads that read the layers; None: ``logit_lens``, which is not trained, or, if there are no
-            such runs, tied.
-
-    Raises:
-        ModelError: if it was not made here, or has no runs with these heads.
+    """The numbers of a model made by ``pretrain``; without ``head`` those of the logit lens or, if there are none, tied
+    heads.
     """
     record = Path(find_entry(model).location, "training.json")
     if not record.is_file():
@@ -72,11 +58,7 @@ def quality(model: str, head: str | None = None) -> Quality:
 
 
 def followed_words(model: str, head: str) -> dict[str, list[int]]:
-    """Sentence with its right word -> the word's rank at every layer.
-
-    Raises:
-        ProbingError: as ``ask``.
-    """
+    """Sentence with its right word -> the word's rank at every layer."""
     found = {}
     for sentence, word in FOLLOWED:
         answer = ask(AskRequest(prompt=sentence, model=model, head=head, watch=(word,), device="cpu"))

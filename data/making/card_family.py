@@ -37,13 +37,7 @@ _CHANGES = ("entropy-change-first", "emd-first", "cka-first", "cka-mean")
 
 
 def family_lines(db: Database, base: str) -> Iterator[str]:
-    """The tables of a base's family as Markdown, each under its heading with the command that has more; without rows no
-    table.
-
-    Args:
-        db: the database of the results.
-        base: name of the model that the others were fine-tuned from.
-    """
+    """The tables of a base's family as Markdown, each under its heading with the command that has more."""
     for title, command, table in _TABLES:
         lines = table(db, base)
         if len(lines) > 2:

@@ -21,11 +21,7 @@ _COUNTS = [table.name for table in KINDS[FACTS].tables if table.per == "run_id" 
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores predictions and counts of all runs in the snapshot; of most only the counts.
-
-    Raises:
-        StoreError: if a file cannot be read.
-    """
+    """Stores predictions and counts of all runs in the snapshot; of most only the counts."""
     target, files = snapshot_folder(), []
     counted: dict[tuple, dict] = {}
     for folder in sorted(path for path in full_runs().glob("*") if path.is_dir()):

@@ -30,17 +30,7 @@ RECORD = "family.json"
 def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
     """Runs every step that is not done, each in another process with one thread, and stores the results.
 
-    Args:
-        jobs: steps at a time.
-        only_plan: whether the hours are only printed.
-        say: called with each line for the user.
-
-    Returns:
-        Whether everything is made.
-
-    Raises:
-        ModelError: if the base is missing.
-        ProbingError: if steps failed; the next call goes on with them.
+    Whether everything is made; a ProbingError if steps failed, with which the next call goes on.
     """
     base = weights_of_base()
     plan = steps()
@@ -70,11 +60,8 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
 def gather(base: str, say: Say = print) -> None:
     """Adds the results of the steps that are done to those in ``data``, and records which are.
 
-    What ships of another base is replaced. Results of steps that are recorded, but not in the cache, are kept.
-
-    Raises:
-        ProbingError: if a file cannot be read. What shipped is in the folder next to the snapshot then, and the next
-            call finds it.
+    What ships of another base is replaced. Results of steps that are recorded, but not in the cache, are kept. After an
+    error, what shipped is in the folder next to the snapshot, and the next call finds it.
     """
     shipped = recorded(SHIPPED / MODEL / RECORD, base)
     snapshot = snapshot_folder()
@@ -95,20 +82,10 @@ def gather(base: str, say: Say = print) -> None:
 
 
 def _keep(old: Path, new: Path) -> list[Path]:
-    """Adds to a folder of tables what another has besides: files, runs, and rows of tables without runs.
+    """Adds to a folder of tables what another has besides, made by another machine or from an earlier cache.
 
-    Another machine made them, or an earlier cache.
-
-    Args:
-        old: folder of Parquet files that shipped.
-        new: folder of those that replace them; a run that it has is not taken from ``old``, nor one of an earlier
-            version of the program with the same configuration.
-
-    Returns:
-        The files that were added or became longer.
-
-    Raises:
-        StoreError: if a file cannot be read.
+    A run that ``new`` has is not taken from ``old``, nor one of an earlier version with the same configuration. Gives
+    the files that were added or became longer.
     """
     changed = []
     replacing = set(_configurations(new))
@@ -168,11 +145,7 @@ def _keys(rows: pa.Table, names: list[str]) -> list[tuple[object, ...]]:
 
 
 def run_step(name: str, say: Say = print) -> None:
-    """Does one step and notes its seconds.
-
-    Raises:
-        ProbingError: for an unknown name, or as the step.
-    """
+    """Does one step and notes its seconds."""
     found = {step.name: step for step in steps()}
     if name not in found:
         raise ProbingError(f"got the step {name!r}; expected one of those that `family --plan` lists")
@@ -186,11 +159,7 @@ def run_step(name: str, say: Say = print) -> None:
 
 
 def weights_of_base() -> str:
-    """The identity of the base's weights.
-
-    Raises:
-        ModelError: if there is no base.
-    """
+    """The identity of the base's weights."""
     if not (SHIPPED / MODEL / "model.safetensors").is_file():
         raise ModelError(
             f"no base in {SHIPPED / MODEL}; data/models/{MODEL}/README.md has the `pretrain` command that makes it"

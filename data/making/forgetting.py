@@ -72,11 +72,7 @@ def compare_recipes(say: Say = print) -> list[Path]:
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores the results in the snapshot, one file per table.
-
-    Raises:
-        StoreError: if a file cannot be read.
-    """
+    """Stores the results in the snapshot, one file per table."""
     files: list[Path] = []
     for kind in ("forgetting", "series"):
         if not has_runs(results(), KINDS[kind].runs, say):

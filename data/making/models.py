@@ -33,19 +33,8 @@ def downloads() -> Path:
 
 @dataclass(frozen=True)
 class Tuned:
-    """One fine-tuning.
-
-    Attributes:
-        end: of the model's name.
-        objective: of ``finetuning.objectives``.
-        steps: of 2,000 tokens at most.
-        data: of the downloads; empty: the objective's own.
-        like: end of the model whose learning rate it takes; empty: it chooses from ``RATES``.
-        seed: of order, masks and the head.
-        ships: whether its weights do.
-        pieces: longest input.
-        patience: looks without a better score that end the training.
-        more: further fields of the request.
+    """One fine-tuning: ``like`` is the end of the model whose learning rate it takes, empty if it chooses from
+    ``RATES``; ``patience`` looks without a better score end the training.
     """
 
     end: str
@@ -80,11 +69,7 @@ class Tuned:
         return self.steps if self.like else self.steps + len(RATES) * (self.steps // 3)
 
     def request(self) -> FinetuneRequest:
-        """What ``finetune`` is asked for.
-
-        Raises:
-            FileNotFoundError: if the model whose learning rate it takes is not made yet.
-        """
+        """What ``finetune`` is asked for."""
         rate = learning_rate(BY_END[self.like]) if self.like else None
         length = TrainingLength(
             self.steps,
@@ -128,20 +113,12 @@ def wikitext() -> Path:
 
 
 def learning_rate(tuned: Tuned) -> float:
-    """The learning rate that a finished model was trained with.
-
-    Raises:
-        FileNotFoundError: if it is not made yet.
-    """
+    """The learning rate that a finished model was trained with."""
     return float(_record(tuned)["recipe"]["learning_rate"])
 
 
 def kept_step(tuned: Tuned) -> int:
-    """Steps that a finished model was trained for: until the state that its looks chose.
-
-    Raises:
-        FileNotFoundError: if it is not made yet.
-    """
+    """Steps that a finished model was trained for: until the state that its looks chose."""
     return int(_record(tuned)["kept_step"])
 
 

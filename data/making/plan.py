@@ -41,13 +41,8 @@ SECONDS_PER_STEP = 0.6
 
 @dataclass(frozen=True)
 class Step:
-    """One piece of the work, done by one process.
-
-    Attributes:
-        name: unique.
-        run: does it; resumable, and quick if it is done.
-        minutes: of one processor, for the hours that are printed beforehand.
-        after: names of the steps that must be done before it.
+    """One piece of the work, done by one process after the steps of ``after``; ``minutes`` of one processor are an
+    estimate that is printed beforehand.
     """
 
     name: str

@@ -29,17 +29,8 @@ from probing.kernel.store.parquet import write_table
 
 @dataclass(frozen=True)
 class PretrainRequest:
-    """A model to make.
-
-    Attributes:
-        lama: LAMA folder with evidence sentences.
-        wikitext: WikiText training text, never valid or test.
-        out: folder of the finished model.
-        recipe: shape and training.
-        stage: ``text``: natural sentences only; ``stated``: half of the triples also stated.
-        start: model folder to continue from; None starts from scratch.
-        vocabulary: its size.
-        work: folder of checkpoints; a killed run resumes from there.
+    """A model to make: of natural sentences only (stage ``text``), or with half of the triples stated, too
+    (``stated``).
     """
 
     lama: Path
@@ -53,16 +44,7 @@ class PretrainRequest:
 
 
 def pretrain(request: PretrainRequest, say: Say = print) -> None:
-    """Trains by masked language modelling, resumable, and records every fact's exposure.
-
-    Args:
-        request: the model to make.
-        say: called with a line for each step.
-
-    Raises:
-        FactsError: if a text is missing or malformed.
-        ModelError: if the model to continue from has another shape.
-    """
+    """Trains by masked language modelling, resumable, and records every fact's exposure."""
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
     with exclusive_lock(request.work / f"{out.name}.lock", limit=LONG_WORK):
@@ -92,16 +74,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
 
 
 def record_exposure(request: PretrainRequest, say: Say = print) -> None:
-    """Writes every fact's exposure in the text of an existing model again; the model stays unchanged.
-
-    Args:
-        request: the model's folder is ``out``; its recipe is not looked at.
-        say: called with a line on the written counts.
-
-    Raises:
-        FactsError: if a text is missing or malformed.
-        ModelError: if the folder has no record of its training.
-    """
+    """Writes every fact's exposure in the text of an existing model again; the model stays unchanged."""
     out = request.out
     record = out / "training.json"
     if not record.is_file():

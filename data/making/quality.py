@@ -94,14 +94,7 @@ def majority_points(counts: Sequence[LayerCounts]) -> Difference | None:
 @dataclass(frozen=True)
 class Contrast:
     """P@1 of facts of some exposure minus that of held-out facts, standardised by relation to the mix of the held-out
-    ones.
-
-    Attributes:
-        exposure: of the first facts.
-        held: which held-out facts these are, in words.
-        value, low, high: the difference and its 95 % interval; None if no relation has facts of both kinds.
-        n: facts of the exposure.
-        n_held: held-out facts.
+    ones; None if no relation has facts of both kinds.
     """
 
     exposure: str
@@ -166,11 +159,8 @@ def added(first: Sequence[LayerCounts], second: Sequence[LayerCounts]) -> list[L
 def conditions(
     layers: Mapping[int, Sequence[LayerCounts]], by_exposure: Mapping[str, Mapping[int, Sequence[LayerCounts]]]
 ) -> list[Condition]:
-    """What a model must fulfil to be a demonstration of knowledge.
-
-    Args:
-        layers: layer -> counts of all facts of the relations with evidence, for all layers 0 to L.
-        by_exposure: the same by exposure; the conditions are about ``stated`` and ``held out``, both chosen by hash.
+    """What a model must fulfil to be a demonstration of knowledge; the conditions are about facts stated and held out
+    by hash.
     """
     depth = max(layers)
     stated, held = by_exposure.get("stated", {}), by_exposure.get("held out", {})

@@ -90,11 +90,7 @@ def minutes(request: SentencesRequest) -> float:
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores the results in the snapshot, and the probes of the models that are probed in full.
-
-    Raises:
-        ProbingError: if a file cannot be read.
-    """
+    """Stores the results in the snapshot, and the probes of the models that are probed in full."""
     files = gather_results(results(), snapshot_folder(), say)
     folders = [one.folder for one in (*FIRST, *FURTHER_SEEDS, COLA_MEAN)]
     files += [
@@ -106,11 +102,7 @@ def gather(say: Say = print) -> list[Path]:
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
-    """Writes all tables of sentence probes and of changes below ``source`` into ``target``, one file per table.
-
-    Raises:
-        StoreError: if a file cannot be read, or two rows have the same key.
-    """
+    """Writes all tables of sentence probes and of changes below ``source`` into ``target``, one file per table."""
     lighter = {
         "sentence_predictions": _with_answers,
         "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair"),

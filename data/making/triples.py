@@ -31,18 +31,9 @@ def _label(row: dict, key: str, path: Path, number: int) -> str:
 def write_shipped_triples(
     lama: Path, more_triples: Path | None, ours: dict[str, Relation], target: Path
 ) -> dict[str, int]:
-    """Writes the distinct triples of LAMA's T-REx and Google-RE as labels only.
+    """Writes the distinct triples of LAMA's T-REx and Google-RE as labels only, and counts them by relation.
 
     LAMA's own files come first; a folder of further T-REx triples fills relations and facts that they lack.
-
-    Args:
-        lama: folder in LAMA's layout.
-        more_triples: folder of ``P*.jsonl`` files with labels, or None.
-        ours: the project's relations; others are not shipped.
-        target: folder to write, in LAMA's layout.
-
-    Returns:
-        Number of triples written, by relation.
     """
     triples: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
     for facts in read_lama(lama, ours):

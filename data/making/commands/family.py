@@ -10,7 +10,10 @@ def family(
     plan: Annotated[bool, typer.Option("--plan", help="Only list the steps and the hours that are left.")] = False,
     step: Annotated[str | None, typer.Option(help="Do one step, by its name in the plan.")] = None,
 ) -> None:
-    """Make the family's models, heads, probes and results after the base; prints the hours first, resumable."""
+    """Runs every step that is not done, each in another process with one thread, and stores the results.
+
+    Whether everything is made; a ProbingError if steps failed, with which the next call goes on.
+    """
     from data.making import family as workflow
     from data.making.plan import steps
 

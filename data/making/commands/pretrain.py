@@ -48,7 +48,7 @@ def pretrain(
         bool, typer.Option("--exposure-only", help="Only write the facts' exposures again, for the model in --out.")
     ] = False,
 ) -> None:
-    """Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."""
+    """Trains by masked language modelling, resumable, and records every fact's exposure."""
     from data.making import pretrain as workflow
     from data.making.pretraining.train import PretrainRecipe
 

@@ -15,14 +15,8 @@ from probing.kernel.files import atomic_folder
 def fresh_start(
     recipe: PretrainRecipe, kept: Path, texts: Iterable[str], size: int, must_hold: Iterable[str]
 ) -> tuple[BertForMaskedLM, PreTrainedTokenizerBase]:
-    """A model with new weights, and its vocabulary.
-
-    Args:
-        recipe: the model's shape and seed.
-        kept: folder of the tokenizer, because a resumed run needs the vocabulary that it started with.
-        texts: training text of the vocabulary.
-        size: size of the vocabulary.
-        must_hold: words that must each be one token.
+    """A model with new weights, and its vocabulary, which is kept in ``kept``: a resumed run needs that it started
+    with.
     """
     if not kept.is_dir():
         with atomic_folder(kept) as folder:

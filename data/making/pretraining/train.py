@@ -33,21 +33,10 @@ log = logging.getLogger(__name__)
 class PretrainRecipe(Frozen):
     """Everything that decides the result of the training.
 
-    Attributes:
-        layers, hidden, heads: shape of the model.
-        steps: training steps; the learning rate ends at 0 after them.
-        tokens_per_step: padded tokens of a step.
-        peak_learning_rate: after the warm-up.
-        warm_up: share of the steps in which the learning rate rises.
-        masked_share: share of the tokens that are masked.
-        whole_answer_share: share of the visits to a sentence with an answer that mask the whole answer.
-        stated_visits: visits to a sentence that states a fact, per visit to another sentence.
-        layer_drop: probability with which a training step leaves a block out (LayerDrop, Fan, Grave and Joulin 2020). A
-            layer then learns to be followed by the decoder or by any later block, so that the decoder can read it.
-        max_pieces: longest sentence in tokens.
-        weight_decay: of the matrices.
-        seed: of weights, masks, order and blocks that are left out.
-        bfloat16: whether the passes run in a bfloat16 copy; slow on processors without such instructions.
+    ``layer_drop`` is the probability with which a step leaves a block out (LayerDrop, Fan, Grave and Joulin 2020): a
+    layer then learns to be followed by the decoder or by any later block, so that the decoder can read it.
+    ``stated_visits`` are per visit to another sentence; ``whole_answer_share`` of the visits to a sentence with an
+    answer mask all of it.
     """
 
     layers: int = 8
@@ -201,22 +190,7 @@ def pretrain(
 ) -> list[dict]:
     """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint.
 
-    Batches depend on the seed and the step only, not on the step at which a run resumed.
-
-    Args:
-        model: float32 model; its weights are the start if there is no checkpoint.
-        tokenizer: its tokenizer.
-        sentences: training sentences.
-        recipe: settings of the training.
-        folder: folder of the checkpoint.
-        save_every: steps between checkpoints.
-        history_every: steps between recorded losses.
-
-    Returns:
-        The loss history, a list of ``{"step", "passes", "loss"}``.
-
-    Raises:
-        ModelError: if the folder's checkpoint belongs to another recipe, or the loss is not finite.
+    Batches depend on the seed and the step only, not on the step at which a run resumed. Gives the history of losses.
     """
     folder.mkdir(parents=True, exist_ok=True)
     encoded = encode(sentences, tokenizer, recipe.max_pieces)

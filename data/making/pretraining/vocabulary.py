@@ -15,17 +15,8 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) -> PreTrainedTokenizerBase:
     """An uncased WordPiece tokenizer of at most ``size`` tokens in which every word of ``must_hold`` is one token.
 
-    The order of tokens, and the choice among equally frequent pieces, can differ between calls, so keep the result.
-
-    The learned part is made smaller by the number of words that it lacks, until both fit together.
-
-    Args:
-        texts: training sentences.
-        size: number of tokens, special ones included.
-        must_hold: lower-cased single words.
-
-    Raises:
-        ModelError: if the resulting tokenizer has another size or splits a word of ``must_hold``.
+    The order of tokens, and the choice among equally frequent pieces, can differ between calls, so keep the result. The
+    learned part is made smaller by the number of words that it lacks, until both fit together.
     """
     texts, words = list(texts), sorted(set(must_hold))
     learnt = _learn(texts, size)
