@@ -9,7 +9,7 @@ import pandas as pd
 from probing.facts.forgotten import DEFINITIONS, PARTS, fate_of, outcome_words, part_of
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import precision, total
-from probing.facts.report_pairs import listed_facts, named_pairs, transitions_beside_wrong
+from probing.facts.report_pairs import FACT_COLUMNS, listed_facts, named_pairs, transitions_beside_wrong
 from probing.facts.runs import RunSelection, pairs
 from probing.facts.store import stored_models
 from probing.facts.store import tasks as task_scores
@@ -125,29 +125,8 @@ _TRANSITIONS_MORE = (
     "moved_low",
     "moved_high",
 )
-_FACTS = (
-    "base",
-    "model",
-    "head",
-    "seed",
-    "probe_set",
-    "k",
-    "part",
-    "relation",
-    "subject",
-    "object",
-    "base_rank",
-    "rank",
-    "base_answer",
-    "answer",
-    "fate",
-    "prompt",
-    "base_probability",
-    "probability",
-    "base_answer_probability",
-    "answer_probability",
-    "fact_id",
-)
+#: Columns of each fact, without the ids of the two runs.
+_FACTS = tuple(name for name in FACT_COLUMNS if name not in ("base_run_id", "run_id"))
 _FACTS_SHOWN = ("part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate")
 _TASKS = (
     "model",
