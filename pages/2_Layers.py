@@ -24,7 +24,7 @@ from probing.facts.report_layers import (
     total,
 )
 from probing.facts.runs import pairs
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs
 from probing.facts.store_facts import count_facts
 from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
@@ -264,7 +264,7 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
 def base_run(view: View) -> pd.Series | None:
     """The run of the chosen model's base with the same prompts and the same kind of head; None if there is none."""
     # All stored runs are searched: the base's newest run may use other templates than the chosen run.
-    stored = view.read(all_runs)
+    stored = view.read(fact_runs)
     stored = stored[stored["role"] == "primary"].sort_values(
         "created", ascending=False, na_position="last", kind="stable"
     )

@@ -19,9 +19,9 @@ from probing.facts.store_facts import (
     commonest_answer,
     count_facts,
     fact_predictions,
-    fact_runs,
     neighbours,
     random_fact,
+    runs_of_fact,
     search_facts,
 )
 from probing.facts.store_facts import fact as fact_of
@@ -363,7 +363,7 @@ def about(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame]) -> 
         escape(set_name(fact["probe_set"])),
         filled("relation: {label}", label=fact["label"]),
     ]
-    runs = view.read(fact_runs, fact["fact_id"])
+    runs = view.read(runs_of_fact, fact["fact_id"])
     of_run = runs[(runs["run_id"] == run["run_id"]) & (runs["exposure"] != "unknown")]
     parts += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]
     parts += [escape("the name gives it away")] if fact["answer_in_subject"] else []

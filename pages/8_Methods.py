@@ -11,7 +11,7 @@ import streamlit as st
 from probing.choices import METHODS_TABS as TABS
 from probing.choices import MethodsSelection
 from probing.facts.report_layers import total
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs
 from probing.facts.store_facts import null_examples
 from probing.finetuning.success_report import learned
 from probing.kernel.app import blocks, selection, texts
@@ -230,7 +230,7 @@ def draw_models(view: View) -> None:
 
 def draw_runs(view: View) -> None:
     """The stored runs with their fingerprint, and every column of the stored tables."""
-    runs = view.read(all_runs) if view.database else pd.DataFrame()
+    runs = view.read(fact_runs) if view.database else pd.DataFrame()
     if runs.empty:
         blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
     else:

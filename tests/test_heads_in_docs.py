@@ -5,7 +5,7 @@ from collections import defaultdict
 import pyarrow.compute as pc
 import pytest
 
-from probing.facts.store import runs as stored_runs
+from probing.facts.store import fact_runs
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
@@ -31,7 +31,7 @@ def test_the_tables_are_those_that_make_docs_writes(database):
 
 
 def test_every_shipped_run_on_t_rex_has_its_row(database, reports):
-    runs = stored_runs(database).query("probe_set == 'trex' and template_set == 'default' and seed == 0")
+    runs = fact_runs(database).query("probe_set == 'trex' and template_set == 'default' and seed == 0")
     wanted = {
         (row.model, row.head)
         for row in runs.itertuples()
@@ -46,9 +46,7 @@ def test_every_shipped_run_on_t_rex_has_its_row(database, reports):
 
 
 def test_shares_at_the_last_layer_are_those_of_the_raw_rows(database, reports):
-    runs = stored_runs(database).query(
-        "probe_set == 'trex' and template_set == 'default' and seed == 0 and not counted"
-    )
+    runs = fact_runs(database).query("probe_set == 'trex' and template_set == 'default' and seed == 0 and not counted")
     relation = {
         row["fact_id"]: row["relation"]
         for path in SNAPSHOT.glob("facts-*.parquet")

@@ -14,8 +14,7 @@ from probing.facts.corpus import EXPOSURES, fact_key, held_out_pairs, pair
 from probing.facts.fact import PROBE_SETS, shipped_relations
 from probing.facts.report_layers import precision
 from probing.facts.sources import read_facts
-from probing.facts.store import exposures, head_training
-from probing.facts.store import runs as stored_runs
+from probing.facts.store import exposures, fact_runs, head_training
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.store.check import check_store
@@ -78,7 +77,7 @@ def test_no_swapped_subject_has_the_facts_answer():
 
 
 def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database):
-    runs = stored_runs(database)
+    runs = fact_runs(database)
     for (_, probe_set, words), same in runs[runs["seed"] == 0].groupby(["n_probed", "probe_set", "template_set"]):
         swapped = precision(database, list(same["run_id"]), (1,), "micro", last_only=True)["swapped_n"]
         assert swapped.nunique(dropna=False) == 1, (probe_set, words)

@@ -15,8 +15,7 @@ from probing.api.arguments import flag, in_a_notebook, in_short, several, text
 from probing.api.figures import FIGURES, Asked
 from probing.changes.store import change_runs
 from probing.edges.store import edge_runs
-from probing.facts.store import answers_of_runs, stored_models
-from probing.facts.store import runs as fact_runs
+from probing.facts.store import answers_of_runs, fact_runs, stored_models
 from probing.finetuning.success import in_words
 from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.kernel.errors import FigureError, OptionError, StoreError

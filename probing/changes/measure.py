@@ -70,7 +70,7 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
     return WordPlaces(of_row, np.array(contexts, np.int64))
 
 
-class WordStates:
+class WordSums:
     """Sums of the words' states by layer, each scaled to length 1; the cosines of all pairs follow from them."""
 
     def __init__(self, places: WordPlaces, layers: int, hidden: int):
@@ -188,7 +188,7 @@ def measure(
     if base:
         _check_same_pieces(encoder, base, sentences, coded["input_ids"])
     measured = _Measures(own, rows, before is not None)
-    measured.words = WordStates(word_places(coded, own.no_words(), readable.tolist()), encoder.layers, encoder.hidden)
+    measured.words = WordSums(word_places(coded, own.no_words(), readable.tolist()), encoder.layers, encoder.hidden)
     for batch, other in _pairs(own, before, rows):
         measured.add(batch, other)
         if passed:
@@ -216,7 +216,7 @@ def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str]
 class _Measures:
     """Accumulates the measures of every batch."""
 
-    words: WordStates
+    words: WordSums
 
     def __init__(self, own: Attending, rows: Sequence[Sequence[int]], compared: bool):
         self._own, self._rows, self._compared = own, rows, compared

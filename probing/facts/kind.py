@@ -3,7 +3,7 @@
 from probing.facts import tables
 from probing.facts.counts import count_facts
 from probing.facts.requests import RunConfig
-from probing.facts.store import runs
+from probing.facts.store import fact_runs
 from probing.kernel.store.kinds import ASKED, Kind, Rule
 from probing.kernel.store.kinds import FACTS as NAME
 from probing.terms import RANKS
@@ -138,7 +138,7 @@ FACTS = Kind(
     RULES,
     SCANS,
     about=tables.__doc__,
-    listed=runs,
+    listed=fact_runs,
     command="probe",
     title="runs",
     counts=count_facts,

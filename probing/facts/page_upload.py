@@ -25,7 +25,7 @@ _WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 
 def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
     """The facts that a model's tokenizer allows; all if it is not on this machine, or cannot be read."""
-    from probing.kernel.models.tokens import one_piece_only
+    from probing.facts.askable import one_piece_only
 
     try:
         return one_piece_only(facts, model, base)
@@ -165,7 +165,7 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
 
     The user has pressed a button to ask the model, so it is downloaded if it is not on this machine.
     """
-    from probing.kernel.models.tokens import answer_ids
+    from probing.facts.askable import answer_ids
 
     bar = st.progress(0.0, text="Loading the model …")
     answers = answer_ids(facts, live_models.load(model, head, fetch=True).encoder)

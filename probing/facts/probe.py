@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from probing.facts.askable import askable
 from probing.facts.fact import Fact, FactSet, facts_sha256, shipped_relations
 from probing.facts.requests import ProbeRequest, RunConfig
 from probing.facts.sources import is_own, read_facts
@@ -40,7 +41,6 @@ from probing.kernel.models.load import Encoder, refuse_differing
 from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry
 from probing.kernel.models.records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.kernel.models.states import cached_states, tokenize
-from probing.kernel.models.tokens import askable
 from probing.kernel.models.torch_settings import number_format, set_threads, thread_count
 from probing.kernel.registry import ModelEntry, name_in_files
 from probing.kernel.requests import Who, executor

@@ -11,8 +11,7 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import FACT_COLUMNS, listed_facts, named_pairs, transitions_beside_wrong
 from probing.facts.runs import RunSelection, pairs
-from probing.facts.store import stored_models
-from probing.facts.store import tasks as task_scores
+from probing.facts.store import stored_models, stored_scores
 from probing.facts.store_facts import answers_of, commonest_answer_of_template, templates
 from probing.finetuning.success_report import scores, without_weights
 from probing.kernel.errors import OptionError
@@ -234,7 +233,7 @@ def _refuse(db: Database, choice: Choice) -> None:
     if choice.report.name == "tasks":
         # Some models have a score without a run on facts.
         refuse_unstored(
-            "runs or task scores", choice, {"model": sorted({*stored_models(db)["model"], *task_scores(db)["model"]})}
+            "runs or task scores", choice, {"model": sorted({*stored_models(db)["model"], *stored_scores(db)["model"]})}
         )
         return
     RunSelection(choice["model"], choice["head"], choice["probe_set"], choice["templates"]).refuse_unknown(

@@ -10,7 +10,7 @@ from probing.facts import store
 from probing.facts.forgotten import FATES, PARTS, Transitions
 from probing.facts.report_layers import by_layer, precision_by_relation
 from probing.facts.runs import PAIR, base_of, choose, nothing_common, pair_identities, pairs
-from probing.facts.store import runs, sums_of
+from probing.facts.store import fact_runs, sums_of
 from probing.facts.store_pairs import (
     answers_no_longer_first,
     layers_stored,
@@ -391,7 +391,7 @@ def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
     """The runs, asked in the same way, of models that were trained like this run's: of its control with shuffled
     labels, None if there is none; and of other models of the same base and objective.
     """
-    known = runs(db).set_index("run_id")
+    known = fact_runs(db).set_index("run_id")
     own_run = known.loc[run]
     alike = known[(known[list(_ALIKE)] == own_run[list(_ALIKE)]).all(axis=1) & known["model"].ne(own_run["model"])]
     control = alike[alike["objective"].eq(f"{own_run['objective']}{SHUFFLED}")].sort_values("model").index

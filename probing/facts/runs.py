@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from probing.facts.store import runs as all_runs
-from probing.facts.store import same_tokens
+from probing.facts.store import fact_runs, same_tokens
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success import training_of
 from probing.kernel.errors import StoreError
@@ -32,7 +31,7 @@ def choose(
 
     None keeps all, but of seeds the primary runs only.
     """
-    runs, heads = all_runs(db), canonical_heads(heads)
+    runs, heads = fact_runs(db), canonical_heads(heads)
     runs = runs[runs["template_set"] == templates]
     runs = runs[runs["role"] == "primary"] if seeds is None else runs[runs["seed"].isin(list(seeds))]
     for column, values in (("model", models), ("head", heads), ("probe_set", probe_sets)):
@@ -79,7 +78,7 @@ def stored_templates(
     probe_sets: Sequence[str] | None = None,
 ) -> list[str]:
     """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
-    runs, heads = all_runs(db), canonical_heads(heads)
+    runs, heads = fact_runs(db), canonical_heads(heads)
     runs = runs[runs["role"] == "primary"]
     for column, values in (("model", models), ("head", heads), ("probe_set", probe_sets)):
         runs = runs if values is None else runs[runs[column].isin(list(values))]
@@ -128,7 +127,7 @@ def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> p
 
     With ``by_fact``, runs with counts only are left out, too.
     """
-    known = (_by_fact(db) if by_fact else all_runs(db)).set_index("run_id", drop=False)
+    known = (_by_fact(db) if by_fact else fact_runs(db)).set_index("run_id", drop=False)
     return known.loc[[run_id for run_id in run_ids if run_id in known.index], list(IDENTITY)].reset_index(drop=True)
 
 
@@ -150,7 +149,7 @@ def pair_identities(db: Database, run_pairs: pd.DataFrame | Sequence[tuple[str, 
 
 
 def _by_fact(db: Database) -> pd.DataFrame:
-    runs = all_runs(db)
+    runs = fact_runs(db)
     return runs[~runs["counted"].astype(bool)]
 
 
@@ -226,7 +225,7 @@ def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Datab
 
 def stored_comparability(db: Database, first: str, second: str) -> tuple[Check, ...]:
     """``comparability`` of two stored runs, by their ids."""
-    stored = all_runs(db).set_index("run_id", drop=False)
+    stored = fact_runs(db).set_index("run_id", drop=False)
     return comparability(stored.loc[first].to_dict(), stored.loc[second].to_dict(), db)
 
 
@@ -335,7 +334,7 @@ def _control(first: Mapping[str, Any], second: Mapping[str, Any], db: Database |
         return Check("control", *as_long(own[0], tuned)) if tuned else Check("control", True, f"{own[0]} is one")
     if db is None:
         return Check("control", False, "not checked")
-    known = all_runs(db)
+    known = fact_runs(db)
     bases = {run["base"] or run["model"] for run in (first, second)}
     fit = known[(known["objective"] == CONTROL) & known["base"].isin(bases)]
     fit = fit[(fit["head"] == second["head"]) & (fit["probe_set"] == second["probe_set"]) & (fit["role"] == "primary")]

@@ -36,7 +36,7 @@ def of_runs(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_s
     return {"run_ids": list(run_ids), **filters(exposures, answer_in_subject)}
 
 
-def runs(db: Database) -> pd.DataFrame:
+def fact_runs(db: Database) -> pd.DataFrame:
     """All runs on facts with every column of their files, by model, probe set, head, template set and seed.
 
     ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact. ``hub_id`` is
@@ -71,7 +71,7 @@ def probe_sets(db: Database) -> pd.DataFrame:
     """)
 
 
-def tasks(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
+def stored_scores(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
     """What models reach on their own task: model, base, objective, metric, value, chance, chance_name, n.
 
     ``chance`` is what ``chance_name`` names: a baseline or a comparison.

@@ -304,7 +304,7 @@ def fact_ranks(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     return rows.assign(ranks=[[int(rank) for rank in ranks] for ranks in rows["ranks"]])
 
 
-def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
+def runs_of_fact(db: Database, fact_id: str) -> pd.DataFrame:
     """Which runs asked a fact: run_id, exposure, first_layer, last_layer, layers_known, best_rank, last_rank."""
     return whole_numbers(
         db.query(

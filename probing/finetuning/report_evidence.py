@@ -14,7 +14,7 @@ from probing.edges.store import edge_runs
 from probing.edges.targets import AT, CUMULATIVE
 from probing.facts.report_pairs import paired_by_layer
 from probing.facts.runs import one_run_each, pairs
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.relatives import beside, control_beside, kin, relatives_of, tuned_models
 from probing.kernel.provenance import TRAINED
@@ -30,7 +30,7 @@ KEPT_COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
 
 def fact_pairs(db: Database) -> pd.DataFrame:
     """Runs of fine-tuned models paired with their base's, both stored fact by fact; see ``facts.runs.pairs``."""
-    runs = all_runs(db)
+    runs = fact_runs(db)
     return pairs(one_run_each(runs[~runs["counted"].astype(bool)])) if len(runs) else pairs(runs.assign(base=""))
 
 

@@ -4,8 +4,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from probing.facts.store import followed_only, stored_models
-from probing.facts.store import tasks as stored_scores
+from probing.facts.store import followed_only, stored_models, stored_scores
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success import Beside, TaskScore, Verdict, task_scores, verdict_of
 from probing.kernel.errors import RegistryError
@@ -91,14 +90,14 @@ def _by_model(db: Database, models: tuple[str, ...] | None) -> list[tuple[dict[s
     """Names and scores of every fine-tuned model: with a run, or with a score only."""
     runs = stored_models(db).fillna("")
     tuned = runs[(runs["base"].ne("") & runs["base"].ne(runs["model"])) | runs["objective"].eq(CONTROL)]
-    stored = stored_scores(db, models)
+    scores = stored_scores(db, models)
     named = (
-        pd.concat([tuned[list(_NAMES)], stored[list(_NAMES)]]).fillna("").drop_duplicates("model").sort_values("model")
+        pd.concat([tuned[list(_NAMES)], scores[list(_NAMES)]]).fillna("").drop_duplicates("model").sort_values("model")
     )
     if models is not None:
         named = named[named["model"].isin(list(models))]
     by_model: dict[str, list[Beside]] = {}
-    for row in stored.itertuples():
+    for row in scores.itertuples():
         value = None if pd.isna(row.chance) else float(row.chance)
         name = "" if pd.isna(row.chance_name) else row.chance_name
         by_model.setdefault(row.model, []).append(Beside(row.metric, float(row.value), int(row.n), value, name))

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from probing.facts.askable import askable
 from probing.facts.fact import Fact, FactSet, facts_sha256
 from probing.forgetting.memory import Answered
 from probing.forgetting.series import guests_of
@@ -18,7 +19,6 @@ from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states, batches_by_length, mask_positions, states_at, tokenize
-from probing.kernel.models.tokens import askable
 
 #: Padded tokens of one batch. Every row of logits has the whole vocabulary, so batches are small.
 TOKENS = 2048

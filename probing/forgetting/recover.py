@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from probing.facts.askable import askable
 from probing.facts.corpus import fact_key, wikitext_sentences
 from probing.facts.fact import Fact, FactSet, facts_sha256, shipped_relations
 from probing.facts.sources import read_facts
@@ -56,7 +57,6 @@ from probing.kernel.models.catalogue import at_same_commits, open_encoder, opene
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import base_entry, find_entry
 from probing.kernel.models.records import refuse_taken_name
-from probing.kernel.models.tokens import askable
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.options import spelled
 from probing.kernel.provenance import canonical_json

@@ -9,8 +9,7 @@ import pandas as pd
 from probing.facts.report_layers import by_layer
 from probing.facts.report_pairs import ANSWER_ENDS, ENDS, joined, transitions
 from probing.facts.runs import PAIR
-from probing.facts.store import head_training, sums_of
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs, head_training, sums_of
 from probing.facts.store_pairs import transition_counts
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.stats.paired_tests import each_interval
@@ -131,7 +130,7 @@ def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     The kind ``logit_lens`` has the loss of the pre-trained head, which the training of another kind measured. A run
     whose head's training is not stored has no row; unknown numbers are empty.
     """
-    runs = all_runs(db)
+    runs = fact_runs(db)
     runs = runs[runs["run_id"].isin(list(run_ids))]
     keys = ["model", "head", "seed", "recipe"]
     stored = head_training(db)

@@ -32,6 +32,8 @@ from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import FULL, LEAST_SQUARES, TUNED_LENS
 
+log = logging.getLogger(__name__)
+
 MULTIPLE = 64
 
 
@@ -246,8 +248,6 @@ class TunedLensStep(HeadStep):
         head.fold(self.map.weight, self.map.bias)
         return head
 
-
-log = logging.getLogger(__name__)
 
 #: Inside an epoch a checkpoint is written when the last one is this many seconds old.
 CHECKPOINT_SECONDS = 300.0

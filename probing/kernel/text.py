@@ -11,6 +11,9 @@ from zlib import error as ZlibError
 
 from probing.kernel.errors import ProbingError
 
+T = TypeVar("T")
+M = TypeVar("M")
+
 
 def half_character(text: str) -> str | None:
     """The first half of a surrogate pair that stands alone; None if there is none.
@@ -96,8 +99,6 @@ class TokenText(NamedTuple):
 _MOST_NAMED = 5
 #: What is raised for a row that is damaged or of another shape.
 MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ProbingError)
-T = TypeVar("T")
-M = TypeVar("M")
 #: The class of the errors that a reader raises.
 ErrorClass = type[ProbingError]
 

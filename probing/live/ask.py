@@ -12,6 +12,7 @@ from tokenizers.models import WordPiece
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
+from probing.facts.askable import one_token_ids
 from probing.facts.fact import MASK
 from probing.facts.requests import AskRequest
 from probing.heads.decode import best_tokens, layer_logits
@@ -24,7 +25,7 @@ from probing.kernel.models.layer_swap import Where, replaced_states
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.models.states import all_hidden_states, tokenize
-from probing.kernel.models.tokens import one_token_ids, token_texts
+from probing.kernel.models.tokens import token_texts
 from probing.kernel.questions import (
     Answer,
     EveryToken,

@@ -10,8 +10,7 @@ from probing.facts.published import PublishedKnowledge, PublishedSet
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import total
 from probing.facts.runs import choose, one_run_each
-from probing.facts.store import relations, totals
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs, relations, totals
 from probing.finetuning.objectives import BASE, CONTROL
 from probing.kernel.registry import read_registry
 from probing.kernel.stats.intervals import wilson
@@ -47,7 +46,7 @@ def families_here(db: Database) -> dict[str, Family]:
     A family is a base with all models whose base it is. A family of the registry may name members that have another
     base (the paper's NER model is cased); these belong to the family, too.
     """
-    runs = one_run_each(all_runs(db))
+    runs = one_run_each(fact_runs(db))
     if runs.empty:
         return {}
     models = runs.drop_duplicates("model").fillna({"base": "", "objective": ""}).set_index("model")

@@ -51,7 +51,7 @@ def test_runs_of_edge_probing_have_kind_and_provenance_and_are_no_runs_on_facts(
         '{"width":16}',
         "float32",
     ]
-    assert run_queries.runs(db).empty
+    assert run_queries.fact_runs(db).empty
     of_edges = db.query("SELECT run_id, kind, weights, task FROM runs_of_edges").set_index("run_id")
     assert of_edges.loc[RUNS[0].run_id].tolist() == ["cumulative", "nesia-mini trained", "pos"]
 

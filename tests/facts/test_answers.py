@@ -1,5 +1,6 @@
 import pytest
 
+from probing.facts.askable import answer_ids, askable, one_token_ids
 from probing.facts.fact import (
     NOT_ONE_MASK,
     OTHER_PROMPT,
@@ -10,7 +11,6 @@ from probing.facts.fact import (
     Fact,
     select,
 )
-from probing.kernel.models.tokens import answer_ids, askable, one_token_ids
 
 
 def fact(prompt, answer):

@@ -13,7 +13,7 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import early_exit, total
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import badge, choose, comparability, differences, identities, pairs, stored_comparability
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs
 from probing.finetuning.report_evidence import ENTROPY, evidence
 from probing.kernel.errors import StoreError
 from probing.kernel.provenance import canonical_json, fingerprint_of
@@ -182,7 +182,7 @@ def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its
 def test_stored_runs_are_compared_by_their_ids(tmp_path):
     one, other = PlantedRun(), PlantedRun(model="nesia-mini-qa", base="nesia-mini")
     with open_database(plant_store(tmp_path, [one, other])) as db:
-        stored = all_runs(db).set_index("run_id", drop=False)
+        stored = fact_runs(db).set_index("run_id", drop=False)
         expected = comparability(stored.loc[one.run_id].to_dict(), stored.loc[other.run_id].to_dict(), db)
         assert stored_comparability(db, one.run_id, other.run_id) == expected
 

@@ -21,10 +21,10 @@ from probing.facts.store_facts import (
     example_facts,
     fact,
     fact_predictions,
-    fact_runs,
     neighbours,
     null_examples,
     random_fact,
+    runs_of_fact,
     search_facts,
 )
 from probing.facts.swapped_subjects import swapped_subjects
@@ -184,7 +184,7 @@ def test_one_fact(db: Database):
     )
     assert fact(db, "nothing").empty
     trex = [run for run in SEVERAL if run.probe_set == "trex"]
-    assert fact_runs(db, rocky.fact_id)["run_id"].tolist() == sorted(run.run_id for run in trex)
+    assert runs_of_fact(db, rocky.fact_id)["run_id"].tolist() == sorted(run.run_id for run in trex)
 
 
 def test_predictions_of_a_fact_have_their_tokens_in_order(db: Database):

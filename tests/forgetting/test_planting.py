@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import probing.forgetting.plant as module
+from probing.facts.askable import answer_ids
 from probing.facts.fact import FactSet
 from probing.finetuning.finetune import finetune
 from probing.finetuning.requests import FinetuneRequest, TrainingLength
@@ -15,7 +16,6 @@ from probing.forgetting.ranks import Prompts, ranks
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import find_entry
-from probing.kernel.models.tokens import answer_ids
 from tests.finetuning.task_files import write_conll
 from tests.forgetting.planted import KNOWN, facts, planted_base
 

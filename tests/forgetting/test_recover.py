@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM
 
 import probing.forgetting.recover as module
+from probing.facts.askable import answer_ids
 from probing.facts.fact import Fact
 from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN
 from probing.forgetting.ranks import Prompts, ranks
@@ -25,7 +26,6 @@ from probing.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED,
 from probing.forgetting.ways_back import RelearnRecipe, relearned
 from probing.kernel.errors import HubError, StoreError
 from probing.kernel.models.load import load_encoder
-from probing.kernel.models.tokens import answer_ids
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
 from probing.kernel.store.parquet import files_of, read_table, write_table

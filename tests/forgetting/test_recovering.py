@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from probing.facts.askable import answer_ids
 from probing.forgetting.memory import GROUPS, LOST, MEMORY, NEVER_IN_TEXT, NEVER_KNOWN, groups_of, summary, verdict
 from probing.forgetting.ranks import ranks
 from probing.forgetting.ways import (
@@ -39,7 +40,6 @@ from probing.forgetting.ways_back import (
 from probing.kernel.errors import FactsError
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
-from probing.kernel.models.tokens import answer_ids
 from tests.forgetting.planted import (
     KNOWN,
     SENTENCES,

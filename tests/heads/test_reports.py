@@ -7,7 +7,7 @@ import pytest
 
 from probing.facts.report_pairs import paired_with_yardsticks
 from probing.facts.runs import one_run_each, pairs
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs
 from probing.heads.report import costs, losses, points_lost, read_out
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.stats.paired_tests import newcombe
@@ -39,7 +39,7 @@ def db(request, tmp_path_factory):
 
 
 def of(db, k: int = 1, **filters) -> pd.DataFrame:
-    return points_lost(db, pairs(one_run_each(all_runs(db))), k, **filters).set_index(["model", "head"])
+    return points_lost(db, pairs(one_run_each(fact_runs(db))), k, **filters).set_index(["model", "head"])
 
 
 def above(known: int) -> float:
@@ -62,7 +62,7 @@ def test_what_is_lost_is_counted_from_the_planted_ranks_whether_or_not_predictio
 
 
 def test_losses_of_stored_predictions_are_paired_as_on_compare_and_those_of_counts_join_independent_shares(db):
-    counted = bool(all_runs(db)["counted"].any())
+    counted = bool(fact_runs(db)["counted"].any())
     for (model, head), row in of(db).iterrows():
         assert row["by_fact"] == (not counted or (model, head) != ALONE)
         if row["by_fact"]:

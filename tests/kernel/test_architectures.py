@@ -10,12 +10,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForMaskedLM, EsmTokenizer, pipeline
 
+from probing.facts.askable import one_token_ids
 from probing.facts.fact import SEVERAL_TOKENS
 from probing.kernel.errors import ModelError, NoOwnHead
 from probing.kernel.models.check import longest_input, with_offsets
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.states import all_hidden_states, weight_drift
-from probing.kernel.models.tokens import one_token_ids
 from probing.live.ask import load_live
 from tests import tiny_models
 

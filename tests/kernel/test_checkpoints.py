@@ -13,11 +13,11 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
+from probing.facts.askable import one_token_ids
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead
 from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
 from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
-from probing.kernel.models.tokens import one_token_ids
 from probing.own_model.check import check_model_folder
 from tests import tiny_models
 from tests.kernel.test_architectures import transformers_probabilities

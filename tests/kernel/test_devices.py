@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from probing.facts.askable import answer_ids
 from probing.facts.probe import ProbeWork, probe_layers
 from probing.heads import decode as decoding
 from probing.heads.decode import decode
@@ -17,7 +18,6 @@ from probing.kernel.models import states as hidden_states
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.states import all_hidden_states
-from probing.kernel.models.tokens import answer_ids
 from probing.live.ask import LiveModel
 from tests.facts.test_probing import FACTS, config_for
 from tests.kernel.other_device import ELSEWHERE, Elsewhere, OtherDevice, moved

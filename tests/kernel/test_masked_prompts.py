@@ -8,8 +8,8 @@ from transformers import AddedToken, PreTrainedTokenizerFast
 
 from probing.changes.passes import Attending, ask_attention
 from probing.edges.states import cut_words
+from probing.facts.askable import one_token_ids
 from probing.kernel.models.states import tokenize
-from probing.kernel.models.tokens import one_token_ids
 from probing.sentences.ask import sentence_vectors
 from probing.sentences.vectors import Row, pooled_states
 from tests import tiny_models

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import probing
-from probing.facts.store import aggregate, relations, runs
-from probing.facts.store_facts import count_facts, fact_predictions, fact_runs, search_facts
+from probing.facts.store import aggregate, fact_runs, relations
+from probing.facts.store_facts import count_facts, fact_predictions, runs_of_fact, search_facts
 from probing.facts.store_pairs import paired_facts
 from probing.kernel.errors import StoreError
 from probing.kernel.store import parquet
@@ -38,7 +38,7 @@ def file_of(folder: Path, table: str, run: PlantedRun = RUN) -> Path:
 
 
 def ids(db: Database) -> set[str]:
-    return set(runs(db)["run_id"])
+    return set(fact_runs(db)["run_id"])
 
 
 def flip(path: Path, place: int) -> None:
@@ -49,7 +49,7 @@ def flip(path: Path, place: int) -> None:
 
 def test_without_files_every_table_is_empty(tmp_path):
     with open_database(plant_runs(tmp_path / "empty", [])) as db:
-        assert runs(db).empty and relations(db).empty and db.left_out.empty
+        assert fact_runs(db).empty and relations(db).empty and db.left_out.empty
 
 
 def test_a_folder_may_have_any_name(tmp_path):
@@ -62,11 +62,11 @@ def test_a_run_appears_once_its_row_is_there(folder):
     row = file_of(folder, "runs", OTHER)
     hidden = row.rename(row.with_suffix(".later"))
     with open_database(folder) as db:
-        assert ids(db) == {RUN.run_id} and len(fact_runs(db, RUN.asked[0].fact_id)) == 1
+        assert ids(db) == {RUN.run_id} and len(runs_of_fact(db, RUN.asked[0].fact_id)) == 1
     assert version_of(find_files([folder])) != before
     hidden.rename(row)
     with open_database(folder) as db:
-        assert ids(db) == {RUN.run_id, OTHER.run_id} and len(fact_runs(db, RUN.asked[0].fact_id)) == 2
+        assert ids(db) == {RUN.run_id, OTHER.run_id} and len(runs_of_fact(db, RUN.asked[0].fact_id)) == 2
 
 
 def test_a_run_without_predictions_has_the_numbers_of_its_counts_and_nothing_by_fact(folder):
@@ -74,7 +74,7 @@ def test_a_run_without_predictions_has_the_numbers_of_its_counts_and_nothing_by_
         before = aggregate(db, [RUN.run_id])
     file_of(folder, "predictions").unlink()
     with open_database(folder) as db:
-        assert runs(db).set_index("run_id")["counted"].to_dict() == {RUN.run_id: True, OTHER.run_id: False}
+        assert fact_runs(db).set_index("run_id")["counted"].to_dict() == {RUN.run_id: True, OTHER.run_id: False}
         assert aggregate(db, [RUN.run_id]).equals(before) and len(before)
         assert count_facts(db, RUN.run_id) == 0 and db.left_out.empty
 
@@ -98,7 +98,7 @@ def test_the_first_of_two_folders_with_a_run_counts(tmp_path):
         assert set(search_facts(db, RUN.run_id)["last_rank"]) == {7}
         assert not aggregate(db, [RUN.run_id])["hits_1"].any() and aggregate(db, [OTHER.run_id])["hits_1"].any()
         assert aggregate(db, [RUN.run_id]).groupby("layer")["n"].sum().eq(len(RUN.asked)).all()
-        assert len(fact_runs(db, RUN.asked[0].fact_id)) == 2
+        assert len(runs_of_fact(db, RUN.asked[0].fact_id)) == 2
 
 
 def test_facts_and_relations_of_several_files_are_together_and_each_is_one_row(tmp_path):
@@ -180,7 +180,7 @@ def test_a_file_that_is_damaged_later_is_left_out_and_the_question_asked_again(f
         both = fact_predictions(db, RUN.asked[0].fact_id, [RUN.run_id, OTHER.run_id])
         assert set(both["run_id"]) == {OTHER.run_id}
         assert path.name in db.left_out["name"].item() and db.version != before
-        assert runs(db).set_index("run_id")["counted"].to_dict() == {RUN.run_id: True, OTHER.run_id: False}
+        assert fact_runs(db).set_index("run_id")["counted"].to_dict() == {RUN.run_id: True, OTHER.run_id: False}
 
 
 def test_an_error_of_a_statement_is_no_ones_damage(folder):
@@ -268,14 +268,14 @@ def test_a_query_that_takes_too_long_is_stopped(folder):
 _MANY = """
 import resource, sys
 from pathlib import Path
-from probing.facts.store_facts import fact_runs
+from probing.facts.store_facts import runs_of_fact
 from probing.kernel.store.opening import open_database
-from probing.facts.store import aggregate, runs
+from probing.facts.store import aggregate, fact_runs
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 with open_database(Path(sys.argv[1])) as db:
-    found = list(runs(db)["run_id"])
+    found = list(fact_runs(db)["run_id"])
     counted = aggregate(db, found)
-    asked = fact_runs(db, sys.argv[2])
+    asked = runs_of_fact(db, sys.argv[2])
     everything = db.query("SELECT count(DISTINCT run_id) AS n FROM predictions")["n"].item()
     print(len(found), counted["run_id"].nunique(), len(asked), everything, len(db.left_out))
 """

@@ -4,11 +4,11 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
+from probing.facts.askable import answer_ids
 from probing.facts.fact import Fact
 from probing.kernel.errors import PromptError
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import load_encoder
-from probing.kernel.models.tokens import answer_ids
 from probing.kernel.questions import SeveralMasks, TooLong, UnknownWord
 from probing.live.ask import load_live, readable_token
 from tests import tiny_models

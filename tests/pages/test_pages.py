@@ -11,7 +11,7 @@ import pytest
 from probing.choices import METHODS_TABS
 from probing.facts.fact import Fact
 from probing.facts.runs import one_run_each
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs
 from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
@@ -272,7 +272,7 @@ def test_the_first_of_several_gaps_is_answered_and_a_sentence_without_one_is_exp
 def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():
     """The shipped results: shares recounted from the ranks at the last layer."""
     with open_database(SNAPSHOT) as db:
-        runs = one_run_each(all_runs(db))
+        runs = one_run_each(fact_runs(db))
         asked = runs[(runs["head"] == "logit_lens") & (runs["probe_set"] == "trex") & ~runs["counted"].astype(bool)]
         rows = db.query("SELECT run_id, fact_id, gold_rank FROM predictions WHERE layer = 8").merge(
             asked[["run_id", "model"]]

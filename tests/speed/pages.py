@@ -327,14 +327,14 @@ def overviews(db: Database) -> dict[str, Query]:
     """Queries of counts: what the overview pages read, for one family of seven models with one kind of head on all
     probe sets.
     """
-    family = _family(run_queries.runs(db))
+    family = _family(run_queries.fact_runs(db))
     ids = list(family["run_id"])
     trex = family[family["probe_set"] == "trex"]
     base = str(trex.loc[trex["model"] == BASE, "run_id"].iloc[0])
     tuned = list(trex.loc[trex["model"] != BASE, "run_id"])
     bases = [base] * len(tuned)
     return {
-        "runs": lambda: run_queries.runs(db),
+        "runs": lambda: run_queries.fact_runs(db),
         "probe_sets": lambda: run_queries.probe_sets(db),
         "relations": lambda: run_queries.relations(db),
         "exposures": lambda: run_queries.exposures(db, ids),
@@ -356,11 +356,11 @@ def overviews(db: Database) -> dict[str, Query]:
 
 def drill_downs(db: Database) -> dict[str, Query]:
     """Queries of rows: what the page of facts reads, for one run and one fact in the middle of its list."""
-    family = _family(run_queries.runs(db))
+    family = _family(run_queries.fact_runs(db))
     trex = family[family["probe_set"] == "trex"]
     run, other = str(trex["run_id"].iloc[0]), str(trex["run_id"].iloc[1])
     fact = fact_queries.random_fact(db, run) or ""
-    asked = list(run_queries.runs(db).query("probe_set == 'trex'")["run_id"])
+    asked = list(run_queries.fact_runs(db).query("probe_set == 'trex'")["run_id"])
     return {
         "search_facts": lambda: fact_queries.search_facts(db, run, order="layers known", limit=50),
         "search_facts, text": lambda: fact_queries.search_facts(db, run, text="Rocky Balboa Philadelphia", limit=5),
@@ -371,7 +371,7 @@ def drill_downs(db: Database) -> dict[str, Query]:
         "random_fact": lambda: fact_queries.random_fact(db, run, seed=1),
         "fact": lambda: fact_queries.fact(db, fact),
         "fact_predictions": lambda: fact_queries.fact_predictions(db, fact, asked),
-        "fact_runs": lambda: fact_queries.fact_runs(db, fact),
+        "fact_runs": lambda: fact_queries.runs_of_fact(db, fact),
     }
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
+from probing.facts.askable import askable
 from probing.facts.fact import Fact, shipped_relations
 from probing.facts.sources import read_facts
 from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.tokens import askable
 from tests.speed.measurement import seconds_of
 
 

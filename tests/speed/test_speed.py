@@ -30,7 +30,7 @@ def test_every_query_of_the_benchmarks_finds_something(store):
             # Nobody in this store is called Rocky Balboa, and all models are asked the same facts.
             if name not in ("search_facts, text", "one_sided"):
                 assert found is not None and (not hasattr(found, "empty") or not found.empty), name
-        assert set(medians({"runs": lambda: run_queries.runs(db)}, 1)) == {"runs"}
+        assert set(medians({"runs": lambda: run_queries.fact_runs(db)}, 1)) == {"runs"}
 
 
 def test_every_part_of_bench_can_be_imported_and_measured():

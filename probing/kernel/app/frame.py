@@ -15,8 +15,7 @@ import streamlit as st
 from probing.facts.fact import PROBE_SETS
 from probing.facts.runs import one_run_each
 from probing.facts.sources import SHIPPED
-from probing.facts.store import left_out_files, stored_models
-from probing.facts.store import runs as all_runs
+from probing.facts.store import fact_runs, left_out_files, stored_models
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success import Verdict
 from probing.finetuning.success_report import COLUMNS, SHORT, learned, verdicts_by_model
@@ -33,6 +32,9 @@ from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_files
 from probing.kernel.store.parquet import SourceFile, find_files, version_of
 from probing.papers import home
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Visits:
@@ -55,8 +57,6 @@ class Visits:
 VISITS = Visits()
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Arguments = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
 
 #: How Streamlit's caches distinguish databases.
@@ -286,7 +286,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     st.title(escape(question))
     if opened:
         blocks.left_out_files(read_rows(left_out_files, opened))
-    runs = one_run_each(read_rows(all_runs, opened)) if opened else pd.DataFrame()
+    runs = one_run_each(read_rows(fact_runs, opened)) if opened else pd.DataFrame()
     if needs_results:
         if error:
             blocks.problem(error)

@@ -19,6 +19,8 @@ from safetensors.numpy import save_file
 from probing.kernel.errors import CacheError
 from probing.kernel.files import atomic_file, atomic_text
 
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 log = logging.getLogger(__name__)
 
 #: Metadata key of the checksum. There is one entry, because safetensors writes several in an order that changes from
@@ -108,10 +110,6 @@ def _sum_of_rows(array: np.ndarray) -> str:
     for start in range(0, len(array), 4096):
         total = zlib.crc32(np.ascontiguousarray(array[start : start + 4096]).reshape(-1).view(np.uint8).data, total)
     return f"{total:08x}"
-
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 
 
 def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[Made]:

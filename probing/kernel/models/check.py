@@ -32,6 +32,8 @@ from probing.kernel.models.head import DecodingHead, with_places
 from probing.kernel.options import spelled
 from probing.kernel.provenance import tokens_checksum
 
+_log = logging.getLogger(__name__)
+
 #: Settings that cannot change the output of a frozen encoder: origin, storage, settings of a task's head or of
 #: generation, and outputs other than the hidden states.
 WITHOUT_EFFECT = frozenset(
@@ -110,7 +112,6 @@ def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTraine
     return hashlib.sha256("+".join(parts).encode()).hexdigest()
 
 
-_log = logging.getLogger(__name__)
 #: A mask between two special tokens.
 SHORTEST = 3
 #: Last parts of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.

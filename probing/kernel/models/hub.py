@@ -35,6 +35,9 @@ from probing.kernel.files import cannot_write, file_sha256, no_room
 from probing.kernel.models.checkpoint import ModelFiles, check_files, chosen_weights, has_tokenizer
 from probing.kernel.provenance import LOCAL
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
 
 def weight_files(folder: str | Path) -> list[Path]:
     """The weight files of a folder, in order; ModelError if there are none."""
@@ -65,10 +68,8 @@ def joint_weights_id(weights: str, base_weights: str) -> str:
     return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()
 
 
-log = logging.getLogger(__name__)
 # The library would query the hub for its user agent, even if all files are on this machine.
 constants.HF_HUB_DISABLE_TELEMETRY = True
-T = TypeVar("T")
 
 #: What the hub's library raises. ``HTTPError`` is the base of all errors of a connection; Xet's transfers raise
 #: ``RuntimeError``.

@@ -16,6 +16,9 @@ import scipy
 from numpy.typing import NDArray
 from scipy import special
 
+_One = TypeVar("_One")
+_Other = TypeVar("_Other")
+
 #: Mean over relations, and over facts.
 AVERAGES = ("macro", "micro")
 CONFIDENCE = 0.95
@@ -298,9 +301,6 @@ def wider(table: pd.DataFrame) -> pd.DataFrame:
         ends[end] = both.min(axis=1) if end.endswith("low") else both.max(axis=1)
     return table.assign(**ends)
 
-
-_One = TypeVar("_One")
-_Other = TypeVar("_Other")
 
 #: More threads would only wait for each other: NumPy draws run in parallel, the Python code between them does not.
 _THREADS = min(4, os.cpu_count() or 1)

@@ -27,6 +27,8 @@ from probing.kernel.store.parquet import (
     write_differing,
 )
 
+_log = logging.getLogger(__name__)
+
 
 def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: Sequence[Path]) -> None:
     """Counts a run, which need not be stored yet, and writes the tables that are missing or differ.
@@ -119,7 +121,6 @@ def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
     return origin | {name: value for name, value in row.items() if name in _RUNS.names} | {"kind": kind}
 
 
-_log = logging.getLogger(__name__)
 #: Tables of which each file has the rows of the run in its name: questions on some runs open only the files of these.
 OF_RUN = ("predictions", "known", "lenders")
 #: The files' pages come from the system's own cache; this is for joins and sums, and the app's models need memory, too.
