@@ -47,6 +47,13 @@ def wordpiece() -> BertTokenizer:
     return BertTokenizer(vocab=_pieces_of_words(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]), do_lower_case=True)
 
 
+def wordpiece_without_types() -> BertTokenizer:
+    """XLM adds the embedding of the *word* whose id is a token's type."""
+    tokenizer = wordpiece()
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    return tokenizer
+
+
 def wordpiece_of_mpnet() -> MPNetTokenizer:
     """The same pieces under RoBERTa's special tokens."""
     return MPNetTokenizer(vocab=_pieces_of_words(["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]))
@@ -175,6 +182,49 @@ KINDS: dict[str, tuple[Callable[[], PreTrainedTokenizerBase], dict]] = {
     "xlm-roberta": (unigram_of_xlm_roberta, _ROBERTA),
     "xlm-roberta-xl": (unigram_of_xlm_roberta, _ROBERTA),
 }
+_XLM = {"emb_dim": HIDDEN, "n_layers": LAYERS, "n_heads": 2, "pad_index": 0, "unk_index": 1, "mask_token_id": 4}
+#: The same for those whose head is read as a whole.
+WHOLE: dict[str, tuple[Callable[[], PreTrainedTokenizerBase], dict]] = {
+    "big_bird": (wordpiece, {}),
+    "convbert": (wordpiece, {"embedding_size": 8}),
+    "esmc": (wordpiece, {"pad_token_id": 0, "mask_token_id": 4}),
+    "eurobert": (wordpiece, {"num_key_value_heads": 1, "pad_token_id": 0, "mask_token_id": 4}),
+    "flaubert": (wordpiece_without_types, _XLM),
+    "fnet": (wordpiece, {"pad_token_id": 0}),
+    "gte": (wordpiece, {"pad_token_id": 0}),
+    "ibert": (byte_pairs_of_roberta, _ROBERTA),
+    "jina_embeddings_v3": (wordpiece, {"pad_token_id": 0}),
+    "layoutlm": (wordpiece, {"max_2d_position_embeddings": 8}),
+    "longformer": (byte_pairs_of_roberta, {**_ROBERTA, "attention_window": 4}),
+    "luke": (byte_pairs_of_roberta, {**_ROBERTA, "entity_vocab_size": 8, "entity_emb_size": 8}),
+    "mobilebert": (
+        wordpiece,
+        {"embedding_size": 8, "intra_bottleneck_size": 8, "num_feedforward_networks": 2, "true_hidden_size": 8},
+    ),
+    "mra": (wordpiece, {}),
+    "neomme": (wordpiece, {"num_key_value_heads": 1, "head_dim": 16, "embedding_rank": 8, "patch_size": 2}),
+    "nomic_bert": (wordpiece, {}),
+    "nystromformer": (wordpiece, {}),
+    "rembert": (wordpiece, {"input_embedding_size": 8, "output_embedding_size": 12}),
+    "roc_bert": (
+        wordpiece,
+        {
+            "pronunciation_vocab_size": 8,
+            "pronunciation_embed_dim": 4,
+            "shape_vocab_size": 8,
+            "shape_embed_dim": 4,
+        },
+    ),
+    "roformer": (wordpiece, {"embedding_size": 8}),
+    "squeezebert": (
+        wordpiece,
+        {"embedding_size": HIDDEN, **{f"{part}_groups": 2 for part in ("q", "k", "v", "intermediate", "output")}},
+    ),
+    "ultrabert": (wordpiece, {"pad_token_id": 0, "prediction_head_size": 8}),
+    "xlm": (wordpiece_without_types, _XLM),
+    "xmod": (byte_pairs_of_roberta, {**_ROBERTA, "languages": ["en_XX"], "default_language": "en_XX"}),
+    "yoso": (wordpiece, {"use_expectation": True}),
+}
 
 
 def build(architecture: str, *, padded: int = 0, **settings) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -182,11 +232,11 @@ def build(architecture: str, *, padded: int = 0, **settings) -> tuple[PreTrained
     configuration.
     """
     torch.manual_seed(7)
-    make, own = KINDS[architecture]
+    make, own = (KINDS | WHOLE)[architecture]
     tokenizer = make()
     sizes = {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "intermediate_size": 32}
     shape = {"max_position_embeddings": 48} | own | settings | {"vocab_size": len(tokenizer) + padded}
-    if architecture != "distilbert":
+    if architecture not in ("distilbert", "flaubert", "xlm"):
         shape = sizes | shape
     if architecture == "esm":
         shape["mask_token_id"] = tokenizer.mask_token_id

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.kernel.errors import TextError
 from probing.kernel.models.arrays import mask_pieces
-from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states
@@ -111,7 +111,7 @@ def _pieces(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> np.ndar
 
 
 def cross_entropy(
-    body: PreTrainedModel, head: DecodingHead, blocks: MaskedBlocks, passed: Callable[[], object] | None = None
+    body: PreTrainedModel, head: Head, blocks: MaskedBlocks, passed: Callable[[], object] | None = None
 ) -> np.ndarray:
     """(blocks,) cross-entropy in nats, summed over the masked pieces of each block.
 
@@ -163,7 +163,7 @@ def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[],
     return np.concatenate(sums)
 
 
-def _sums(states: torch.Tensor, head: DecodingHead, blocks: MaskedBlocks, some: slice) -> np.ndarray:
+def _sums(states: torch.Tensor, head: Head, blocks: MaskedBlocks, some: slice) -> np.ndarray:
     """(blocks,) sums of one batch; each block is decoded separately, so its sum does not depend on the others."""
     sums = []
     with torch.inference_mode():

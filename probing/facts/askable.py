@@ -20,7 +20,6 @@ from probing.facts.fact import (
     FactSet,
     restrict,
 )
-from probing.kernel.models.head import NO_PLACE
 from probing.kernel.models.hub import Located, open_snapshot
 from probing.kernel.models.load import Encoder, load_tokenizer
 from probing.kernel.models.names import base_entry, find_entry
@@ -49,7 +48,7 @@ def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gap
         fillers[gap] = word
     answers: list[_Answer] = []
     # Tokens that stand for no word, and those that the base whose head is used does not have.
-    lost = {*tokenizer.all_special_ids, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
+    lost = {*tokenizer.all_special_ids, *encoder.head.without}
     for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
         pieces = filled.own_pieces(gap)
         answer: int | str

@@ -36,7 +36,7 @@ from probing.kernel.jobs.shards import Executor, claimed, run_job
 from probing.kernel.jobs.stored_runs import ModelWork, provenance_of, take_pulled
 from probing.kernel.models.arrays import BackgroundWriter, read_ahead, read_sealed, write_sealed
 from probing.kernel.models.catalogue import at_same_commits, open_encoder
-from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.head import Head
 from probing.kernel.models.load import Encoder, refuse_differing
 from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry
 from probing.kernel.models.records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
@@ -67,7 +67,7 @@ class ProbeWork:
     """The inputs of a run, with one head per layer."""
 
     encoder: Encoder
-    heads: Sequence[DecodingHead]
+    heads: Sequence[Head]
     facts: Sequence[Fact]  #: that the model can be asked
     answers: Sequence[int]  #: (facts,) token id of each right answer
     config: RunConfig
@@ -293,7 +293,7 @@ class _Asked:
     encoder: Encoder
     layers: Sequence[int]  #: the probed layers, which the heads are for
     head: str  #: their kind
-    heads: Sequence[DecodingHead]
+    heads: Sequence[Head]
     heads_folder: Path | None  #: None for the logit lens, which has no file
     threads: int  #: that this process computes with
     workers: Executor

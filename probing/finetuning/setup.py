@@ -22,7 +22,7 @@ from probing.kernel.errors import ModelError, TextError
 from probing.kernel.models.arrays import IGNORED
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
 from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
-from probing.kernel.models.head import DecodingHead, layout_of, pretrained_head
+from probing.kernel.models.head import Head, layout_of, pretrained_head
 from probing.kernel.models.hub import locate
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
@@ -90,7 +90,7 @@ class Replay:
             return None
         labels = read.pop("labels")
         at = labels != IGNORED
-        head: DecodingHead = self.head.to(labels.device)
+        head: Head = self.head.to(labels.device)
         return F.cross_entropy(head(body(**read).last_hidden_state[at]).float(), labels[at])
 
 

@@ -22,7 +22,7 @@ from probing.forgetting.follow import Training, series_config, series_files, wri
 from probing.forgetting.ranks import Questions, Ranks, affordable, ranks_by_layer
 from probing.forgetting.recover import one_set
 from probing.forgetting.series import COUNTS, AskedStates, counts, progress
-from probing.kernel.errors import ModelError, OptionError
+from probing.kernel.errors import HeadError, ModelError, OptionError
 from probing.kernel.files import runs_folder
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.catalogue import open_encoder
@@ -247,7 +247,7 @@ def _parts(model: nn.Module) -> tuple[Any, Any]:
         return body, None
     try:
         return body, own_head(model)  # type: ignore[arg-type]
-    except AttributeError:
+    except (AttributeError, HeadError):
         return body, None
 
 

@@ -15,10 +15,10 @@ from probing.forgetting.memory import Answered
 from probing.forgetting.series import guests_of
 from probing.heads.decode import LogitsBuffer, ranks_of, read_out
 from probing.kernel.errors import FactsError
-from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import all_hidden_states, batches_by_length, mask_positions, states_at, tokenize
+from probing.kernel.models.states import batches_by_length, head_states, mask_positions, states_at, tokenize
 
 #: Padded tokens of one batch. Every row of logits has the whole vocabulary, so batches are small.
 TOKENS = 2048
@@ -83,7 +83,7 @@ def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence
 
 
 def ranks(
-    encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None
+    encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, Head] | None = None
 ) -> NDArray[np.int64]:
     """(heads, prompts) rank of a token at the mask, from 1, in the order of ``heads``, by layer that each reads.
 
@@ -126,13 +126,13 @@ def _batches(encoder: Encoder, prompts: Prompts):
     """Numbers of the prompts of each batch, and (layers, prompts, hidden) states at their masks."""
     with torch.inference_mode():
         for batch in batches_by_length([len(row) for row in prompts.rows], TOKENS):
-            states = all_hidden_states([prompts.rows[n] for n in batch], encoder)
+            states = head_states([prompts.rows[n] for n in batch], encoder)
             where = torch.tensor([prompts.positions[n] for n in batch], device=encoder.device)
             rows = torch.arange(len(batch), device=encoder.device)
             yield batch, [state[rows, where] for state in states]
 
 
-def _ranks(head: DecodingHead, states: torch.Tensor, targets: Sequence[int]) -> NDArray[np.int64]:
+def _ranks(head: Head, states: torch.Tensor, targets: Sequence[int]) -> NDArray[np.int64]:
     with torch.inference_mode():
         return ranks_of(head(states), torch.tensor(targets, device=states.device)).cpu().numpy()
 
@@ -201,9 +201,7 @@ class Questions:
         return facts_sha256(self.facts, self.gold)
 
 
-def ranks_by_layer(
-    encoder: Encoder, questions: Questions, layers: Sequence[int], head: DecodingHead | None = None
-) -> Ranks:
+def ranks_by_layer(encoder: Encoder, questions: Questions, layers: Sequence[int], head: Head | None = None) -> Ranks:
     """The ranks of all right answers at some layers, each read by one head, by default the pre-trained one."""
     head, size = head or encoder.head, len(questions.facts)
     own, swapped = (np.zeros((len(layers), size), np.uint32) for _ in range(2))

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from probing.kernel.errors import ModelError
-from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.head import DecodingHead, Head, WholeHead
 
 #: Rows decoded at once: (256, 30522) float32 logits are 31 MB for any number of facts, and stay in a CPU's cache.
 ROWS = 256
@@ -44,8 +44,10 @@ class LogitsBuffer:
         return self._room[: count * width].view(count, width)[:, :vocabulary]
 
 
-def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> torch.Tensor:
-    """(rows, hidden) -> (rows, vocabulary) logits in ``buffer``: equal to ``head(states)``, but faster."""
+def decode(head: Head, states: torch.Tensor, buffer: LogitsBuffer) -> torch.Tensor:
+    """(rows, hidden) -> (rows, vocabulary) logits, equal to ``head(states)``; in ``buffer``, if that is faster."""
+    if isinstance(head, WholeHead):
+        return head(states)
     inner = head.transform(states)
     weight, bias = head.vocabulary.weight, head.vocabulary.bias
     logits = buffer.rows(len(inner), len(weight), inner)
@@ -56,26 +58,26 @@ def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> to
     return logits
 
 
-def layer_logits(
-    heads: Sequence[DecodingHead], states: torch.Tensor, check: Callable[[], None] | None = None
-) -> torch.Tensor:
+def layer_logits(heads: Sequence[Head], states: torch.Tensor, check: Callable[[], None] | None = None) -> torch.Tensor:
     """Logits of one position at every layer, (layers, hidden) -> (layers, vocabulary); ``check`` is called before each.
 
     Reading the vocabulary matrix is nearly all the work for one row, so heads that share it are decoded by one product.
     """
-    inner = []
+    inner, known = [], [head for head in heads if isinstance(head, DecodingHead)]
     for head, state in zip(heads, states, strict=True):
         if check:
             check()
-        inner.append(head.transform(state[None]))
-    matrix = heads[0].vocabulary.weight
-    if all(head.vocabulary.weight.data_ptr() == matrix.data_ptr() for head in heads):
+        inner.append(head(state[None]) if isinstance(head, WholeHead) else head.transform(state[None]))
+    if not known:
+        return torch.cat(inner)
+    matrix = known[0].vocabulary.weight
+    if all(head.vocabulary.weight.data_ptr() == matrix.data_ptr() for head in known):
         logits = torch.mm(torch.cat(inner), matrix.T)
-        for row, head in zip(logits, heads, strict=True):
+        for row, head in zip(logits, known, strict=True):
             row += head.vocabulary.bias
         return logits
-    logits = inner[0].new_empty(len(heads), len(matrix))
-    for row, features, head in zip(logits, inner, heads, strict=True):
+    logits = inner[0].new_empty(len(known), len(matrix))
+    for row, features, head in zip(logits, inner, known, strict=True):
         if check:
             check()
         torch.addmv(head.vocabulary.bias, head.vocabulary.weight, features[0], out=row)
@@ -105,7 +107,7 @@ def ranks_of(scores: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
 
 
 def read_out(
-    head: DecodingHead,
+    head: Head,
     states: np.ndarray,
     gold: Sequence[int],
     swapped: Sequence[Sequence[int]],

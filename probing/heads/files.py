@@ -13,7 +13,7 @@ from probing.kernel.errors import HeadError
 from probing.kernel.files import atomic_file, atomic_text
 from probing.kernel.models.arrays import sum_of
 from probing.kernel.models.catalogue import heads_of
-from probing.kernel.models.head import DecodingHead, fresh_copy
+from probing.kernel.models.head import DecodingHead, Head, fresh_copy
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import HEADS, LOGIT_LENS, TIED, find_entry
 from probing.kernel.options import spelled
@@ -171,9 +171,7 @@ def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
     return HeadError(f"{which}; train them with: {train_command(encoder, kind, seed)}{without}")
 
 
-def load_heads(
-    folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None
-) -> list[DecodingHead]:
+def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[Head]:
     """A head per layer, 0..L by default: from ``folder``, or the pre-trained head on every layer (``logit_lens``)."""
     layers = range(encoder.layers) if layers is None else layers
     if kind not in HEADS:

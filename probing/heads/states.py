@@ -22,7 +22,7 @@ from probing.heads.recipe import HeadRecipe, MaskedText, masked_text
 from probing.kernel.errors import HeadError
 from probing.kernel.files import atomic_file
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.states import all_hidden_states, batches_by_length
+from probing.kernel.models.states import batches_by_length, head_states
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class MaskedStates:
         states = torch.empty((len(self.layers), len(positions), encoder.hidden), dtype=self.dtype)
         tokens = [text.row(i) for i in rows]
         for batch in batches_by_length([len(row) for row in tokens]):
-            hidden = all_hidden_states([tokens[i] for i in batch], encoder)
+            hidden = head_states([tokens[i] for i in batch], encoder)
             numbers = [text.positions_of(rows[i]) for i in batch]
             target = torch.cat([torch.arange(r.start, r.stop) for r in numbers])
             row_of = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor([len(r) for r in numbers]))

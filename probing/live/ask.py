@@ -20,11 +20,11 @@ from probing.heads.files import chosen_heads, heads_folder, load_heads, no_heads
 from probing.kernel.errors import ModelError, PromptError, Say
 from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import Where, replaced_states
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LOGIT_LENS
-from probing.kernel.models.states import all_hidden_states, tokenize
+from probing.kernel.models.states import head_states, tokenize
 from probing.kernel.models.tokens import token_texts
 from probing.kernel.questions import (
     Answer,
@@ -49,7 +49,7 @@ _AT_ONCE = 64
 class LiveModel:
     """An encoder with a head per layer, ready for predictions."""
 
-    def __init__(self, encoder: Encoder, heads: Sequence[DecodingHead], kind: str):
+    def __init__(self, encoder: Encoder, heads: Sequence[Head], kind: str):
         self.encoder, self.heads, self.kind = encoder, list(heads), kind
         self._shown: dict[int, str] = {}
 
@@ -170,7 +170,7 @@ class LiveModel:
         row, tokenizer = self._row(text), self.encoder.tokenizer
         _check_top(top, len(tokenizer))
         with checked(self.encoder.body, check):
-            states = all_hidden_states([row], self.encoder)
+            states = head_states([row], self.encoder)
         ids, odds = [], []
         with torch.inference_mode():
             for head, state in zip(self.heads, states, strict=True):
@@ -205,7 +205,7 @@ class LiveModel:
     ) -> torch.Tensor:
         """(layers, vocabulary) natural log-probabilities at one position."""
         with checked(self.encoder.body, check):
-            states = torch.stack([state[0, position] for state in all_hidden_states([row], self.encoder)])
+            states = torch.stack([state[0, position] for state in head_states([row], self.encoder)])
         with torch.inference_mode():
             return layer_logits(self.heads, states, check).log_softmax(1)
 

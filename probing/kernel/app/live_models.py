@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from probing.kernel.app.memory import ModelCache
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.files import cache_folder
-from probing.kernel.models.checkpoint import ARCHITECTURES, NO_HEAD, ModelFiles
+from probing.kernel.models.checkpoint import NO_HEAD, ModelFiles, why_unusable
 from probing.kernel.models.names import HEADS as HEADS
 from probing.kernel.models.names import LOGIT_LENS, finetuning_note, own_model_folders
 from probing.kernel.questions import Answer, EveryToken, Question, UnknownWord
@@ -134,7 +134,7 @@ def lacks_head(choice: Choice) -> bool:
     if described(choice) or base_of(choice):
         return False
     files = ModelFiles(Path(choice.location))
-    return files.kind in ARCHITECTURES and files.why_no_head == NO_HEAD
+    return not why_unusable(files.kind, 1, False) and files.why_no_head == NO_HEAD
 
 
 def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from probing.kernel.models.checkpoint import (
     why_no_mask,
     why_too_many_tokens,
 )
-from probing.kernel.models.head import DecodingHead, with_places
+from probing.kernel.models.head import Head, with_places
 from probing.kernel.options import spelled
 from probing.kernel.provenance import tokens_checksum
 
@@ -102,12 +102,16 @@ def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     return [str(token) for token in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
 
 
-def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase) -> str:
-    """sha256 over the configurations of an encoder's body and head, one if they are equal, and over its tokenizer."""
+def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase, on_top: str) -> str:
+    """sha256 over the configurations of an encoder's body and head, one if they are equal, and over its tokenizer.
+
+    ``on_top`` is the path of its ``norm_on_top``, through which all layers are read.
+    """
     parts = [
         *dict.fromkeys(map(configuration_digest, configs)),
         tokens_checksum(tokens_of(tokenizer)),
         casing_of(tokenizer),
+        *filter(None, [on_top]),
     ]
     return hashlib.sha256("+".join(parts).encode()).hexdigest()
 
@@ -202,7 +206,7 @@ def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None
     return Shape(config.model_type, config.num_hidden_layers, config.hidden_size, config.vocab_size, tokens)
 
 
-def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> tuple[DecodingHead, str]:
+def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: Head) -> tuple[Head, str]:
     """The head of ``base`` for the body of ``source``, and a note; HeadError if the base does not belong to it."""
     if why := unlike(own, lent, base):
         raise HeadError(f"{source} {why} ({spelled('base')})")
@@ -272,7 +276,8 @@ def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     """Maximum number of word pieces of a model's input; raises a ``ModelError`` if a mask alone is too long."""
     positions = int(getattr(body.config, "max_position_embeddings", 512))
     # RoBERTa and its relatives count positions from the one after the padding id.
-    padding = getattr(getattr(body.embeddings, "position_embeddings", None), "padding_idx", None)
+    embeddings = getattr(body, "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
     positions -= 0 if padding is None else padding + 1
     longest = min(positions, int(tokenizer.model_max_length))
     if longest < SHORTEST:
@@ -290,8 +295,63 @@ def check_answers(
 
     The special tokens are around it, because ESM divides by the share of tokens that are not masked.
     """
-    ids = torch.tensor([tokenizer(tokenizer.mask_token)["input_ids"]], device=body.device)
     with torch.inference_mode():
-        logits = head(body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
+        logits = head(body(**_masks(body, tokenizer, 1)).last_hidden_state[0])
     if not torch.isfinite(logits).all():
         raise ModelError(f"{source} predicts values that are not finite; its weights or its config.json are damaged")
+
+
+def _masks(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, number: int) -> dict[str, torch.Tensor]:
+    """A text of masks alone, as the model reads it."""
+    ids = torch.tensor([tokenizer(str(tokenizer.mask_token) * number)["input_ids"]], device=body.device)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def norm_on_top(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Path of the module between the last layer and the last hidden state; empty if there is none.
+
+    Models whose layers begin with a norm have a norm there. It is the module outside of all lists of layers whose
+    output is the last hidden state, and whose input is not.
+    """
+    made: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+
+    def note(path: str) -> Callable[..., None]:
+        def hook(_module: torch.nn.Module, given: tuple, output: object) -> None:
+            if given and isinstance(given[0], torch.Tensor) and isinstance(output, torch.Tensor):
+                made.append((path, given[0], output))
+
+        return hook
+
+    lists = [path for path, module in body.named_modules() if isinstance(module, torch.nn.ModuleList)]
+    outside = [
+        (path, module)
+        for path, module in body.named_modules()
+        if path and not any(f"{path}.".startswith(f"{of}.") or f"{of}.".startswith(f"{path}.") for of in lists)
+    ]
+    hooks = [module.register_forward_hook(note(path)) for path, module in outside]
+    try:
+        with torch.inference_mode():
+            last = body(**_masks(body, tokenizer, 1)).last_hidden_state
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return next(
+        (
+            path
+            for path, given, output in reversed(made)
+            if output.data_ptr() == last.data_ptr() and given.data_ptr() != last.data_ptr()
+        ),
+        "",
+    )
+
+
+def reads_padding(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether padding changes the states of the other tokens (FNet, which has no attention that could leave it out)."""
+    short, long = (_masks(body, tokenizer, number)["input_ids"][0].tolist() for number in (1, 4))
+    more = [tokenizer.pad_token_id or 0] * (len(long) - len(short))
+    rows = torch.tensor([[*short, *more], long], device=body.device)
+    seen = torch.tensor([[1] * len(short) + [0] * len(more), [1] * len(long)], device=body.device)
+    with torch.inference_mode():
+        alone = body(**_masks(body, tokenizer, 1)).last_hidden_state[0]
+        padded = body(input_ids=rows, attention_mask=seen).last_hidden_state[0, : len(short)]
+    return not torch.allclose(alone, padded, atol=1e-3, rtol=1e-3)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from probing.kernel.errors import ModelError
 
-#: Architectures whose masked-LM head is known, by ``model_type``; ``kernel.models.head`` reads them.
+#: Architectures the parts of whose masked-LM head are known, by ``model_type``; ``kernel.models.head`` reads them.
 ARCHITECTURES = (
     "albert",
     "bert",
@@ -34,6 +34,17 @@ ARCHITECTURES = (
     "xlm-roberta",
     "xlm-roberta-xl",
 )
+_DECODES = "is an encoder with a decoder, which answers in its place: no layer of the encoder is read by a head"
+_IMAGES = "reads images with a text, by a model inside it that has no head of its own"
+#: Architectures of masked language models that cannot be asked layer by layer, in words that follow a model's name.
+REFUSED = {
+    **dict.fromkeys(("bart", "mbart", "mvp"), _DECODES),
+    "funnel": "is a Funnel Transformer: its inner layers have fewer states than the text has tokens",
+    **dict.fromkeys(("modernvbert", "ultravbert"), _IMAGES),
+    "perceiver": "is a Perceiver: its layers hold latent states, none of which belongs to a token",
+    "reformer": "is a Reformer: each of its layers passes on two states of a token, and its head reads both",
+    "tapas": "is TAPAS, which reads a question with a table, not a sentence",
+}
 #: How the names of the weights of a masked-LM head begin, by architecture.
 _HEADS = {
     "albert": ("predictions.",),
@@ -42,6 +53,8 @@ _HEADS = {
     "modernbert": ("decoder.",),
 }
 _OTHER_HEADS = ("cls.predictions.", "lm_predictions.", "lm_head.")
+#: Ends of the names of classes with a masked-LM head.
+_WITH_HEAD = ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")
 _DISCRIMINATOR = (
     "is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release,"
     " such as google/electra-small-generator"
@@ -74,9 +87,9 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
     ``architectures`` of its configuration decide if the names of its weights are unknown.
     """
-    declared = any(
-        name.endswith(("ForMaskedLM", "ForPreTraining")) and name != "ElectraForPreTraining" for name in architectures
-    )
+    declared = any(name.endswith(_WITH_HEAD) and name != "ElectraForPreTraining" for name in architectures)
+    if kind not in ARCHITECTURES:
+        return "" if declared else NO_HEAD
     # ModernBERT's classifiers have a head of these names, too, and it is trained for their task.
     begins = (*_HEADS.get(kind, _OTHER_HEADS), *(["head."] if declared and kind == "modernbert" else []))
     if any(name.startswith(begins) for name in names) if names else declared:
@@ -336,8 +349,10 @@ def _cases(files: ModelFiles) -> Iterator[str]:
 
 def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
     """Why a model of this ``model_type`` cannot be used, in words that follow its name, or nothing."""
-    if kind not in ARCHITECTURES:
-        known = f"expected a masked language model, one of {', '.join(ARCHITECTURES)}"
+    if kind in REFUSED:
+        return REFUSED[kind]
+    if not is_masked_lm(kind):
+        known = f"expected a masked language model, such as {', '.join(ARCHITECTURES)}"
         return f"is a {kind} model; {known}: causal models and models that generate text are not supported"
     if decoder:
         way = "so it cannot be asked as a masked language model; use the encoder that it was made from"
@@ -346,6 +361,16 @@ def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
     if type(layers) is not int or not 1 <= layers <= MAX_LAYERS:
         return f"has a config.json with {layers!r} layers, expected 1 to {MAX_LAYERS}; fix it or use the model's own"
     return ""
+
+
+def is_masked_lm(kind: str) -> bool:
+    """Whether transformers has a masked language model of this ``model_type``."""
+    if kind in ARCHITECTURES:
+        return True
+    # Imports torch, which takes seconds.
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    return kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 
 def _pointer(files: ModelFiles) -> str:
@@ -365,6 +390,8 @@ def _inside(folder: Path) -> Path | None:
 
 
 def _prefix(files: ModelFiles) -> str:
+    if files.kind not in ARCHITECTURES:
+        return ""
     prefixes = {match[1] for match in map(_EMBEDDINGS.fullmatch, files.weight_names) if match}
     return "" if "" in prefixes or (files.kind == "modernbert" and "model." in prefixes) else min(prefixes, default="")
 

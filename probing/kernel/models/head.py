@@ -1,7 +1,8 @@
 """The decoding head, which turns a hidden state into a distribution over the vocabulary.
 
-All masked-LM heads have the same four parts: a linear map, an activation, a layer norm and the vocabulary matrix with a
-bias (Wallat et al. 2020, section 3.3; Devlin et al. 2019).
+Most masked-LM heads have the same four parts: a linear map, an activation, a layer norm and the vocabulary matrix with
+a bias (Wallat et al. 2020, section 3.3; Devlin et al. 2019). Heads that are trained are made of them; the logit lens
+runs the code of any model between its last hidden state and its logits.
 """
 
 import copy
@@ -17,7 +18,8 @@ from transformers.activations import ACT2FN
 
 from probing.kernel.errors import HeadError, ModelError
 from probing.kernel.models.arrays import IGNORED
-from probing.kernel.models.names import FULL, MAPPED, STORED, listed
+from probing.kernel.models.names import FULL, LOGIT_LENS, MAPPED, STORED, listed
+from probing.kernel.options import spelled
 
 
 class Parts(NamedTuple):
@@ -38,7 +40,7 @@ _AS_BERT = Parts(
 )
 _AS_ROBERTA = Parts("lm_head.dense", "gelu", "lm_head.layer_norm", "lm_head.decoder")
 
-#: Model type -> the parts of its head.
+#: Model type -> the parts of its head, which heads that are trained need.
 PARTS = {
     "albert": Parts("predictions.dense", "predictions.activation", "predictions.LayerNorm", "predictions.decoder"),
     "bert": _AS_BERT,
@@ -98,6 +100,12 @@ class DecodingHead(nn.Module):
         """(positions, hidden) -> (positions, vocabulary) logits."""
         return self.vocabulary(self.transform(states))
 
+    @property
+    def without(self) -> frozenset[int]:
+        """Ids of the tokens that are never an answer."""
+        assert self.vocabulary.bias is not None
+        return frozenset((self.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist())
+
     def trainable(self, kind: str) -> dict[str, nn.Parameter]:
         """The parameters that a head of this kind owns: all of them, or all but the vocabulary matrix."""
         if kind not in STORED:
@@ -121,12 +129,71 @@ class DecodingHead(nn.Module):
         self.dense.weight.copy_(dense @ weight)
 
 
-def parts_of(config: PretrainedConfig) -> Parts:
-    """Where the parts of the head of an architecture are; ModelError if it is none of ``PARTS``."""
-    kind = config.model_type
-    if kind not in PARTS:
-        raise ModelError(f"no decoding head is known for architecture {kind!r}; known are {', '.join(PARTS)}")
-    return PARTS[kind] if getattr(config, "legacy", True) else _DEBERTA
+class _OneState(tuple):
+    """The output of a body that has given its last hidden state and nothing else."""
+
+    def __getattr__(self, name: str) -> torch.Tensor | None:
+        return self[0] if name == "last_hidden_state" else None
+
+
+class _Given(nn.Module):
+    """In place of a body, whose other attributes it has: its last hidden state is what was given."""
+
+    def __init__(self, body: PreTrainedModel):
+        super().__init__()
+        # No part of this module: its weights are not the head's.
+        self.__dict__["body"] = body
+        self.states: torch.Tensor | None = None
+
+    def __getattr__(self, name: str):
+        return getattr(self.__dict__["body"], name)
+
+    def forward(self, *_args, **_kwargs) -> _OneState:
+        return _OneState((self.states,))
+
+
+class WholeHead(nn.Module):
+    """All that a masked language model does between its last hidden state and the logits, by its own code."""
+
+    def __init__(self, model: PreTrainedModel, without: Collection[int] = (), rows: int | None = None):
+        super().__init__()
+        prefix = model.base_model_prefix
+        self.given, self.model = _Given(getattr(model, prefix)), copy.copy(model)
+        self.model._modules = {**model._modules, prefix: self.given}
+        #: Ids of the tokens that are never an answer.
+        self.without, self.rows = frozenset(without), rows
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """(positions, hidden) -> (positions, vocabulary) logits."""
+        self.given.states = states[None].to(next(self.parameters()).dtype)
+        ids = torch.zeros(self.given.states.shape[:2], dtype=torch.long, device=states.device)
+        try:
+            logits = self.model(input_ids=ids).logits[0]
+        finally:
+            self.given.states = None
+        if not self.without:
+            return logits
+        places = logits.new_full((len(logits), self.rows or logits.shape[1]), NO_PLACE)
+        some = torch.tensor(sorted(set(range(places.shape[1])) - self.without), device=logits.device)
+        return places.index_copy(1, some, logits[:, some])
+
+
+Head = DecodingHead | WholeHead
+
+
+def parts_of(head: Head) -> DecodingHead:
+    """The head, if its parts are known; HeadError otherwise."""
+    if isinstance(head, DecodingHead):
+        return head
+    raise HeadError(
+        f"heads of {head.model.config.model_type} cannot be trained: their parts are known of {', '.join(PARTS)}; use"
+        f" {spelled('head', LOGIT_LENS)}, which reads every layer by the model's own code"
+    )
+
+
+def _paths(config: PretrainedConfig) -> Parts | None:
+    """Where the parts of the head of an architecture are; None if they are not known."""
+    return PARTS.get(config.model_type) if getattr(config, "legacy", True) else _DEBERTA
 
 
 def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> bool:
@@ -137,7 +204,9 @@ def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> b
 @torch.no_grad()
 def give_bias(model: PreTrainedModel, missing: Collection[str]) -> set[str]:
     """Gives an untied vocabulary the bias that its checkpoint names otherwise; returns names no longer missing."""
-    path = parts_of(model.config).vocabulary
+    if not (parts := _paths(model.config)):
+        return set()
+    path = parts.vocabulary
     names = {f"{path}.bias", f"{path.rpartition('.')[0]}.bias"}
     here = {name: weight for name, weight in model.named_parameters(remove_duplicate=False) if name in names}
     if len(here) == 2 and len(lacking := names & set(missing)) == 1:
@@ -151,9 +220,12 @@ def layout_of(config: PretrainedConfig) -> dict[str, bool]:
     return {} if getattr(config, "legacy", True) else {"legacy": False}
 
 
-def own_head(model: PreTrainedModel) -> DecodingHead:
+def own_head(model: PreTrainedModel) -> Head:
     """The masked-LM head of a model, not copied: training one trains the other."""
-    parts = parts_of(model.config)
+    if not (parts := _paths(model.config)):
+        if model.get_output_embeddings() is None:
+            raise HeadError(f"{type(model).__name__} has no masked-LM head")
+        return WholeHead(model)
     activation = ACT2FN[parts.activation] if parts.activation in ACT2FN else attrgetter(parts.activation)(model)
     matrix = attrgetter(parts.vocabulary)(model)
     bias = attrgetter(parts.bias)(model) if parts.bias else matrix.bias
@@ -201,13 +273,17 @@ def masked_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], labe
     return F.cross_entropy(masked_logits(model, inputs, positions).float(), labels[positions])
 
 
-def pretrained_head(model: PreTrainedModel) -> DecodingHead:
+def pretrained_head(model: PreTrainedModel) -> Head:
     """A copy of a model's masked-LM head that is not tied to its word embeddings."""
-    return copy.deepcopy(own_head(model)).eval().requires_grad_(False)
+    body = getattr(model, model.base_model_prefix)
+    return copy.deepcopy(own_head(model), {id(body): body}).eval().requires_grad_(False)
 
 
-def with_places(head: DecodingHead, without: Collection[int], rows: int) -> DecodingHead:
+def with_places(head: Head, without: Collection[int], rows: int) -> Head:
     """A head of ``rows`` tokens, of which those of the ids ``without`` are never an answer."""
+    if isinstance(head, WholeHead):
+        head.without, head.rows = frozenset(without), rows
+        return head
     old, ids = head.vocabulary, sorted(set(range(rows)) - set(without))
     weight, bias = old.weight.new_zeros(rows, old.in_features), old.bias.new_full((rows,), NO_PLACE)
     weight[ids], bias[ids] = old.weight.detach()[ids], old.bias.detach()[ids]
@@ -215,8 +291,12 @@ def with_places(head: DecodingHead, without: Collection[int], rows: int) -> Deco
     return DecodingHead(head.dense, head.activation, head.norm, new).eval()
 
 
-def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
-    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix."""
+def fresh_copy(head: Head, kind: str) -> DecodingHead:
+    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix.
+
+    HeadError: the parts of the head are not known.
+    """
+    head = parts_of(head)
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
     matrix.weight = nn.Parameter(
         head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False

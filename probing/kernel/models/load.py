@@ -25,12 +25,14 @@ from probing.kernel.models.check import (
     lent_head,
     log_notes,
     longest_input,
+    norm_on_top,
+    reads_padding,
     shape_of,
     with_offsets,
 )
 from probing.kernel.models.checkpoint import ModelFiles, why_no_head, why_unusable
 from probing.kernel.models.delta_weights import apply_difference, is_difference
-from probing.kernel.models.head import DecodingHead, give_bias, has_other_layout, pretrained_head
+from probing.kernel.models.head import Head, give_bias, has_other_layout, pretrained_head
 from probing.kernel.models.hub import Located, joint_weights_id, locate
 from probing.kernel.models.torch_settings import quiet_loading
 from probing.kernel.options import spelled
@@ -44,7 +46,7 @@ class Encoder:
 
     name: str
     body: PreTrainedModel  #: without any head
-    head: DecodingHead  #: its own masked-LM head, or its base's
+    head: Head  #: its own masked-LM head, or its base's
     tokenizer: PreTrainedTokenizerBase
     weights_id: str  #: sha256 over the weights of body and head source; trained heads and runs belong to it
     configuration: str  #: digest of all else that decides the output
@@ -60,6 +62,8 @@ class Encoder:
     base_source: str = ""  #: ID@COMMIT of the base whose head is used; empty if it is none or a folder
     notes: tuple[str, ...] = ()  #: what may make its numbers other than they seem
     opens: Callable[[], "Encoder"] | None = None  #: loads it in another process; None if it is a model in memory
+    on_top: str = ""  #: path of the norm on top of the last layer, through which every layer is read; empty without one
+    reads_padding: bool = False  #: rows of different length cannot be read as one batch
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the model by itself."""
@@ -216,6 +220,7 @@ def load_encoder(
         check_finite(source, body, head)
         body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
+        on_top = norm_on_top(body, tokenizer)
         return Encoder(
             name=name,
             body=body,
@@ -223,7 +228,7 @@ def load_encoder(
             tokenizer=tokenizer,
             weights_id=joint_weights_id(located.weights_id, base_weights_id) if base_weights_id else located.weights_id,
             # A base's configuration counts if its head is used and its configuration differs.
-            configuration=computation_digest((model.config, head_source.config), tokenizer),
+            configuration=computation_digest((model.config, head_source.config), tokenizer, on_top),
             revision=located.revision,
             base=used_base,
             depth=int(model.config.num_hidden_layers),
@@ -235,6 +240,8 @@ def load_encoder(
             hub_id=located.hub_id,
             base_source=base_found.at_commit if base_found else "",
             notes=log_notes(*notes),
+            on_top=on_top,
+            reads_padding=reads_padding(body, tokenizer),
         )
 
 
@@ -394,6 +401,7 @@ def encoder_of(
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
+        on_top = norm_on_top(body, tokenizer)
         identity = (
             weights_id_in_memory(body, head)
             if lent is None
@@ -407,7 +415,7 @@ def encoder_of(
             head=head,
             tokenizer=tokenizer,
             weights_id=identity,
-            configuration=computation_digest((config, lent.body.config if lent else config), tokenizer),
+            configuration=computation_digest((config, lent.body.config if lent else config), tokenizer, on_top),
             revision=LOCAL,
             base=lent.name if lent is not None else name,
             depth=int(config.num_hidden_layers),
@@ -418,6 +426,8 @@ def encoder_of(
             opens_base=base if lent is not None else None,
             base_source=lent.at_commit if lent is not None else "",
             notes=log_notes(*notes),
+            on_top=on_top,
+            reads_padding=reads_padding(body, tokenizer),
         )
 
 

@@ -7,7 +7,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -158,7 +157,13 @@ def batches_by_length(
 def all_hidden_states(
     rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None
 ) -> tuple[torch.Tensor, ...]:
-    """States of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device."""
+    """States of layers 0..L for one padded batch, each (rows, tokens, hidden), on the encoder's device.
+
+    Inner layers are as they are passed on, the last one is what the head reads; ``head_states`` has all as it reads
+    them.
+    """
+    if encoder.reads_padding and len({len(row) for row in rows}) > 1:
+        return _by_length(rows, encoder, types)
     inputs = padded_inputs(rows, encoder, types)
     with torch.inference_mode():
         output = encoder.body(**inputs, output_hidden_states=True)
@@ -167,7 +172,35 @@ def all_hidden_states(
         raise ModelError(
             f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers} (embeddings and layers)"
         )
-    return states
+    return (*states[:-1], output.last_hidden_state)
+
+
+def _by_length(
+    rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None
+) -> tuple[torch.Tensor, ...]:
+    """As ``all_hidden_states``, one length at a time; zeros in place of padding."""
+    lengths = np.array([len(row) for row in rows])
+    joined: list[torch.Tensor] = []
+    for length in np.unique(lengths):
+        some = np.flatnonzero(lengths == length)
+        states = all_hidden_states([rows[n] for n in some], encoder, types and [types[n] for n in some])
+        joined = joined or [state.new_zeros(len(rows), lengths.max(), state.shape[2]) for state in states]
+        for every, state in zip(joined, states, strict=True):
+            every[torch.from_numpy(some).to(state.device), :length] = state
+    return tuple(joined)
+
+
+def head_states(rows: Sequence[Sequence[int]], encoder: Encoder) -> tuple[torch.Tensor, ...]:
+    """``all_hidden_states`` as the head reads them: through the norm that a model has on top of its last layer.
+
+    So a layer reads as if the model ended with it.
+    """
+    *inner, last = all_hidden_states(rows, encoder)
+    if encoder.on_top:
+        norm = attrgetter(encoder.on_top)(encoder.body)
+        with torch.inference_mode():
+            inner = [norm(state) for state in inner]
+    return (*inner, last)
 
 
 def padded_inputs(
@@ -193,7 +226,7 @@ def states_at(
     tokens: int = TOKENS_A_BATCH,
     passed: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """(layers, rows, hidden) states of layers 0..L at one position of each row, float32 or the encoder's float64.
+    """(layers, rows, hidden) ``head_states`` at one position of each row, float32 or the encoder's float64.
 
     ``passed`` is called after each batch with its number of rows.
     """
@@ -201,7 +234,7 @@ def states_at(
     dtype = torch.float64 if double else torch.float32
     result = np.empty((encoder.layers, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
     for batch in batches_by_length([len(row) for row in rows], tokens, ENOUGH_TOKENS):
-        states = all_hidden_states([rows[i] for i in batch], encoder)
+        states = head_states([rows[i] for i in batch], encoder)
         index = torch.tensor([positions[i] for i in batch], device=encoder.device)
         which = torch.arange(len(batch), device=encoder.device)
         result[:, batch] = torch.stack([state[which, index] for state in states]).to(dtype).cpu().numpy()
@@ -282,16 +315,19 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
 
 def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
     """Names of the modules of the embeddings, the only trained ones that a ``random-body`` encoder keeps."""
-    projection = {"albert": "encoder.embedding_hidden_mapping_in", "electra": "embeddings_project"}.get(
-        body.config.model_type, ""
-    )
-    with suppress(AttributeError):
-        if projection and attrgetter(projection)(body) is not None:
-            return "embeddings", projection
-    return ("embeddings",)
+    names = [
+        name
+        for name, child in body.named_children()
+        if next(child.parameters(), None) is not None
+        and not any(isinstance(module, torch.nn.ModuleList) for module in child.modules())
+        and "emb" in name
+    ]
+    if body.config.model_type == "albert":
+        names.append("encoder.embedding_hidden_mapping_in")
+    return tuple(names)
 
 
-_LAYER = re.compile(r"(?:^|\.)(?:layer|layers|albert_layer_groups)\.(\d+)\.")
+_LAYER, _EMBEDDED = re.compile(r"\.(\d+)\."), re.compile(r"embed|_emb\.")
 
 
 def layer_of(parameter: str) -> int | None:
@@ -301,7 +337,7 @@ def layer_of(parameter: str) -> int | None:
     """
     if match := _LAYER.search(parameter):
         return int(match[1]) + 1
-    return 0 if "embeddings" in parameter and "rel_embeddings" not in parameter else None
+    return 0 if _EMBEDDED.search(parameter) and "rel_embeddings" not in parameter else None
 
 
 def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor]) -> list[dict]:
