@@ -130,6 +130,7 @@ def test_a_fine_tuned_model_comes_from_the_shipped_base_by_the_recipe_of_the_pla
     assert FAMILY[tuned.name] == (BASE, record["objective"])
 
 
+@pytest.mark.slow
 def test_the_snapshot_checks_out_and_every_count_adds_up():
     assert check_store([SNAPSHOT]) == []
     for row in shipped_runs():

@@ -7,9 +7,7 @@ import pytest
 
 from probing.facts import store as run_queries
 from probing.kernel.store.opening import open_database
-from tests.speed import pages
 from tests.speed.__main__ import PARTS
-from tests.speed.page_visits import PAGES, TURNED
 from tests.speed.pages import Size, drill_downs, make_store, medians, overviews
 
 pytestmark = pytest.mark.slow
@@ -37,12 +35,3 @@ def test_every_part_of_bench_can_be_imported_and_measured():
     """Without this, code that the benchmarks use could be renamed unnoticed until someone measures."""
     for part in PARTS:
         assert inspect.signature(import_module(f"tests.speed.{part}").measure).bind(quick=True), part
-
-
-def test_visits_say_how_long_each_page_took_and_how_much_memory_all_held(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
-    found = pages._visits(make_store(tmp_path, Size(facts=500, top_k=1)), 1)
-    assert [visit["page"] for visit in found["visits"]] == list(PAGES)
-    assert all(len(visit["again"]) == 1 and visit["again"][0] > 0 for visit in found["visits"])
-    assert all(bool(visit["other"]) == (visit["page"] in TURNED) for visit in found["visits"])
-    assert 2**27 < found["bytes"] < found["bytes_with_ask"] - 2**26, "the model is in the second"
