@@ -47,11 +47,14 @@ def wordpiece() -> BertTokenizer:
     return BertTokenizer(vocab=_pieces_of_words(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]), do_lower_case=True)
 
 
-def wordpiece_without_types() -> BertTokenizer:
+def wordpiece_without_types() -> PreTrainedTokenizerFast:
     """XLM adds the embedding of the *word* whose id is a token's type."""
-    tokenizer = wordpiece()
-    tokenizer.model_input_names = ["input_ids", "attention_mask"]
-    return tokenizer
+    own = wordpiece()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=own.backend_tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        **own.special_tokens_map,
+    )
 
 
 def wordpiece_of_mpnet() -> MPNetTokenizer:

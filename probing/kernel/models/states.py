@@ -182,11 +182,11 @@ def _by_length(
     lengths = np.array([len(row) for row in rows])
     joined: list[torch.Tensor] = []
     for length in np.unique(lengths):
-        some = np.flatnonzero(lengths == length)
+        some = np.flatnonzero(lengths == length).tolist()
         states = all_hidden_states([rows[n] for n in some], encoder, types and [types[n] for n in some])
         joined = joined or [state.new_zeros(len(rows), lengths.max(), state.shape[2]) for state in states]
         for every, state in zip(joined, states, strict=True):
-            every[torch.from_numpy(some).to(state.device), :length] = state
+            every[torch.tensor(some, device=state.device), :length] = state
     return tuple(joined)
 
 
