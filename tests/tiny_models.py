@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -249,6 +250,13 @@ def build(architecture: str, *, padded: int = 0, **settings) -> tuple[PreTrained
         torch.nn.init.normal_(parameter, std=0.3)
     assert model.num_parameters() < 30_000, "tiny is tiny"
     return model.eval(), tokenizer
+
+
+def as_read(states, encoder):
+    """Hidden states of transformers through the norm that a model has on top of its last layer."""
+    *inner, last = states
+    with torch.inference_mode():
+        return (*(map(attrgetter(encoder.on_top)(encoder.body), inner) if encoder.on_top else inner), last)
 
 
 def save(architecture: str, folder: Path, *, padded: int = 0, **settings) -> Path:

@@ -3,14 +3,20 @@ is committed.
 """
 
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.report import KNOWLEDGE
+from probing.kernel.models.checkpoint import REFUSED, why_unusable
+from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import HEADS
 from probing.kernel.registry import read_registry
 from probing.kernel.store.database import Database
+from tests import tiny_models
 
 BASE = "nesia-mini"
 LAST = (
@@ -76,7 +82,20 @@ def inner_layers(found: dict[str, pd.DataFrame]) -> str:
 def with_tables(text: str, db: Database) -> str:
     """The document with today's tables in place of those in it."""
     found = reports(db)
-    return replaced(text, last_layer(found), inner_layers(found))
+    return replaced(text, last_layer(found), inner_layers(found), architectures())
+
+
+def architectures() -> str:
+    """What is found of every masked language model of transformers: of a tiny one, or of its configuration."""
+    rows = {kind: f"none: it {why_unusable(kind, 3, False)} | | |" for kind in REFUSED}
+    with TemporaryDirectory() as folder:
+        for kind in tiny_models.KINDS | tiny_models.WHOLE:
+            encoder = load_encoder(tiny_models.save(kind, Path(folder, kind)), device="cpu")
+            heads = "all kinds" if isinstance(encoder.head, DecodingHead) else "logit lens"
+            norm = f"`{encoder.on_top}`" if encoder.on_top else ""
+            rows[kind] = f"{heads} | {norm} | {'of equal length' if encoder.reads_padding else 'any'} |"
+    lines = ["| `model_type` | heads | norm on top | texts of a batch |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {kind} | {row}" for kind, row in sorted(rows.items()))])
 
 
 def replaced(text: str, *tables: str) -> str:

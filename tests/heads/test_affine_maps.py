@@ -118,7 +118,7 @@ def test_a_folded_map_reads_as_the_map_before_the_head(architecture, encoder_of)
 
 @pytest.mark.parametrize("kind", ["least_squares", "tuned_lens"])
 def test_a_layer_that_is_an_invertible_image_of_the_last_is_read_as_the_last(kind, bert, tmp_path, monkeypatch):
-    real, rng = masked_states.all_hidden_states, np.random.default_rng(5)
+    real, rng = masked_states.head_states, np.random.default_rng(5)
     turns = [torch.from_numpy(np.linalg.qr(rng.normal(size=(16, 16)))[0] * (1 + n)).float() for n in range(bert.depth)]
     shifts = [torch.from_numpy(rng.normal(size=16)).float() for _ in range(bert.depth)]
 
@@ -126,7 +126,7 @@ def test_a_layer_that_is_an_invertible_image_of_the_last_is_read_as_the_last(kin
         last = real(rows, encoder)[-1]
         return (*(last @ turn + shift for turn, shift in zip(turns, shifts, strict=True)), last)
 
-    monkeypatch.setattr(masked_states, "all_hidden_states", planted)
+    monkeypatch.setattr(masked_states, "head_states", planted)
     # A model of random weights reads its own last layer no better than any other: here the map always wins.
     losses = itertools.count(0, -1)
     monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: float(next(losses)))

@@ -206,7 +206,7 @@ def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, fol
 def test_finished_heads_need_no_states(bert, tmp_path, monkeypatch):
     paths = train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache"))
     shutil.rmtree(tmp_path / "cache")
-    monkeypatch.setattr("probing.heads.states.all_hidden_states", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("probing.heads.states.head_states", lambda *_: pytest.fail("computed again"))
     assert train_heads(bert, TRAIN, VALID, recipe(), tmp_path / "heads", StatesCache(tmp_path / "cache")) == paths
     assert not (tmp_path / "cache").exists()
     paths[1].unlink()

@@ -17,6 +17,7 @@ from probing.heads.train import train_heads
 from probing.kernel.errors import HeadError
 from probing.kernel.locks import shared_lock
 from tests.heads.test_head_training import TRAIN, VALID, masked_states, recipe
+from tests.tiny_models import as_read
 
 
 @pytest.fixture()
@@ -78,7 +79,7 @@ def test_states_are_the_encoders_own_at_the_chosen_places(blocks, architecture, 
         with torch.inference_mode():
             hidden = encoder.body(input_ids=torch.tensor([text.row(row)]), output_hidden_states=True).hidden_states
         where = text.positions_of(row)
-        for layer, state in enumerate(hidden):
+        for layer, state in enumerate(as_read(hidden, encoder)):
             np.testing.assert_allclose(found[layer, where], state[0, text.index[where]].numpy(), atol=1e-4)
 
 
@@ -91,7 +92,7 @@ def test_some_positions_of_a_layer_are_those_of_all(bert, tmp_path, small_window
 
 def test_states_and_masks_are_read_from_disk_the_second_time(bert, tmp_path, monkeypatch):
     first = everything(masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path))
-    monkeypatch.setattr(module, "all_hidden_states", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(module, "head_states", lambda *_: pytest.fail("computed again"))
     monkeypatch.setattr(text_module, "mask_rows", lambda *_: pytest.fail("masked again"))
     again = everything(masked_states(bert, TRAIN, recipe(kind="full", seed=3), 200, 0, tmp_path))
     assert np.array_equal(first, again)

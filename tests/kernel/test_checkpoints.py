@@ -20,7 +20,7 @@ from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
 from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
 from probing.own_model.check import check_model_folder
 from tests import tiny_models
-from tests.kernel.test_architectures import transformers_probabilities
+from tests.kernel.test_architectures import cut_at, probabilities
 
 PROMPT = "The capital of France is [MASK]."
 
@@ -97,7 +97,7 @@ def test_a_head_among_the_weights_is_found_whatever_the_configuration_names(name
         (bert_copy / "model.safetensors").unlink()
     assert check_model_folder(bert_copy).why_no_head == ""
     ours, row, at = read(load_encoder(bert_copy, device="cpu"))
-    assert ours[2].tolist() == pytest.approx(transformers_probabilities(folder_of("bert"), row, at, 2), abs=1e-6)
+    assert ours[2].tolist() == pytest.approx(probabilities(cut_at(folder_of("bert"), 2), row, at), abs=1e-6)
 
 
 @pytest.mark.parametrize("named", [["ElectraForPreTraining"], ..., ["ElectraForMaskedLM"]])
@@ -210,7 +210,7 @@ def test_code_of_its_own_is_said_where_all_weights_fit_and_refused_where_not(ber
     edit(bert_copy, auto_map={"AutoModel": "own.Model"})
     encoder = load_encoder(bert_copy, device="cpu")
     ours, row, at = read(encoder)
-    assert ours[2].tolist() == pytest.approx(transformers_probabilities(folder_of("bert"), row, at, 2), abs=1e-6)
+    assert ours[2].tolist() == pytest.approx(probabilities(cut_at(folder_of("bert"), 2), row, at), abs=1e-6)
     assert "own.Model" in encoder.notes[0]
     weights = load_file(bert_copy / "model.safetensors")
     del weights["bert.embeddings.position_embeddings.weight"]

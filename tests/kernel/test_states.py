@@ -5,6 +5,7 @@ import torch
 from probing.kernel.errors import ModelError
 from probing.kernel.models import states as states_module
 from probing.kernel.models.states import batches_by_length, cached_states, mask_positions, states_at, tokenize
+from tests.tiny_models import as_read
 
 PROMPTS = [
     "Rocky was born in [MASK].",
@@ -47,14 +48,14 @@ def test_batched_states_agree_with_single_passes(architecture, encoder_of):
     np.testing.assert_allclose(together, single, atol=2e-5)
 
 
-def test_states_are_transformers_hidden_states_at_the_mask(architecture, encoder_of):
+def test_states_are_transformers_hidden_states_at_the_mask_as_the_head_reads_them(architecture, encoder_of):
     encoder = encoder_of(architecture)
     row = tokenize(PROMPTS[:1], encoder)[0]
     at = row.index(encoder.tokenizer.mask_token_id)
     with torch.inference_mode():
         hidden = encoder.body(input_ids=torch.tensor([row]), output_hidden_states=True).hidden_states
     ours = states_at([row], [at], encoder)
-    for layer, state in enumerate(hidden):
+    for layer, state in enumerate(as_read(hidden, encoder)):
         np.testing.assert_allclose(ours[layer, 0], state[0, at].numpy(), atol=1e-6)
 
 

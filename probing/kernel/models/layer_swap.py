@@ -31,14 +31,6 @@ LAYERS = {
     "modernbert": "layers",
 }
 del LAYERS["albert"]
-#: Model type -> path of the norm on top of the last layer. A model whose layers begin with a norm has one.
-_LAST_NORM = {
-    "esm": "encoder.emb_layer_norm_after",
-    "megatron-bert": "encoder.ln",
-    "modernbert": "final_norm",
-    "roberta-prelayernorm": "LayerNorm",
-    "xlm-roberta-xl": "encoder.LayerNorm",
-}
 #: Model type -> path of a module on top of the first layer; some DeBERTa-v2 models have a convolution there.
 _ON_FIRST = {"deberta-v2": "encoder.conv"}
 
@@ -177,8 +169,8 @@ def _run(
     modules = {"embeddings": _FixedStates(states), LAYERS[kind]: nn.ModuleList(layers)}
     if "embeddings_project" in encoder.body._modules:
         modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
-    if kind in _LAST_NORM and below + len(layers) < encoder.depth:
-        modules[_LAST_NORM[kind]] = nn.Identity()
+    if encoder.on_top and below + len(layers) < encoder.depth:
+        modules[encoder.on_top] = nn.Identity()
     without = [_ON_FIRST[kind]] if kind in _ON_FIRST and below else []
     body = _changed(encoder.body, {**modules, **dict.fromkeys(without)})
     ids = torch.tensor([list(row) for row in rows], device=encoder.device)
