@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -31,11 +31,12 @@ from probing.kernel.store.columns import Table
 from probing.kernel.store.gather import without_texts
 from probing.kernel.store.kinds import FACTS, Kind, kinds_of
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
-from probing.sharing.card import Origin, card, origin_of_runs
+from probing.sharing.card import MADE_BY, Origin, card, origin_of_runs
 from probing.sharing.share import (
     CARD,
     DATA,
     MANIFEST,
+    PATHS,
     Manifest,
     asked_hub,
     described,
@@ -45,6 +46,7 @@ from probing.sharing.share import (
     refuse_name,
     repository_type,
     rows_of,
+    title_of,
 )
 from probing.subjects import HEADS
 
@@ -114,6 +116,13 @@ def _to_hub(outgoing: Path, name: str, manifest: Manifest, private: bool) -> str
 
     api, kind = HfApi(library_name="bertnesia-explorer"), repository_type(manifest.what)
     asked_hub("push to", name, kind, api.create_repo, private=private or None, exist_ok=True)
+    found = asked_hub("push to", name, kind, api.repo_info)
+    paths, title = [file.rfilename for file in found.siblings or ()], title_of(name, kind)
+    if MANIFEST in paths:
+        there = asked_hub("push to", name, kind, api.hf_hub_download, filename=MANIFEST, revision=found.sha)
+        _refuse_other(read_manifest(Path(there).parent, title), manifest, title)
+    elif strange := [path for path in paths if path.startswith((f"{DATA}/", f"{HEADS}/"))]:
+        raise HubError(f"{title} holds {strange[0]} and no {MANIFEST}; name a new repository, or one of a push")
     # Files of earlier pushes that this one lacks are deleted.
     options = {"folder_path": outgoing, "delete_patterns": ["heads/*", "data/*"]}
     message = f"{manifest.what} of {manifest.model}"
@@ -125,17 +134,10 @@ def _to_folder(outgoing: Path, folder: Path, manifest: Manifest) -> str:
     if folder.exists() and not folder.is_dir():
         raise HubError(f"{folder} is a file; name a folder")
     if (folder / MANIFEST).is_file():
-        there = read_manifest(folder, str(folder))
-        if (there.what, there.model) != (manifest.what, manifest.model):
-            raise HubError(
-                f"{folder} holds {there.what} of {there.model}, which {manifest.what} of {manifest.model} would"
-                " replace; name another folder"
-            )
-    elif folder.is_dir() and (
-        found := [path.name for path in folder.iterdir() if path.name not in (CARD, DATA, HEADS)]
-    ):
+        _refuse_other(read_manifest(folder, str(folder)), manifest, str(folder))
+    elif strange := next(_strange_files(folder), None):
         raise HubError(
-            f"{folder} holds {found[0]} and no {MANIFEST}; name an empty folder, or one that was pushed to before"
+            f"{folder} holds {strange} and no {MANIFEST}; name an empty folder, or one that was pushed to before"
         )
     with atomic_folder(folder) as half:
         for path in sorted(path for path in outgoing.rglob("*") if path.is_file()):
@@ -145,6 +147,26 @@ def _to_folder(outgoing: Path, folder: Path, manifest: Manifest) -> str:
         for part in (DATA, HEADS):
             shutil.rmtree(folder / part, ignore_errors=True)
     return file_sha256(folder / MANIFEST)[:40]
+
+
+def _refuse_other(there: Manifest, manifest: Manifest, title: str) -> None:
+    """Raises a ``HubError`` if a share is of something else than the one that is to replace it."""
+    if (there.what, there.model) != (manifest.what, manifest.model):
+        raise HubError(
+            f"{title} holds {there.what} of {there.model}, which {manifest.what} of {manifest.model} would replace;"
+            " name another place"
+        )
+
+
+def _strange_files(folder: Path) -> Iterator[str]:
+    """The files of a folder without a manifest that are not what a killed push left."""
+    card = folder / CARD
+    ours = card.is_file() and MADE_BY in card.read_text(encoding="utf-8", errors="replace")
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        known = name == CARD or any(re.fullmatch(form, name) for form in PATHS.values())
+        if not path.is_dir() and not (ours and known):
+            yield name
 
 
 def _heads(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str]:

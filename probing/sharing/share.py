@@ -38,8 +38,9 @@ MODEL_NAME = re.compile(r"(?!.*\.\.)\w[\w .@/+=,:-]{0,199}")
 #: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far
 #: more.
 MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
-_PATHS = {True: rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"}
-_PATHS[False] = rf"{DATA}/[a-z_]+(-[^/\\\0]+)?\.parquet"
+#: The form of the paths of shared heads (True), and of all other shared files.
+PATHS = {True: rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"}
+PATHS[False] = rf"{DATA}/[a-z_]+(-[^/\\\0]+)?\.parquet"
 
 
 class SharedFile(Frozen):
@@ -65,7 +66,7 @@ class Manifest(Frozen):
         if self.what not in everything_shared():
             raise ValueError(f"got {in_short(self.what)!r}, expected one of {', '.join(everything_shared())}")
         refuse_name(self.model)
-        form = _PATHS[self.what == HEADS]
+        form = PATHS[self.what == HEADS]
         for file in self.content:
             if not re.fullmatch(form, file.path):
                 raise ValueError(f"the path {in_short(file.path)!r} is none of {self.what}; expected {form}")

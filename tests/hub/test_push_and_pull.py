@@ -31,7 +31,9 @@ def asked(online, monkeypatch) -> list[tuple[str, dict]]:
         calls.append((name, given))
         key = given["repo_type"], given["repo_id"]
         repositories = online.hub.repositories
-        made = repositories.kept.get(key) or repositories.add(given["repo_id"], kind=given["repo_type"])
+        made = repositories.kept.get(key) or repositories.add(
+            given["repo_id"], {".gitattributes": b""}, kind=given["repo_type"]
+        )
         if name == "upload_folder":
             folder = Path(given["folder_path"])
             files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -124,6 +126,19 @@ def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_
     with pytest.raises(HubError, match=r"trex with the prompts default.*--licence"):
         run(*push)
     assert len(asked) == calls
+
+
+def test_a_push_deletes_nothing_of_another_share_or_of_a_strangers_repository(asked, online, run, probed):
+    made = online.hub.repositories.add("me/predictions", {"data/train.parquet": b"mine"}, kind="dataset")
+    with pytest.raises(HubError, match=r"me/predictions .* holds data/train\.parquet and no manifest\.json"):
+        run(*PUSH)
+    run(*PUSH[:-1], "me/others")
+    other = json.loads(online.hub.repositories.kept["dataset", "me/others"].files["manifest.json"])
+    made.commit({"manifest.json": json.dumps(other | {"model": "another"}).encode()})
+    with pytest.raises(HubError, match="holds predictions of another, which predictions of tiny-bert would replace"):
+        run(*PUSH)
+    assert made.files["data/train.parquet"] == b"mine" and [name for name, _ in asked].count("upload_folder") == 1
+    run(*PUSH[:-1], "me/others")
 
 
 @pytest.mark.parametrize("broken", ["create_repo", "upload_folder"])

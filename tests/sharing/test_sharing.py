@@ -23,6 +23,7 @@ from probing.kernel.store.columns import TABLES
 from probing.kernel.store.kinds import kinds_of
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.main import app
+from probing.sharing.card import MADE_BY
 from probing.sharing.share import MANIFEST, described, read_manifest
 from probing.subjects import SHARED_AS
 from tests.kernel.test_every_kind import CHANGES, EDGES, FORGETTING, PLANT, SENTENCES, SERIES
@@ -256,7 +257,21 @@ def test_a_push_replaces_its_own_share_only(shares, at, share, run, tmp_path):
     (tmp_path / "full" / "thesis.txt").write_text("years of work")
     with pytest.raises(HubError, match=r"thesis\.txt"):
         run(*words, tmp_path / "full")
+    for card, name in (("My notes", "data/runs.parquet"), (None, "data/runs.parquet"), (MADE_BY, "data/notes.txt")):
+        other = tmp_path / f"{card}-{Path(name).stem}"
+        (other / "data").mkdir(parents=True)
+        (other / name).write_text("years of work")
+        if card:
+            (other / "README.md").write_text(card)
+        with pytest.raises(HubError, match=r"holds .* and no manifest\.json"):
+            run(*words, other)
+        assert (other / name).read_text() == "years of work"
     mine = shutil.copytree(shares / FORGETTING, tmp_path / "mine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("probing.kernel.files.rename_folder", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run(*words, mine, code=130)
+    assert [path.name for path in mine.iterdir()] == ["README.md"]
+    run(*words, mine)
     (mine / "notes.txt").write_text("kept")
     (mine / "data" / "forgetting_runs-0000.parquet").write_text("of an earlier push")
     run(*words, mine)
