@@ -73,7 +73,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
             else:
                 target = (request.out or shared_folder()) / key
                 _check_runs(incoming, manifest, title, target)
-                placed = [_place_runs(incoming, target)]
+                placed = [_place_runs(incoming, target, manifest)]
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
         files = {file.path: file.sha256 for file in manifest.files}
@@ -181,11 +181,14 @@ def _check_runs(incoming: Path, manifest: Manifest, title: str, target: Path) ->
         raise HubError(f"{title} cannot be pulled: {problem.replace(f'{incoming / DATA}/', '')}; nothing was taken")
 
 
-def _place_runs(incoming: Path, target: Path) -> Path:
+def _place_runs(incoming: Path, target: Path, manifest: Manifest) -> Path:
     """Gives a checked share its final name at once, in the place of an earlier one."""
     there = target / MANIFEST
     if there.is_file() and there.read_bytes() == (incoming / MANIFEST).read_bytes():
-        return target
+        # Of a pulled run the files may have been deleted.
+        files = ((target / file.path, file.sha256) for file in manifest.files)
+        if all(path.is_file() and file_sha256(path) == sha256 for path, sha256 in files):
+            return target
     target.parent.mkdir(parents=True, exist_ok=True)
     half, old = target.with_name(f".{target.name}.part"), target.with_name(f".{target.name}.old")
     for left in (half, old):

@@ -137,6 +137,10 @@ def test_runs_come_back_row_by_row_with_a_short_card(kind, shares, share, run):
     before = seen(pulled)
     run("pull", "--from-folder", folder)
     assert seen(pulled) == before and not list((cache_folder() / "hub" / "incoming").glob("*/"))
+    first(pulled, f"{compared[0]}-*").unlink()
+    first(pulled, f"{compared[1]}-*").write_bytes(b"damaged")
+    run("pull", "--from-folder", folder)
+    assert seen(pulled).keys() == before.keys() and check_store(result_folders()) == []
 
 
 @pytest.mark.parametrize(
