@@ -1,7 +1,9 @@
 """Downloads a share, from the Hugging Face Hub or a folder, and checks it before anything gets its final name."""
 
 import glob
+import hashlib
 import json
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -50,15 +52,19 @@ class PullRequest:
 
 def pull(request: PullRequest, say: Say = print) -> None:
     """Pulls shared heads or runs at one revision; runs become a folder of their own, which the program only reads."""
-    called = f"folder-{request.folder.resolve()}" if request.folder else str(request.name)
-    key = re.sub(r"[^A-Za-z0-9._-]+", "--", called) + (f"-{request.what}" if request.what else "")
+    if request.folder:
+        shown, whole, kind = f"folder-{request.folder.resolve().name}", str(request.folder.resolve()), ""
+    else:
+        shown = str(request.name)
+        kind = repository_type(request.what) if request.what else _only_kind(shown)
+        whole = title_of(shown, kind)
+    # Several names are the same in letters that every file system has.
+    key = f"{re.sub(r'[^A-Za-z0-9._-]+', '--', shown)}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:8]}"
     hub = cache_folder() / "hub"
     note, incoming = hub / "pulled" / f"{key}.json", hub / "incoming" / key
     with exclusive_lock(incoming.with_name(f"{key}.lock")):
         pinned = request.revision or _pinned(note)
-        remote = (
-            _of_folder(request.folder, pinned) if request.folder else _of_hub(str(request.name), request.what, pinned)
-        )
+        remote = _of_folder(request.folder, pinned) if request.folder else _of_hub(shown, kind, pinned)
         title, manifest = remote.title, remote.manifest
         say(f"{title} at {pinned or 'the newest revision'}: commit {remote.commit}")
         if request.what not in (None, manifest.what):
@@ -106,11 +112,10 @@ def _of_folder(folder: Path, revision: str | None) -> _Remote:
     return _Remote(str(folder), commit, manifest, lambda: folder)
 
 
-def _of_hub(name: str, what: str | None, revision: str | None) -> _Remote:
+def _of_hub(name: str, kind: str, revision: str | None) -> _Remote:
     from huggingface_hub import HfApi
 
     api = HfApi(library_name="bertnesia-explorer")
-    kind = repository_type(what) if what else _only_kind(api, name)
     commit = str(asked_hub("find", name, kind, api.repo_info, revision=revision or "main").sha)
 
     def brought(patterns: list[str]) -> Path:
@@ -123,9 +128,12 @@ def _of_hub(name: str, what: str | None, revision: str | None) -> _Remote:
     return _Remote(title, commit, manifest, lambda: brought(patterns), of_hub=True)
 
 
-def _only_kind(api, name: str) -> str:
+def _only_kind(name: str) -> str:
     """The kind of the only repository of that name on the hub."""
-    found = [kind for kind in ("model", "dataset") if asked_hub("look for", name, kind, api.repo_exists)]
+    from huggingface_hub import HfApi
+
+    exists = HfApi(library_name="bertnesia-explorer").repo_exists
+    found = [kind for kind in ("model", "dataset") if asked_hub("look for", name, kind, exists)]
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
         *first, last = (f"--what {one}" for one in everything_shared())

@@ -194,6 +194,14 @@ def test_the_revision_of_a_folder_is_pinned(share, run):
     )
 
 
+def test_shares_whose_names_differ_in_a_sign_are_kept_apart(share, run, tmp_path):
+    folders = [share(kind).rename(tmp_path / name) for kind, name in ((FORGETTING, "Ä"), (SERIES, "Ö"))]
+    for folder in folders:
+        run("pull", "--from-folder", folder)
+        run("pull", "--from-folder", folder, "--what", "forgetting")
+    assert len(pulled_folders()) == len(list((cache_folder() / "hub" / "pulled").iterdir())) == 2
+
+
 def test_runs_that_were_pushed_without_counts_are_counted(share, run):
     folder = share("predictions")
     counts = [
