@@ -62,7 +62,11 @@ def pull(request: PullRequest, say: Say = print) -> None:
     key = f"{re.sub(r'[^A-Za-z0-9._-]+', '--', shown)}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:8]}"
     hub = cache_folder() / "hub"
     note, incoming = hub / "pulled" / f"{key}.json", hub / "incoming" / key
+    target = ((request.out or shared_folder()) / key).resolve()
     with exclusive_lock(incoming.with_name(f"{key}.lock")):
+        if (old := target.with_name(f".{key}.old")).is_dir() and not target.exists():
+            # A pull was killed while it replaced the share.
+            old.rename(target)
         pinned = request.revision or _pinned(note)
         remote = _of_folder(request.folder, pinned) if request.folder else _of_hub(shown, kind, pinned)
         title, manifest = remote.title, remote.manifest
@@ -77,7 +81,6 @@ def pull(request: PullRequest, say: Say = print) -> None:
                 _check_heads(incoming, manifest, title)
                 placed = _place_heads(incoming)
             else:
-                target = (request.out or shared_folder()) / key
                 _check_runs(incoming, manifest, title, target)
                 placed = [_place_runs(incoming, target, manifest)]
         finally:
@@ -183,7 +186,7 @@ def _check_runs(incoming: Path, manifest: Manifest, title: str, target: Path) ->
     """Raises a ``HubError`` for runs that are not whole, or contradict results in other folders than the target."""
     problem = first_problem(incoming, manifest.what, manifest.model, result_folders())
     if not problem:
-        others = [folder for folder in result_folders() if folder != target]
+        others = [folder for folder in result_folders() if folder.resolve() != target]
         problem = next(conflicts(incoming / DATA, others), None)
     if problem:
         raise HubError(f"{title} cannot be pulled: {problem.replace(f'{incoming / DATA}/', '')}; nothing was taken")

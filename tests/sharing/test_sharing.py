@@ -511,6 +511,23 @@ def test_a_pull_that_is_killed_leaves_nothing_under_a_final_name(share, run, mon
     assert len(pulled_folders()) == 1 and check_store(result_folders()) == []
 
 
+def test_a_newer_share_replaces_the_older_by_any_name_of_its_folder_also_after_a_kill(share, run, monkeypatch):
+    folder = share("predictions")
+    run("pull", "--from-folder", folder)
+    change(folder, "relations", label="another")
+    monkeypatch.chdir(cache_folder().parent)
+    again = ("pull", "--from-folder", folder, "--revision", "main", "--out", "cache/shared")
+    with monkeypatch.context() as patch:
+        patch.setattr("probing.sharing.pull.rename_folder", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run(*again, code=130)
+    assert pulled_folders() == []
+    with pytest.raises(HubError, match="holds predictions, expected edges"):
+        run(*again, "--what", "edges")
+    assert len(pulled_folders()) == 1 and check_store(result_folders()) == []
+    run(*again)
+    assert rows_in(first(*pulled_folders(), "relations-*"), "relations")[0]["label"] == "another"
+
+
 def test_out_names_the_folder_of_the_share(share, run, tmp_path):
     run("pull", "--from-folder", share(FORGETTING), "--out", tmp_path / "out")
     (folder,) = (tmp_path / "out").iterdir()
