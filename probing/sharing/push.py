@@ -18,7 +18,15 @@ from probing.heads.files import head_path, heads_folder, load_heads, read_identi
 from probing.heads.recipe import text_sha256
 from probing.heads.training_run import head_text
 from probing.kernel.errors import FactsError, HeadError, HubError, Say, StoreError
-from probing.kernel.files import atomic_folder, atomic_text, cache_folder, file_sha256, link_or_copy, result_folders
+from probing.kernel.files import (
+    atomic_folder,
+    atomic_text,
+    cache_folder,
+    file_sha256,
+    link_or_copy,
+    pulled_folders,
+    result_folders,
+)
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.models.catalogue import heads_of as roots_of_heads
 from probing.kernel.models.catalogue import open_encoder
@@ -74,7 +82,7 @@ class PushRequest:
     to_folder: Path | None = None  #: a folder instead of the hub
     private: bool = False  #: makes a new repository private
     heads: Sequence[str] = ()  #: kinds of heads; none: all that exist
-    runs: Sequence[Path] = ()  #: folders of runs; none: the usual ones
+    runs: Sequence[Path] = ()  #: folders of runs; none: one's own and the snapshot, not what was pulled
     base: str | None = None  #: model whose head a headless model uses
     licence: str | None = None  #: on the card; None: the model's
     language: str = "en"  #: of text or facts, in the hub's spelling
@@ -223,7 +231,8 @@ def _no_heads(encoder: Encoder, kind: str, named: str) -> str:
 
 def _runs(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str]:
     """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
-    entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
+    entry, what, folders = find_entry(request.model), request.what, result_folders()
+    sources = list(request.runs) or [folder for folder in folders if folder not in pulled_folders()]
     rows = gather_runs(what, entry.name, sources, outgoing, request.heads or heads_of(what), say)
     if request.licence is None and (others := _on_other_data(what, rows, outgoing / DATA)):
         withheld = any(table.withheld for kind in kinds_of(what) for table in kind.tables)
@@ -231,7 +240,7 @@ def _runs(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str
         raise HubError(
             f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}"
         )
-    if problem := first_problem(outgoing, what, entry.name, sources):
+    if problem := first_problem(outgoing, what, entry.name, request.runs or folders):
         # What no pull takes is not pushed.
         raise StoreError(f"the {what} of {entry.name} cannot be shared: {problem}")
     lines = []
@@ -273,12 +282,16 @@ def gather_runs(
                 rows[run_id] = row
                 for table in (table for table in kind.tables if table.per in ("run_id", "task", "task protocol")):
                     _gather(kind, table, row, path, source, target, read)
-                for file in run_files(path.parent, row) if kind.name == FACTS else ():
-                    if not file.is_file():
-                        raise StoreError(f"run {run_id} lacks {file}; run `probe` again to complete it")
-                    # Every folder has one file of relations, with different rows.
+                if kind.name != FACTS:
+                    continue
+                # Every folder has files of relations, with different rows.
+                relations = [one for one in path.parent.glob("relations*.parquet") if table_of(one) == "relations"]
+                needed = [*run_files(path.parent, row), *(relations or [path.with_name("relations.parquet")])]
+                if missing := [file for file in needed if not file.is_file()]:
+                    raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
+                for file in needed:
                     of_folder = f"relations-{file_sha256(file)[:16]}.parquet"
-                    _link(file, target / (of_folder if file.name == "relations.parquet" else file.name))
+                    _link(file, target / (of_folder if file in relations else file.name))
         for table in (table for table in kind.tables if table.per == "model"):
             name = table.file_name({"model": model})
             for found in [path for source in sources for path in sorted(source.rglob(name))][:1]:

@@ -184,7 +184,7 @@ def _missing(rows: Sequence[dict], data: Path) -> Iterator[str]:
         if not isinstance(stored_configuration(row["config"]).get("facts_sha256"), str):
             yield f"run {row['run_id']}: its configuration does not name its facts"
         for path in run_files(data, row):
-            if path.stem != "relations" and not path.is_file():
+            if not path.is_file():
                 yield f"run {row['run_id']} is not complete: {path.name} is missing"
 
 

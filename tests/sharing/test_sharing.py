@@ -178,6 +178,24 @@ def test_pulled_heads_and_runs_are_used_and_not_made_again(share, shares, run, t
     assert len(json.loads(run("runs", "--json").stdout)) == 1
 
 
+def test_ones_own_runs_are_pushed_and_pulled_ones_if_their_folder_is_named(share, shares, run, tmp_path):
+    folder = share("predictions")
+    run("pull", "--from-folder", folder)
+    words = ("push", "predictions", "--model", "tiny-bert", "--licence", "MIT", "--to-folder")
+    with pytest.raises(StoreError, match="no runs of tiny-bert"):
+        run(*words, tmp_path / "own")
+    run(*words, tmp_path / "again", "--runs", *pulled_folders())
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again" / "data").iterdir()} == {
+        path.name: path.read_bytes() for path in (folder / "data").iterdir()
+    }
+    (foreign,) = (row["run_id"] for row in json.loads(run("runs", "--json").stdout) if row["head"] == "full")
+    of_another = shutil.ignore_patterns(f"*{foreign}*")
+    shutil.copytree(shares / "owner-predictions" / "cache" / "runs", cache_folder() / "runs", ignore=of_another)
+    run(*words, tmp_path / "own")
+    (path,) = files_of("runs", tmp_path / "own")
+    assert foreign not in path.name
+
+
 def test_the_revision_of_a_folder_is_pinned(share, run):
     folder = share(FORGETTING)
     run("pull", "--from-folder", folder)
