@@ -236,7 +236,7 @@ def _problems_of_heads(incoming: Path, manifest: Manifest) -> Iterator[str]:
         except HeadError as error:
             yield f"{file.path} is not a head: {error}"
             return
-        except (TypeError, ValueError, LookupError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError) as error:
             yield f"{file.path} has no recipe and no validation losses that can be read ({error!r})"
             return
         said = (identity.weights, identity.kind, identity.layer, recipe.seed)

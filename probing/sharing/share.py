@@ -222,7 +222,7 @@ def refuse_large(paths: Sequence[Path]) -> None:
         check_file(path, table.name)
         rows, values = rows_and_values(path)
         most = min(rows * table.longest, MAX_VALUES)
-        size += text_size(path) if rows <= table.most_rows and values <= most else 0
+        size += text_size(path, MAX_TEXT - size) if rows <= table.most_rows and values <= most else 0
         for got, limit, said in (
             (rows, table.most_rows, "rows"),
             (values, most, f"values in a column of {rows:,} rows"),

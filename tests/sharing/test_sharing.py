@@ -364,6 +364,12 @@ def no_text(rows: pa.Table) -> pa.Table:
     return rows.set_column(0, rows.schema.field(0), names)
 
 
+def parts(rows: pa.Table) -> pa.Table:
+    """A text that is a structure."""
+    texts = pa.array([{"part": text} for text in rows.column(0).to_pylist()])
+    return rows.set_column(0, pa.field(rows.column_names[0], texts.type, nullable=False), texts)
+
+
 def lose(folder: Path, name: str) -> None:
     first(folder, name).unlink()
     seal(folder)
@@ -423,6 +429,7 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "an impossible value": (FORGETTING, partial(change, table="forgetting_shares", n=4_000_000_000), "n is 4000000000"),
     "bytes that are no text": (EDGES, partial(rewrite, table="edge_mix", change=no_text), "Invalid UTF8"),
+    "a text with parts": (EDGES, partial(rewrite, table="edge_mix", change=parts), "cannot read .*edge_mix"),
     "a newer table": (
         EDGES,
         partial(rewrite, table="edge_mix", change=lambda rows: rows, schema_version="99"),
