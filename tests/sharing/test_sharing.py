@@ -398,6 +398,14 @@ def head(folder: Path, tensors: Callable[[dict], dict] = dict, **said: str) -> N
     seal(folder)
 
 
+def deep_identity(folder: Path) -> None:
+    path = first(folder, "full-seed0/layer-01.safetensors")
+    tensors = load_file(path)
+    path.unlink()
+    save_file(tensors, path, metadata={IDENTITY: "[" * 100_000})
+    seal(folder)
+
+
 def contradict(folder: Path, table: str, **values: object) -> None:
     """The taker has other rows with the same keys."""
     path = first(folder, f"{table}-*.parquet")
@@ -495,6 +503,9 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "a gap": ("heads", lambda folder: lose(folder, "full-seed0/layer-01*"), "none of layer 1"),
     "no recipe": ("heads", partial(head, recipe="{"), "layer-01.*no recipe"),
     "no losses": ("heads", partial(head, validation="[[0]]"), "layer-01.*no validation losses"),
+    "a deep recipe": ("heads", partial(head, recipe="[" * 100_000), "layer-01.*no recipe"),
+    "an infinite number": ("heads", partial(head, starts='{"positions": 1e999}'), "layer-01.*no validation losses"),
+    "a deep identity": ("heads", deep_identity, "no identity of a head"),
     "no numbers": (
         "heads",
         partial(head, tensors=lambda old: {name: one * float("nan") for name, one in old.items()}),
