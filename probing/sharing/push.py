@@ -210,7 +210,8 @@ def _heads(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, st
 def _heads_of_kind(model: str, encoder: Encoder, kind: str, outgoing: Path) -> list[tuple[int, Path, list[int]]]:
     """Copies the complete sets of heads of a kind; returns seed, folder and layers of each."""
     roots, found = roots_of_heads(encoder, cache_folder()), []
-    seeds = {0} | {int(path.name.rpartition("-seed")[2]) for root in roots for path in root.glob(f"{kind}-seed*")}
+    names = (path.name.rpartition("-seed")[2] for root in roots for path in root.glob(f"{kind}-seed*"))
+    seeds = {0} | {int(seed) for seed in names if seed.isdecimal()}
     for seed in sorted(seeds):
         layers = list(range(encoder.layers)) if seed == 0 else [encoder.depth]
         folder = heads_folder(model, encoder, kind, cache_folder(), seed, layers)

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,6 +99,8 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
     opened = ("--model", "org/tiny-bert", "--revision", "v1")
     sizes = ("--text", text, "--valid", text, "--positions", 100, "--batch", 64)
     run("train-heads", *opened, "--head", "least_squares", *sizes)
+    (trained,) = (tmp_path / "cache" / "heads").glob("*/least_squares-seed0")
+    shutil.copytree(trained, f"{trained}.bak")
     run("push", "heads", *opened, "--to", "me/heads", "--licence", "MIT")
     said, words = card(online.hub.repositories.kept["model", "me/heads"].files)
     assert said["base_model"] == "org/tiny-bert"
