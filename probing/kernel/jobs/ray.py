@@ -141,7 +141,7 @@ def ray_library() -> Any:
         import ray
     except ImportError as error:
         raise JobError(
-            "--executor ray needs Ray, which is not installed; install it with: pip install -e '.[ray]'"
+            "--executor ray needs Ray, which is not installed; install it with: pip install 'bertnesia-explorer[ray]'"
         ) from error
     return ray
 
