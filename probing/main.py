@@ -307,7 +307,7 @@ class CommandsOnCall(TyperGroup):
 class AllCommandsOnCall(CommandsOnCall):
     """Lists the commands of users and, in the repository, those of makers."""
 
-    makers = MAKERS if has_data() else {}
+    makers = MAKERS if (REPOSITORY / "data" / "making").is_dir() else {}
 
 
 #: The model that ships is in the repository only.
