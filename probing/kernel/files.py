@@ -50,7 +50,7 @@ def absolute_environment() -> dict[str, str]:
     found = {name: str(path) for name in one_path if (path := _named(name))}
     models = [Path(text).expanduser() for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
     found |= {"PROBING_MODELS": os.pathsep.join(str(path.absolute()) for path in models)} if models else {}
-    return found | {"PROBING_CACHE": str(cache_folder())}
+    return found | {"PROBING_CACHE": str(cache_folder().absolute())}
 
 
 def user_cache_folder() -> Path:
@@ -75,7 +75,7 @@ def runs_folder() -> Path:
 
 
 def shared_folder() -> Path:
-    """Where ``pull`` puts shared runs, each share in a folder of its own that is not changed."""
+    """Where ``pull`` puts shared runs, each share in a folder of its own that only a pull or ``delete`` changes."""
     return cache_folder() / "shared"
 
 
