@@ -82,7 +82,7 @@ def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_
     # The owner goes on; the next pull stays with the commit of the first, whose files the library keeps.
     made.commit({"README.md": b"other"})
     asked_before = len(online.hub.asked("^GET .*/resolve/.*parquet"))
-    assert commit in run("pull", "me/predictions").output
+    assert commit in run("pull", "me/predictions", "--what", "predictions").output
     assert len(online.hub.asked("^GET .*/resolve/.*parquet")) == asked_before
     with pytest.raises(HubError, match=r"README\.md"):
         run("pull", "me/predictions", "--revision", "main")
