@@ -124,10 +124,9 @@ def _to_hub(outgoing: Path, name: str, manifest: Manifest, private: bool) -> str
 
     api, kind = HfApi(library_name="bertnesia-explorer"), repository_type(manifest.what)
     asked_hub("push to", name, kind, api.create_repo, private=private or None, exist_ok=True)
-    found = asked_hub("push to", name, kind, api.repo_info)
-    paths, title = [file.rfilename for file in found.siblings or ()], title_of(name, kind)
+    paths, title = asked_hub("push to", name, kind, api.list_repo_files), title_of(name, kind)
     if MANIFEST in paths:
-        there = asked_hub("push to", name, kind, api.hf_hub_download, filename=MANIFEST, revision=found.sha)
+        there = asked_hub("push to", name, kind, api.hf_hub_download, filename=MANIFEST)
         _refuse_other(read_manifest(Path(there).parent, title), manifest, title)
     elif strange := [path for path in paths if path.startswith((f"{DATA}/", f"{HEADS}/"))]:
         raise HubError(f"{title} holds {strange[0]} and no {MANIFEST}; name a new repository, or one of a push")
