@@ -94,15 +94,9 @@ def test_the_image_runs_as_a_user_that_it_makes_with_variables_that_are_read():
 def test_the_image_lists_no_commands_whose_code_it_leaves_out(tmp_path):
     (tmp_path / "data" / "facts").mkdir(parents=True)
     for place, listed in ((tmp_path, False), (ROOT, True)):
-        done = subprocess.run(
-            [sys.executable, "-m", "probing", "--help"],
-            env={**os.environ, "PROBING_REPOSITORY": str(place)},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert ("model-card" in done.stdout) == listed
+        words, environment = [sys.executable, "-m", "probing", "--help"], {"PROBING_REPOSITORY": str(place)}
+        shown = subprocess.check_output(words, env={**os.environ, **environment}, cwd=ROOT, text=True)
+        assert ("model-card" in shown) == listed
 
 
 def test_the_image_starts_a_module_with_options_that_streamlit_has_on_the_port_that_it_asks():
