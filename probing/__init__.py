@@ -94,7 +94,7 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
     """Opens stored results; by default those that the pages read.
 
     Args:
-        folders: folders of results; None takes the folder ``runs`` of the cache and the shipped snapshot.
+        folders: folders of results; None takes ``runs`` of the cache, what was pulled and the shipped snapshot.
 
     Returns:
         The results: ``report(kind, name, **filters)`` has every report as a DataFrame, and its figure.

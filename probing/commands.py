@@ -19,7 +19,8 @@ from probing.kernel.store.parquet import files_of, read_table
 
 def check(
     runs: Annotated[
-        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
+        list[Path] | None,
+        typer.Option(help="Folder of runs; repeatable. None: cache/runs, what was pulled and the snapshot."),
     ] = None,
 ) -> None:
     """Verify facts, data, models, heads, probes and runs, file by file; list the problems and exit with 1."""
@@ -61,7 +62,8 @@ def fetch(
 
 def runs(
     folder: Annotated[
-        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
+        list[Path] | None,
+        typer.Option(help="Folder of runs; repeatable. None: cache/runs, what was pulled and the snapshot."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

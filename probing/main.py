@@ -193,13 +193,13 @@ _LAST = {
     ),
     "push": Command(
         "probing.sharing.commands",
-        "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again"
-        " changes nothing.",
+        "Share heads, predictions, edge or sentence probing, lost facts and series with a card and every file's sha256;"
+        " pushing the same again changes nothing.",
     ),
     "pull": Command(
         "probing.sharing.commands",
-        "Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before"
-        " anything is stored.",
+        "Download shared heads, predictions, edge or sentence probing, lost facts and series at one revision; every"
+        " sha256 is checked before anything is stored.",
     ),
 }
 #: Command -> its module and line; between those of all results, the groups of the subjects.
@@ -307,7 +307,7 @@ class CommandsOnCall(TyperGroup):
 class AllCommandsOnCall(CommandsOnCall):
     """Lists the commands of users and, in the repository, those of makers."""
 
-    makers = MAKERS if has_data() else {}
+    makers = MAKERS if (REPOSITORY / "data" / "making").is_dir() else {}
 
 
 #: The model that ships is in the repository only.

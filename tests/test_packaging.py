@@ -71,7 +71,7 @@ except probing.ProbingError as error:
     assert done.returncode == 0, done.stderr
     counted, error = done.stdout.strip().splitlines()
     assert all(int(number) > 0 for number in counted.split())
-    assert "'.[train]'" in error and "accelerate" in error
+    assert "'bertnesia-explorer[train]'" in error and "accelerate" in error
 
 
 @pytest.fixture(scope="session")

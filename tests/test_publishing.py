@@ -1,7 +1,9 @@
 """What a host reads: the workflow and the forms of ``.github``, the addresses of the project, and the Dockerfile."""
 
+import os
 import re
 import subprocess
+import sys
 import tomllib
 from fnmatch import fnmatch
 from importlib.util import find_spec
@@ -87,6 +89,14 @@ def test_the_image_runs_as_a_user_that_it_makes_with_variables_that_are_read():
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "probing").rglob("*.py"))
     for name in re.findall(r"(\w+)=", " ".join(given("ENV"))):
         assert f'"{name}"' in code or hasattr(constants, name), name
+
+
+def test_the_image_lists_no_commands_whose_code_it_leaves_out(tmp_path):
+    (tmp_path / "data" / "facts").mkdir(parents=True)
+    for place, listed in ((tmp_path, False), (ROOT, True)):
+        words, environment = [sys.executable, "-m", "probing", "--help"], {"PROBING_REPOSITORY": str(place)}
+        shown = subprocess.check_output(words, env={**os.environ, **environment}, cwd=ROOT, text=True)
+        assert ("model-card" in shown) == listed
 
 
 def test_the_image_starts_a_module_with_options_that_streamlit_has_on_the_port_that_it_asks():

@@ -275,11 +275,11 @@ class Results:
         """Every stored run, one row per run.
 
         Returns:
-            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model``,
-            ``hub_id`` (its full id on the hub; empty for a folder), ``revision`` (its commit there, or ``local``),
-            ``base, objective``, for facts ``head, probe_set, template_set, role`` (primary or replicate) and
-            ``counted`` (only counts are stored), for the others ``task``, and ``seed, layers`` (with layer 0),
-            ``created``.
+            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences, changes, forgetting or
+            series), ``model``, ``hub_id`` (its full id on the hub; empty for a folder), ``revision`` (its commit there,
+            or ``local``), ``base, objective``, for facts ``head, role`` (primary or replicate) and ``counted`` (only
+            counts are stored), for facts, forgetting and series ``probe_set, template_set``, for edges and sentences
+            ``task``, and ``seed, layers`` (with layer 0), ``created``.
 
         >>> import probing
         >>> {"changes", "edges", "facts", "sentences"} <= set(probing.results().runs["what"])

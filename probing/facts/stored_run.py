@@ -40,9 +40,9 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
-    """The files that a run needs besides its row: predictions, facts, vocabulary, relations and ``lenders``."""
+    """The files of its own that a run needs besides its row: predictions, facts, vocabulary and ``lenders``."""
     made = stored_configuration(row["config"])
-    names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
+    names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}"]
     # A compact run has no swapped subjects.
     lenders = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
     return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]

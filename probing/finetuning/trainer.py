@@ -350,7 +350,7 @@ def require_accelerate() -> None:
     """Raises a ``ModelError`` if accelerate is not installed, which the Trainer needs."""
     if not is_accelerate_available():
         raise ModelError(
-            "fine-tuning needs accelerate, which is not installed; install it with: pip install -e '.[train]'"
+            "fine-tuning needs accelerate, which is missing; install it with: pip install 'bertnesia-explorer[train]'"
         )
 
 

@@ -90,7 +90,7 @@ def read_identity(path: Path) -> HeadIdentity:
         ) from error
     try:
         return HeadIdentity(**json.loads(metadata[IDENTITY]))
-    except (KeyError, TypeError, json.JSONDecodeError):
+    except (KeyError, TypeError, json.JSONDecodeError, RecursionError):
         expected = ", ".join(HeadIdentity.__dataclass_fields__)
         message = f"{path} has no identity of a head (expected {expected}); it was not written by this project"
         raise HeadError(message) from None

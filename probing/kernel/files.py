@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 
 def _named(variable: str) -> Path | None:
-    """The folder that a variable of the environment names, with ``~`` expanded; None if it is not set.
+    """The absolute path that a variable of the environment names, with ``~`` expanded; None if it is not set.
 
     Refused are names with a line end, another control character, or bytes that are no UTF-8.
     """
@@ -39,9 +39,18 @@ def _named(variable: str) -> Path | None:
         return None
     refuse_signs(named, f"{variable} is {named!r}, which", CacheError, spaces=False)
     try:
-        return Path(named).expanduser()
+        return Path(named).expanduser().absolute()
     except RuntimeError as error:
         raise CacheError(f"{variable} is {named!r}: {error}; name an existing folder") from error
+
+
+def absolute_environment() -> dict[str, str]:
+    """The variables of the environment that name files, for a process that works in another folder."""
+    one_path = ("PROBING_SNAPSHOT", "PROBING_REGISTRY", "PROBING_REPOSITORY", "HF_HOME", "HF_HUB_CACHE")
+    found = {name: str(path) for name in one_path if (path := _named(name))}
+    models = [Path(text).expanduser() for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    found |= {"PROBING_MODELS": os.pathsep.join(str(path.absolute()) for path in models)} if models else {}
+    return found | {"PROBING_CACHE": str(cache_folder().absolute())}
 
 
 def user_cache_folder() -> Path:
@@ -66,7 +75,7 @@ def runs_folder() -> Path:
 
 
 def shared_folder() -> Path:
-    """Where ``pull`` puts shared runs, each share in a folder of its own that is not changed."""
+    """Where ``pull`` puts shared runs, each share in a folder of its own that only a pull or ``delete`` changes."""
     return cache_folder() / "shared"
 
 
@@ -279,7 +288,7 @@ def cannot_write(error: BaseException) -> str | None:
 
 
 def _advice(place: Path | str, error: OSError) -> str:
-    cache, place = cache_folder().absolute(), Path(place).absolute()
+    cache, place = cache_folder(), Path(place).absolute()
     if not (place.is_relative_to(cache) or cache.is_relative_to(place)):
         return f"cannot write {place}: {error.strerror}; make it writable, or choose another folder"
     return (

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from probing.kernel.errors import JobError, LockError
-from probing.kernel.files import atomic_text, cache_folder
+from probing.kernel.files import absolute_environment, atomic_text, cache_folder
 from probing.kernel.locks import exclusive_lock, is_held
 from probing.kernel.models.names import LOGIT_LENS, find_entry, own_model_folders
 from probing.kernel.options import spelled
@@ -272,7 +272,7 @@ def start(run: OwnRun) -> None:
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=REPOSITORY,
-            env={**os.environ, "PROBING_CACHE": str(cache_folder().absolute())},
+            env={**os.environ, **absolute_environment()},
             start_new_session=True,
         )
     # Until it holds its lock, or has ended before: a page that is drawn at once shall see it at work.
@@ -344,7 +344,7 @@ def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], 
         stream.flush()
         begin = stream.tell()
         # A bar that is written ten times per second would fill the log.
-        settings = {**os.environ, "TQDM_MININTERVAL": "2", "PYTHONUNBUFFERED": "1"}
+        settings = {**os.environ, **absolute_environment(), "TQDM_MININTERVAL": "2", "PYTHONUNBUFFERED": "1"}
         words = [sys.executable, "-m", "probing", *step.words]
         process = subprocess.Popen(
             words,

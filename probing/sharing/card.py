@@ -24,6 +24,8 @@ HUB_LICENCES = (
     "unknown",
     "other",
 )
+#: Begins the line of every card by which a card is known to be ours.
+MADE_BY = "- Made by: BERTnesia Explorer"
 #: Tables that the hub's viewer shows, the largest ones, and lines about runs or heads: a card fits on two screens.
 _TABLES, _LINES = 5, 20
 
@@ -109,7 +111,7 @@ def card(
             f"- Licence: {licence}" + (f"; of the tasks' data: {of_tasks}" if of_tasks else ""),
             f"- {'Encoder' if what == HEADS else 'Model'}: {origin.line}",
             *(f"- Base: {base.replace('@', ', revision `')}`" for base in origin.bases[:_TABLES]),
-            f"- Made by: BERTnesia Explorer {__version__}, {made_by}",
+            f"{MADE_BY} {__version__}, {made_by}",
             f"- Download and check: `python -m probing pull {where}`",
             "- Meaning of the columns: `python -m probing tables`\n" if what != HEADS else "",
             *(f"- {line}" for line in lines[:_LINES]),

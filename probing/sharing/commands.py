@@ -1,4 +1,4 @@
-"""``probing pull`` and ``probing push``: shared heads, predictions or probes."""
+"""``probing pull`` and ``probing push``: shared heads and runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +34,7 @@ def push(
     to_folder: Annotated[Path | None, typer.Option(help="Folder instead of the hub.")] = None,
     head: Annotated[str | None, typer.Option(help="Kinds of heads, separated by commas; none: all that exist.")] = None,
     runs: Annotated[
-        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")
+        list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: cache/runs and the snapshot.")
     ] = None,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     revision: RevisionOption = None,
@@ -42,8 +42,8 @@ def push(
     language: Annotated[str, typer.Option(help="Language of text or facts, in the hub's spelling.")] = "en",
     private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
-    """Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again
-    changes nothing.
+    """Share heads, predictions, edge or sentence probing, lost facts and series with a card and every file's sha256;
+    pushing the same again changes nothing.
     """
     if (to is None) == (to_folder is None):
         raise typer.BadParameter("got both or neither of --to OWNER/NAME and --to-folder DIR; expected one")
@@ -76,8 +76,8 @@ def pull(
         Path | None, typer.Option(help="Folder in which runs get a folder of their own; none: cache/shared.")
     ] = None,
 ) -> None:
-    """Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before
-    anything is stored.
+    """Download shared heads, predictions, edge or sentence probing, lost facts and series at one revision; every sha256
+    is checked before anything is stored.
     """
     if (name is None) == (from_folder is None):
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")

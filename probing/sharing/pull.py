@@ -1,7 +1,9 @@
 """Downloads a share, from the Hugging Face Hub or a folder, and checks it before anything gets its final name."""
 
 import glob
+import hashlib
 import json
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -50,15 +52,23 @@ class PullRequest:
 
 def pull(request: PullRequest, say: Say = print) -> None:
     """Pulls shared heads or runs at one revision; runs become a folder of their own, which the program only reads."""
-    called = f"folder-{request.folder.resolve()}" if request.folder else str(request.name)
-    key = re.sub(r"[^A-Za-z0-9._-]+", "--", called) + (f"-{request.what}" if request.what else "")
+    if request.folder:
+        shown, whole, kind = f"folder-{request.folder.resolve().name}", str(request.folder.resolve()), ""
+    else:
+        shown = str(request.name)
+        kind = repository_type(request.what) if request.what else _only_kind(shown)
+        whole = title_of(shown, kind)
+    # Several names are the same in letters that every file system has.
+    key = f"{re.sub(r'[^A-Za-z0-9._-]+', '--', shown)}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:8]}"
     hub = cache_folder() / "hub"
     note, incoming = hub / "pulled" / f"{key}.json", hub / "incoming" / key
+    target = ((request.out or shared_folder()) / key).resolve()
     with exclusive_lock(incoming.with_name(f"{key}.lock")):
+        if (old := target.with_name(f".{key}.old")).is_dir() and not target.exists():
+            # A pull was killed while it replaced the share.
+            old.rename(target)
         pinned = request.revision or _pinned(note)
-        remote = (
-            _of_folder(request.folder, pinned) if request.folder else _of_hub(str(request.name), request.what, pinned)
-        )
+        remote = _of_folder(request.folder, pinned) if request.folder else _of_hub(shown, kind, pinned)
         title, manifest = remote.title, remote.manifest
         say(f"{title} at {pinned or 'the newest revision'}: commit {remote.commit}")
         if request.what not in (None, manifest.what):
@@ -71,9 +81,8 @@ def pull(request: PullRequest, say: Say = print) -> None:
                 _check_heads(incoming, manifest, title)
                 placed = _place_heads(incoming)
             else:
-                target = (request.out or shared_folder()) / key
                 _check_runs(incoming, manifest, title, target)
-                placed = [_place_runs(incoming, target)]
+                placed = [_place_runs(incoming, target, manifest)]
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
         files = {file.path: file.sha256 for file in manifest.files}
@@ -106,11 +115,10 @@ def _of_folder(folder: Path, revision: str | None) -> _Remote:
     return _Remote(str(folder), commit, manifest, lambda: folder)
 
 
-def _of_hub(name: str, what: str | None, revision: str | None) -> _Remote:
+def _of_hub(name: str, kind: str, revision: str | None) -> _Remote:
     from huggingface_hub import HfApi
 
     api = HfApi(library_name="bertnesia-explorer")
-    kind = repository_type(what) if what else _only_kind(api, name)
     commit = str(asked_hub("find", name, kind, api.repo_info, revision=revision or "main").sha)
 
     def brought(patterns: list[str]) -> Path:
@@ -123,9 +131,12 @@ def _of_hub(name: str, what: str | None, revision: str | None) -> _Remote:
     return _Remote(title, commit, manifest, lambda: brought(patterns), of_hub=True)
 
 
-def _only_kind(api, name: str) -> str:
+def _only_kind(name: str) -> str:
     """The kind of the only repository of that name on the hub."""
-    found = [kind for kind in ("model", "dataset") if asked_hub("look for", name, kind, api.repo_exists)]
+    from huggingface_hub import HfApi
+
+    exists = HfApi(library_name="bertnesia-explorer").repo_exists
+    found = [kind for kind in ("model", "dataset") if asked_hub("look for", name, kind, exists)]
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
         *first, last = (f"--what {one}" for one in everything_shared())
@@ -175,17 +186,20 @@ def _check_runs(incoming: Path, manifest: Manifest, title: str, target: Path) ->
     """Raises a ``HubError`` for runs that are not whole, or contradict results in other folders than the target."""
     problem = first_problem(incoming, manifest.what, manifest.model, result_folders())
     if not problem:
-        others = [folder for folder in result_folders() if folder != target]
+        others = [folder for folder in result_folders() if folder.resolve() != target]
         problem = next(conflicts(incoming / DATA, others), None)
     if problem:
         raise HubError(f"{title} cannot be pulled: {problem.replace(f'{incoming / DATA}/', '')}; nothing was taken")
 
 
-def _place_runs(incoming: Path, target: Path) -> Path:
+def _place_runs(incoming: Path, target: Path, manifest: Manifest) -> Path:
     """Gives a checked share its final name at once, in the place of an earlier one."""
     there = target / MANIFEST
     if there.is_file() and there.read_bytes() == (incoming / MANIFEST).read_bytes():
-        return target
+        # Of a pulled run the files may have been deleted.
+        files = ((target / file.path, file.sha256) for file in manifest.files)
+        if all(path.is_file() and file_sha256(path) == sha256 for path, sha256 in files):
+            return target
     target.parent.mkdir(parents=True, exist_ok=True)
     half, old = target.with_name(f".{target.name}.part"), target.with_name(f".{target.name}.old")
     for left in (half, old):
@@ -222,7 +236,7 @@ def _problems_of_heads(incoming: Path, manifest: Manifest) -> Iterator[str]:
         except HeadError as error:
             yield f"{file.path} is not a head: {error}"
             return
-        except (TypeError, ValueError, LookupError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError) as error:
             yield f"{file.path} has no recipe and no validation losses that can be read ({error!r})"
             return
         said = (identity.weights, identity.kind, identity.layer, recipe.seed)

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,7 +18,15 @@ from probing.heads.files import head_path, heads_folder, load_heads, read_identi
 from probing.heads.recipe import text_sha256
 from probing.heads.training_run import head_text
 from probing.kernel.errors import FactsError, HeadError, HubError, Say, StoreError
-from probing.kernel.files import atomic_folder, atomic_text, cache_folder, file_sha256, link_or_copy, result_folders
+from probing.kernel.files import (
+    atomic_folder,
+    atomic_text,
+    cache_folder,
+    file_sha256,
+    link_or_copy,
+    pulled_folders,
+    result_folders,
+)
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.models.catalogue import heads_of as roots_of_heads
 from probing.kernel.models.catalogue import open_encoder
@@ -31,11 +39,12 @@ from probing.kernel.store.columns import Table
 from probing.kernel.store.gather import without_texts
 from probing.kernel.store.kinds import FACTS, Kind, kinds_of
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
-from probing.sharing.card import Origin, card, origin_of_runs
+from probing.sharing.card import MADE_BY, Origin, card, origin_of_runs
 from probing.sharing.share import (
     CARD,
     DATA,
     MANIFEST,
+    PATHS,
     Manifest,
     asked_hub,
     described,
@@ -45,6 +54,7 @@ from probing.sharing.share import (
     refuse_name,
     repository_type,
     rows_of,
+    title_of,
 )
 from probing.subjects import HEADS
 
@@ -72,7 +82,7 @@ class PushRequest:
     to_folder: Path | None = None  #: a folder instead of the hub
     private: bool = False  #: makes a new repository private
     heads: Sequence[str] = ()  #: kinds of heads; none: all that exist
-    runs: Sequence[Path] = ()  #: folders of runs; none: the usual ones
+    runs: Sequence[Path] = ()  #: folders of runs; none: one's own and the snapshot, not what was pulled
     base: str | None = None  #: model whose head a headless model uses
     licence: str | None = None  #: on the card; None: the model's
     language: str = "en"  #: of text or facts, in the hub's spelling
@@ -114,6 +124,12 @@ def _to_hub(outgoing: Path, name: str, manifest: Manifest, private: bool) -> str
 
     api, kind = HfApi(library_name="bertnesia-explorer"), repository_type(manifest.what)
     asked_hub("push to", name, kind, api.create_repo, private=private or None, exist_ok=True)
+    paths, title = asked_hub("push to", name, kind, api.list_repo_files), title_of(name, kind)
+    if MANIFEST in paths:
+        there = asked_hub("push to", name, kind, api.hf_hub_download, filename=MANIFEST)
+        _refuse_other(read_manifest(Path(there).parent, title), manifest, title)
+    elif strange := [path for path in paths if path.startswith((f"{DATA}/", f"{HEADS}/"))]:
+        raise HubError(f"{title} holds {strange[0]} and no {MANIFEST}; name a new repository, or one of a push")
     # Files of earlier pushes that this one lacks are deleted.
     options = {"folder_path": outgoing, "delete_patterns": ["heads/*", "data/*"]}
     message = f"{manifest.what} of {manifest.model}"
@@ -125,17 +141,10 @@ def _to_folder(outgoing: Path, folder: Path, manifest: Manifest) -> str:
     if folder.exists() and not folder.is_dir():
         raise HubError(f"{folder} is a file; name a folder")
     if (folder / MANIFEST).is_file():
-        there = read_manifest(folder, str(folder))
-        if (there.what, there.model) != (manifest.what, manifest.model):
-            raise HubError(
-                f"{folder} holds {there.what} of {there.model}, which {manifest.what} of {manifest.model} would"
-                " replace; name another folder"
-            )
-    elif folder.is_dir() and (
-        found := [path.name for path in folder.iterdir() if path.name not in (CARD, DATA, HEADS)]
-    ):
+        _refuse_other(read_manifest(folder, str(folder)), manifest, str(folder))
+    elif strange := next(_strange_files(folder), None):
         raise HubError(
-            f"{folder} holds {found[0]} and no {MANIFEST}; name an empty folder, or one that was pushed to before"
+            f"{folder} holds {strange} and no {MANIFEST}; name an empty folder, or one that was pushed to before"
         )
     with atomic_folder(folder) as half:
         for path in sorted(path for path in outgoing.rglob("*") if path.is_file()):
@@ -145,6 +154,26 @@ def _to_folder(outgoing: Path, folder: Path, manifest: Manifest) -> str:
         for part in (DATA, HEADS):
             shutil.rmtree(folder / part, ignore_errors=True)
     return file_sha256(folder / MANIFEST)[:40]
+
+
+def _refuse_other(there: Manifest, manifest: Manifest, title: str) -> None:
+    """Raises a ``HubError`` if a share is of something else than the one that is to replace it."""
+    if (there.what, there.model) != (manifest.what, manifest.model):
+        raise HubError(
+            f"{title} holds {there.what} of {there.model}, which {manifest.what} of {manifest.model} would replace;"
+            " name another place"
+        )
+
+
+def _strange_files(folder: Path) -> Iterator[str]:
+    """The files of a folder without a manifest that are not what a killed push left."""
+    card = folder / CARD
+    ours = card.is_file() and MADE_BY in card.read_text(encoding="utf-8", errors="replace")
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        known = name == CARD or any(re.fullmatch(form, name) for form in PATHS.values())
+        if not path.is_dir() and not (ours and known):
+            yield name
 
 
 def _heads(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str]:
@@ -180,7 +209,8 @@ def _heads(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, st
 def _heads_of_kind(model: str, encoder: Encoder, kind: str, outgoing: Path) -> list[tuple[int, Path, list[int]]]:
     """Copies the complete sets of heads of a kind; returns seed, folder and layers of each."""
     roots, found = roots_of_heads(encoder, cache_folder()), []
-    seeds = {0} | {int(path.name.rpartition("-seed")[2]) for root in roots for path in root.glob(f"{kind}-seed*")}
+    names = (path.name.rpartition("-seed")[2] for root in roots for path in root.glob(f"{kind}-seed*"))
+    seeds = {0} | {int(seed) for seed in names if seed.isdecimal()}
     for seed in sorted(seeds):
         layers = list(range(encoder.layers)) if seed == 0 else [encoder.depth]
         folder = heads_folder(model, encoder, kind, cache_folder(), seed, layers)
@@ -201,7 +231,8 @@ def _no_heads(encoder: Encoder, kind: str, named: str) -> str:
 
 def _runs(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str]:
     """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
-    entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
+    entry, what, folders = find_entry(request.model), request.what, result_folders()
+    sources = list(request.runs) or [folder for folder in folders if folder not in pulled_folders()]
     rows = gather_runs(what, entry.name, sources, outgoing, request.heads or heads_of(what), say)
     if request.licence is None and (others := _on_other_data(what, rows, outgoing / DATA)):
         withheld = any(table.withheld for kind in kinds_of(what) for table in kind.tables)
@@ -209,7 +240,7 @@ def _runs(request: PushRequest, outgoing: Path, say: Say) -> tuple[str, str, str
         raise HubError(
             f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}"
         )
-    if problem := first_problem(outgoing, what, entry.name, sources):
+    if problem := first_problem(outgoing, what, entry.name, request.runs or folders):
         # What no pull takes is not pushed.
         raise StoreError(f"the {what} of {entry.name} cannot be shared: {problem}")
     lines = []
@@ -251,12 +282,16 @@ def gather_runs(
                 rows[run_id] = row
                 for table in (table for table in kind.tables if table.per in ("run_id", "task", "task protocol")):
                     _gather(kind, table, row, path, source, target, read)
-                for file in run_files(path.parent, row) if kind.name == FACTS else ():
-                    if not file.is_file():
-                        raise StoreError(f"run {run_id} lacks {file}; run `probe` again to complete it")
-                    # Every folder has one file of relations, with different rows.
+                if kind.name != FACTS:
+                    continue
+                # Every folder has files of relations, with different rows.
+                relations = [one for one in path.parent.glob("relations*.parquet") if table_of(one) == "relations"]
+                needed = [*run_files(path.parent, row), *(relations or [path.with_name("relations.parquet")])]
+                if missing := [file for file in needed if not file.is_file()]:
+                    raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
+                for file in needed:
                     of_folder = f"relations-{file_sha256(file)[:16]}.parquet"
-                    _link(file, target / (of_folder if file.name == "relations.parquet" else file.name))
+                    _link(file, target / (of_folder if file in relations else file.name))
         for table in (table for table in kind.tables if table.per == "model"):
             name = table.file_name({"model": model})
             for found in [path for source in sources for path in sorted(source.rglob(name))][:1]:

@@ -38,8 +38,9 @@ MODEL_NAME = re.compile(r"(?!.*\.\.)\w[\w .@/+=,:-]{0,199}")
 #: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far
 #: more.
 MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
-_PATHS = {True: rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"}
-_PATHS[False] = rf"{DATA}/[a-z_]+(-[^/\\\0]+)?\.parquet"
+#: The form of the paths of shared heads (True), and of all other shared files.
+PATHS = {True: rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"}
+PATHS[False] = rf"{DATA}/[a-z_]+(-[^/\\\0]+)?\.parquet"
 
 
 class SharedFile(Frozen):
@@ -65,7 +66,7 @@ class Manifest(Frozen):
         if self.what not in everything_shared():
             raise ValueError(f"got {in_short(self.what)!r}, expected one of {', '.join(everything_shared())}")
         refuse_name(self.model)
-        form = _PATHS[self.what == HEADS]
+        form = PATHS[self.what == HEADS]
         for file in self.content:
             if not re.fullmatch(form, file.path):
                 raise ValueError(f"the path {in_short(file.path)!r} is none of {self.what}; expected {form}")
@@ -183,7 +184,7 @@ def _missing(rows: Sequence[dict], data: Path) -> Iterator[str]:
         if not isinstance(stored_configuration(row["config"]).get("facts_sha256"), str):
             yield f"run {row['run_id']}: its configuration does not name its facts"
         for path in run_files(data, row):
-            if path.stem != "relations" and not path.is_file():
+            if not path.is_file():
                 yield f"run {row['run_id']} is not complete: {path.name} is missing"
 
 
@@ -221,7 +222,7 @@ def refuse_large(paths: Sequence[Path]) -> None:
         check_file(path, table.name)
         rows, values = rows_and_values(path)
         most = min(rows * table.longest, MAX_VALUES)
-        size += text_size(path) if rows <= table.most_rows and values <= most else 0
+        size += text_size(path, MAX_TEXT - size) if rows <= table.most_rows and values <= most else 0
         for got, limit, said in (
             (rows, table.most_rows, "rows"),
             (values, most, f"values in a column of {rows:,} rows"),

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,7 +32,9 @@ def asked(online, monkeypatch) -> list[tuple[str, dict]]:
         calls.append((name, given))
         key = given["repo_type"], given["repo_id"]
         repositories = online.hub.repositories
-        made = repositories.kept.get(key) or repositories.add(given["repo_id"], kind=given["repo_type"])
+        made = repositories.kept.get(key) or repositories.add(
+            given["repo_id"], {".gitattributes": b""}, kind=given["repo_type"]
+        )
         if name == "upload_folder":
             folder = Path(given["folder_path"])
             files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -79,7 +82,7 @@ def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_
     # The owner goes on; the next pull stays with the commit of the first, whose files the library keeps.
     made.commit({"README.md": b"other"})
     asked_before = len(online.hub.asked("^GET .*/resolve/.*parquet"))
-    assert commit in run("pull", "me/predictions").output
+    assert commit in run("pull", "me/predictions", "--what", "predictions").output
     assert len(online.hub.asked("^GET .*/resolve/.*parquet")) == asked_before
     with pytest.raises(HubError, match=r"README\.md"):
         run("pull", "me/predictions", "--revision", "main")
@@ -96,6 +99,8 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
     opened = ("--model", "org/tiny-bert", "--revision", "v1")
     sizes = ("--text", text, "--valid", text, "--positions", 100, "--batch", 64)
     run("train-heads", *opened, "--head", "least_squares", *sizes)
+    (trained,) = (tmp_path / "cache" / "heads").glob("*/least_squares-seed0")
+    shutil.copytree(trained, f"{trained}.bak")
     run("push", "heads", *opened, "--to", "me/heads", "--licence", "MIT")
     said, words = card(online.hub.repositories.kept["model", "me/heads"].files)
     assert said["base_model"] == "org/tiny-bert"
@@ -124,6 +129,19 @@ def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_
     with pytest.raises(HubError, match=r"trex with the prompts default.*--licence"):
         run(*push)
     assert len(asked) == calls
+
+
+def test_a_push_deletes_nothing_of_another_share_or_of_a_strangers_repository(asked, online, run, probed):
+    made = online.hub.repositories.add("me/predictions", {"data/train.parquet": b"mine"}, kind="dataset")
+    with pytest.raises(HubError, match=r"me/predictions .* holds data/train\.parquet and no manifest\.json"):
+        run(*PUSH)
+    run(*PUSH[:-1], "me/others")
+    other = json.loads(online.hub.repositories.kept["dataset", "me/others"].files["manifest.json"])
+    made.commit({"manifest.json": json.dumps(other | {"model": "another"}).encode()})
+    with pytest.raises(HubError, match="holds predictions of another, which predictions of tiny-bert would replace"):
+        run(*PUSH)
+    assert made.files["data/train.parquet"] == b"mine" and [name for name, _ in asked].count("upload_folder") == 1
+    run(*PUSH[:-1], "me/others")
 
 
 @pytest.mark.parametrize("broken", ["create_repo", "upload_folder"])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -10,7 +11,7 @@ from probing.kernel.errors import StoreError
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS, SCHEMAS, TABLES, Column, Table
 from probing.kernel.store.database import Database
-from probing.kernel.store.kinds import FACTS, KINDS, light
+from probing.kernel.store.kinds import FACTS, KINDS, in_memory, light
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, table_of, write_table
 from tests.changes_planted import plant_changes
@@ -234,3 +235,12 @@ def test_a_declaration_names_its_own_columns(table: Table):
     ]
     assert {name for columns in listed for name in columns.split()} <= set(names)
     assert len(set(names)) == len(names) and list(SCHEMAS[table.name].names) == names
+
+
+def test_repeated_rows_that_take_too_much_memory_are_said_to(monkeypatch):
+    row = {"relation": "P36", "probe_set": "trex", "label": "capital", "cardinality": "1-1"}
+    small = duckdb.connect(config={"memory_limit": "1MB"})
+    monkeypatch.setattr("probing.kernel.store.kinds._instance", lambda: small)
+    twice = pa.Table.from_pylist([row, row], schema=SCHEMAS["relations"])
+    with pytest.raises(StoreError, match="more memory than there is"), in_memory({"relations": twice}, ["relations"]):
+        pass

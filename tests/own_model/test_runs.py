@@ -177,6 +177,24 @@ def test_the_commands_of_a_run_are_called_in_order_and_a_failed_one_ends_it(run,
     assert background.find_run(run.id).status == "done" and called == ["probe"] * 4
 
 
+def test_the_commands_of_a_run_work_elsewhere_and_find_what_relative_paths_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY", "PROBING_MODELS")
+    for name in names:
+        monkeypatch.setenv(name, "here")
+    popen, called = subprocess.Popen, []
+
+    def call(words: list[str], **given) -> subprocess.Popen:
+        called.append((words[words.index("--facts") + 1], given["env"]))
+        return popen([sys.executable, "-c", ""], **given)
+
+    monkeypatch.setattr(background.subprocess, "Popen", call)
+    background.carry_out(background.prepare(WISH, b"facts", ".csv").id, print)
+    monkeypatch.chdir("/")
+    assert len(called) == 2 and all(Path(facts).read_bytes() == b"facts" for facts, _ in called)
+    assert {environment[name] for _, environment in called for name in names} == {str(tmp_path / "here")}
+
+
 def test_a_run_is_at_work_while_its_lock_is_held_and_can_neither_be_started_twice_nor_deleted(run):
     with exclusive_lock(run.folder / "run.lock"):
         assert is_held(run.folder / "run.lock") and run.status == "running"

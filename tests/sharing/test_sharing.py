@@ -23,6 +23,7 @@ from probing.kernel.store.columns import TABLES
 from probing.kernel.store.kinds import kinds_of
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.main import app
+from probing.sharing.card import MADE_BY
 from probing.sharing.share import MANIFEST, described, read_manifest
 from probing.subjects import SHARED_AS
 from tests.kernel.test_every_kind import CHANGES, EDGES, FORGETTING, PLANT, SENTENCES, SERIES
@@ -136,6 +137,10 @@ def test_runs_come_back_row_by_row_with_a_short_card(kind, shares, share, run):
     before = seen(pulled)
     run("pull", "--from-folder", folder)
     assert seen(pulled) == before and not list((cache_folder() / "hub" / "incoming").glob("*/"))
+    first(pulled, f"{compared[0]}-*").unlink()
+    first(pulled, f"{compared[1]}-*").write_bytes(b"damaged")
+    run("pull", "--from-folder", folder)
+    assert seen(pulled).keys() == before.keys() and check_store(result_folders()) == []
 
 
 @pytest.mark.parametrize(
@@ -173,6 +178,24 @@ def test_pulled_heads_and_runs_are_used_and_not_made_again(share, shares, run, t
     assert len(json.loads(run("runs", "--json").stdout)) == 1
 
 
+def test_ones_own_runs_are_pushed_and_pulled_ones_if_their_folder_is_named(share, shares, run, tmp_path):
+    folder = share("predictions")
+    run("pull", "--from-folder", folder)
+    words = ("push", "predictions", "--model", "tiny-bert", "--licence", "MIT", "--to-folder")
+    with pytest.raises(StoreError, match="no runs of tiny-bert"):
+        run(*words, tmp_path / "own")
+    run(*words, tmp_path / "again", "--runs", *pulled_folders())
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again" / "data").iterdir()} == {
+        path.name: path.read_bytes() for path in (folder / "data").iterdir()
+    }
+    (foreign,) = (row["run_id"] for row in json.loads(run("runs", "--json").stdout) if row["head"] == "full")
+    of_another = shutil.ignore_patterns(f"*{foreign}*")
+    shutil.copytree(shares / "owner-predictions" / "cache" / "runs", cache_folder() / "runs", ignore=of_another)
+    run(*words, tmp_path / "own")
+    (path,) = files_of("runs", tmp_path / "own")
+    assert foreign not in path.name
+
+
 def test_the_revision_of_a_folder_is_pinned(share, run):
     folder = share(FORGETTING)
     run("pull", "--from-folder", folder)
@@ -187,6 +210,14 @@ def test_the_revision_of_a_folder_is_pinned(share, run):
     assert (
         json.loads(note.read_text())["commit"] != first and rows_in(path, "forgetting_runs")[0]["device"] == "another"
     )
+
+
+def test_shares_whose_names_differ_in_a_sign_are_kept_apart(share, run, tmp_path):
+    folders = [share(kind).rename(tmp_path / name) for kind, name in ((FORGETTING, "Ä"), (SERIES, "Ö"))]
+    for folder in folders:
+        run("pull", "--from-folder", folder)
+        run("pull", "--from-folder", folder, "--what", "forgetting")
+    assert len(pulled_folders()) == len(list((cache_folder() / "hub" / "pulled").iterdir())) == 2
 
 
 def test_runs_that_were_pushed_without_counts_are_counted(share, run):
@@ -256,7 +287,21 @@ def test_a_push_replaces_its_own_share_only(shares, at, share, run, tmp_path):
     (tmp_path / "full" / "thesis.txt").write_text("years of work")
     with pytest.raises(HubError, match=r"thesis\.txt"):
         run(*words, tmp_path / "full")
+    for card, name in (("My notes", "data/runs.parquet"), (None, "data/runs.parquet"), (MADE_BY, "data/notes.txt")):
+        other = tmp_path / f"{card}-{Path(name).stem}"
+        (other / "data").mkdir(parents=True)
+        (other / name).write_text("years of work")
+        if card:
+            (other / "README.md").write_text(card)
+        with pytest.raises(HubError, match=r"holds .* and no manifest\.json"):
+            run(*words, other)
+        assert (other / name).read_text() == "years of work"
     mine = shutil.copytree(shares / FORGETTING, tmp_path / "mine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("probing.kernel.files.rename_folder", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run(*words, mine, code=130)
+    assert [path.name for path in mine.iterdir()] == ["README.md"]
+    run(*words, mine)
     (mine / "notes.txt").write_text("kept")
     (mine / "data" / "forgetting_runs-0000.parquet").write_text("of an earlier push")
     run(*words, mine)
@@ -319,6 +364,12 @@ def no_text(rows: pa.Table) -> pa.Table:
     return rows.set_column(0, rows.schema.field(0), names)
 
 
+def parts(rows: pa.Table) -> pa.Table:
+    """A text that is a structure."""
+    texts = pa.array([{"part": text} for text in rows.column(0).to_pylist()])
+    return rows.set_column(0, pa.field(rows.column_names[0], texts.type, nullable=False), texts)
+
+
 def lose(folder: Path, name: str) -> None:
     first(folder, name).unlink()
     seal(folder)
@@ -344,6 +395,14 @@ def head(folder: Path, tensors: Callable[[dict], dict] = dict, **said: str) -> N
     identity = vars(read_identity(path)) | own | said
     path.unlink()
     save_file(new, path, metadata={IDENTITY: json.dumps(identity)})
+    seal(folder)
+
+
+def deep_identity(folder: Path) -> None:
+    path = first(folder, "full-seed0/layer-01.safetensors")
+    tensors = load_file(path)
+    path.unlink()
+    save_file(tensors, path, metadata={IDENTITY: "[" * 100_000})
     seal(folder)
 
 
@@ -378,6 +437,7 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "an impossible value": (FORGETTING, partial(change, table="forgetting_shares", n=4_000_000_000), "n is 4000000000"),
     "bytes that are no text": (EDGES, partial(rewrite, table="edge_mix", change=no_text), "Invalid UTF8"),
+    "a text with parts": (EDGES, partial(rewrite, table="edge_mix", change=parts), "cannot read .*edge_mix"),
     "a newer table": (
         EDGES,
         partial(rewrite, table="edge_mix", change=lambda rows: rows, schema_version="99"),
@@ -443,6 +503,9 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "a gap": ("heads", lambda folder: lose(folder, "full-seed0/layer-01*"), "none of layer 1"),
     "no recipe": ("heads", partial(head, recipe="{"), "layer-01.*no recipe"),
     "no losses": ("heads", partial(head, validation="[[0]]"), "layer-01.*no validation losses"),
+    "a deep recipe": ("heads", partial(head, recipe="[" * 100_000), "layer-01.*no recipe"),
+    "an infinite number": ("heads", partial(head, starts='{"positions": 1e999}'), "layer-01.*no validation losses"),
+    "a deep identity": ("heads", deep_identity, "no identity of a head"),
     "no numbers": (
         "heads",
         partial(head, tensors=lambda old: {name: one * float("nan") for name, one in old.items()}),
@@ -482,6 +545,23 @@ def test_a_pull_that_is_killed_leaves_nothing_under_a_final_name(share, run, mon
         assert pulled_folders() == []
     run("pull", "--from-folder", folder)
     assert len(pulled_folders()) == 1 and check_store(result_folders()) == []
+
+
+def test_a_newer_share_replaces_the_older_by_any_name_of_its_folder_also_after_a_kill(share, run, monkeypatch):
+    folder = share("predictions")
+    run("pull", "--from-folder", folder)
+    change(folder, "relations", label="another")
+    monkeypatch.chdir(cache_folder().parent)
+    again = ("pull", "--from-folder", folder, "--revision", "main", "--out", "cache/shared")
+    with monkeypatch.context() as patch:
+        patch.setattr("probing.sharing.pull.rename_folder", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run(*again, code=130)
+    assert pulled_folders() == []
+    with pytest.raises(HubError, match="holds predictions, expected edges"):
+        run(*again, "--what", "edges")
+    assert len(pulled_folders()) == 1 and check_store(result_folders()) == []
+    run(*again)
+    assert rows_in(first(*pulled_folders(), "relations-*"), "relations")[0]["label"] == "another"
 
 
 def test_out_names_the_folder_of_the_share(share, run, tmp_path):

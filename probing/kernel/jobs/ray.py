@@ -17,7 +17,7 @@ from typing import Any
 
 from probing import __version__
 from probing.kernel.errors import JobError, ProbingError
-from probing.kernel.files import cache_folder
+from probing.kernel.files import absolute_environment
 from probing.kernel.jobs.shards import Line, Work, noted
 
 log = logging.getLogger(__name__)
@@ -64,8 +64,7 @@ def _received(reference: Any) -> Work:
 def passed_on() -> dict[str, str]:
     """The coordinator's environment variables that decide where results are found."""
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    absolute = {name: str(Path(value).absolute()) for name, value in kept.items() if name.startswith("PROBING_")}
-    return kept | absolute | {"PROBING_CACHE": str(cache_folder().absolute())}
+    return kept | {name: value for name, value in absolute_environment().items() if name in PASSED_ON}
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ def ray_library() -> Any:
         import ray
     except ImportError as error:
         raise JobError(
-            "--executor ray needs Ray, which is not installed; install it with: pip install -e '.[ray]'"
+            "--executor ray needs Ray, which is not installed; install it with: pip install 'bertnesia-explorer[ray]'"
         ) from error
     return ray
 

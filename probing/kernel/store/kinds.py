@@ -115,20 +115,20 @@ def _instance() -> duckdb.DuckDBPyConnection:
 def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory with some tables, also those without rows; of rows with one key the first counts."""
     with _instance().cursor() as connection:
-        for name in names:
-            rows, key = tables.get(name, light(name, SCHEMAS[name].empty_table())), list(KEYS[name])
-            if name != LIGHT and rows.group_by(key).aggregate([]).num_rows < rows.num_rows:
-                numbered = rows.append_column(_ORDER, pa.array(range(len(rows)), pa.int64()))
-                connection.register("incoming", numbered)
-                by = ", ".join(key)
-                connection.execute(
-                    f"CREATE TEMP TABLE {name} AS SELECT * EXCLUDE {_ORDER} "
-                    f"FROM (SELECT DISTINCT ON ({by}) * FROM incoming ORDER BY {by}, {_ORDER})"
-                )
-                connection.unregister("incoming")
-            else:
-                connection.register(name, rows)
         try:
+            for name in names:
+                rows, key = tables.get(name, light(name, SCHEMAS[name].empty_table())), list(KEYS[name])
+                if name != LIGHT and rows.group_by(key).aggregate([]).num_rows < rows.num_rows:
+                    numbered = rows.append_column(_ORDER, pa.array(range(len(rows)), pa.int64()))
+                    connection.register("incoming", numbered)
+                    by = ", ".join(key)
+                    connection.execute(
+                        f"CREATE TEMP TABLE {name} AS SELECT * EXCLUDE {_ORDER} "
+                        f"FROM (SELECT DISTINCT ON ({by}) * FROM incoming ORDER BY {by}, {_ORDER})"
+                    )
+                    connection.unregister("incoming")
+                else:
+                    connection.register(name, rows)
             yield connection
         except duckdb.OutOfMemoryException as error:
             raise StoreError(

@@ -128,37 +128,36 @@ def rows_and_values(path: Path) -> tuple[int, int]:
     )
 
 
-def text_size(path: Path) -> int:
+def text_size(path: Path, most: int) -> int:
     """Bytes of the texts of a shared file when it is read: the file holds a text once that a million rows have.
 
-    The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
+    The texts stay in their dictionaries, and one column of a group is read at a time, so this takes little more memory
+    than that has bytes. It ends with a number above ``most`` as soon as the texts are known to be more.
     """
     total = 0
     try:
         footer = pq.read_metadata(path)
-        columns = [footer.schema.column(number) for number in range(footer.num_columns)]
-        names = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-        with pq.ParquetFile(path, read_dictionary=names, page_checksum_verification=True) as file:
-            for group in range(footer.num_row_groups):
-                for chunk in (footer.row_group(group).column(number) for number in range(footer.num_columns)):
-                    if chunk.physical_type == "BYTE_ARRAY":
-                        # The mean, before a text is read; a page has some bytes of its own.
-                        _refuse_long(path, (chunk.total_uncompressed_size - (1 << 20)) // (chunk.num_values or 1))
-                for texts in itertools.chain.from_iterable(
-                    column.chunks for column in file.read_row_group(group, names).columns
-                ):
-                    texts = pc.list_flatten(texts) if pa.types.is_list(texts.type) else texts
-                    lengths = pc.binary_length(texts.dictionary)
-                    _refuse_long(path, pc.max(lengths).as_py() or 0)
-                    total += pc.sum(pc.take(lengths, texts.indices).cast(pa.int64())).as_py() or 0
-    except (pa.ArrowException, OSError, ValueError) as error:
+        columns = {footer.schema.column(number).path: number for number in range(footer.num_columns)}
+        texts = [name for name, number in columns.items() if footer.schema.column(number).physical_type == "BYTE_ARRAY"]
+        with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
+            for group, name in itertools.product(range(footer.num_row_groups), texts):
+                said = footer.row_group(group).column(columns[name]).total_uncompressed_size
+                if total + said > most:
+                    return total + said
+                for chunk in file.read_row_group(group, [name]).column(0).chunks:
+                    values = pc.list_flatten(chunk) if pa.types.is_list(chunk.type) else chunk
+                    lengths = pc.binary_length(values.dictionary)
+                    if (longest := pc.max(lengths).as_py() or 0) > LONGEST_TEXT:
+                        raise StoreError(
+                            f"{path.name} has a text of {longest:,} bytes, expected at most {LONGEST_TEXT:,}"
+                        )
+                    used = pc.take(lengths, values.indices)
+                    # A reader makes the whole dictionary, also of texts that no row has.
+                    total += max(pc.sum(part.cast(pa.int64())).as_py() or 0 for part in (lengths, used))
+    # A column of another shape than a text or a list of them has no dictionary.
+    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
         raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
     return total
-
-
-def _refuse_long(path: Path, size: int) -> None:
-    if size > LONGEST_TEXT:
-        raise StoreError(f"{path.name} has a text of {size:,} bytes, expected at most {LONGEST_TEXT:,}")
 
 
 def check_file(path: Path, table_name: str) -> pq.FileMetaData:
