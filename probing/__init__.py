@@ -44,6 +44,7 @@ def load(
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     base: "str | Path | None" = None,
     device: str = "auto",
+    dtype: str = "float32",
     name: str | None = None,
     revision: str | None = None,
 ) -> "Model":
@@ -60,6 +61,8 @@ def load(
         base: name, hub id or folder of the model that this one was fine-tuned from. Its masked-LM head reads a model
             that has none.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        dtype: the numbers of the body: ``float32``, ``float64``, or ``bfloat16``, which is faster on many devices and
+            changes some ranks. The heads compute in float32, or in float64 with the body.
         name: how results call the model. By default its name in the registry or the last part of its folder or hub id;
             for a model in memory also eight digits of its identity, so that two states of a training are two models.
         revision: branch, tag or commit of a model on the hub. By default the commit that the registry pins, else the
@@ -87,7 +90,9 @@ def load(
 
         from probing.api.model import open_model
 
-    return open_model(model, head, tokenizer=tokenizer, base=base, device=device, name=name, revision=revision)
+    return open_model(
+        model, head, tokenizer=tokenizer, base=base, device=device, dtype=dtype, name=name, revision=revision
+    )
 
 
 def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Results":

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from probing.api.answers import Answer, SentenceAnswer, SpanAnswer, TokenAnswer, ask_sentence, ask_spans
 from probing.api.arguments import in_a_notebook, optional_folder, optional_text, several, text, whole_number
+from probing.facts.requests import DTYPES
 from probing.heads.files import chosen_heads, no_heads_note, train_command
-from probing.kernel.errors import HeadError, ModelError
+from probing.kernel.errors import HeadError, ModelError, OptionError
 from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import at_same_commits, open_encoder, require_base
 from probing.kernel.models.load import Encoder, encoder_of
 from probing.kernel.models.names import HEADS, LOGIT_LENS, STORED, canonical_head, check_name, find_entry, listed
+from probing.kernel.models.torch_settings import number_format
 from probing.kernel.questions import SeveralMasks
 from probing.kernel.registry import ModelEntry
 from probing.live.ask import LiveModel, load_live
@@ -237,6 +239,7 @@ def open_model(
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     base: str | Path | None = None,
     device: str = "auto",
+    dtype: str = "float32",
     name: str | None = None,
     revision: str | None = None,
 ) -> Model:
@@ -244,6 +247,9 @@ def open_model(
     with in_a_notebook():
         head = None if head is None else canonical_head(text("head", head, listed()))
         text("device", device, "auto, cpu, cuda or mps")
+        if dtype not in DTYPES:
+            raise OptionError(f"got the dtype {dtype!r}, expected {', '.join(DTYPES)}")
+        numbers = number_format(dtype)
         name = optional_text("name", name)
         revision = optional_text("revision", revision, "a branch, tag or commit of a model on the hub")
         base = optional_text("base", str(base) if isinstance(base, Path) else base, "the name or folder of a model")
@@ -257,7 +263,7 @@ def open_model(
                     " memory"
                 )
             source: str | None = str(model)
-            encoder = open_encoder(str(model), base, device, name=name, revision=revision)
+            encoder = open_encoder(str(model), base, device, numbers, name, revision)
             entry = at_same_commits(find_entry(str(model), base, name, revision), encoder)
         else:
             if revision is not None:
@@ -266,7 +272,7 @@ def open_model(
                 check_name(name)
             source = None
             lent = None if base is None else partial(open_encoder, base, None, device)
-            encoder = encoder_of(model, tokenizer, name=name, base=lent, device=device)
+            encoder = encoder_of(model, tokenizer, name=name, base=lent, device=device, dtype=numbers)
             entry = ModelEntry(name=encoder.name, source="", base=base or "", licence="unknown", objective="unknown")
             require_base(entry)
         kind, folder = chosen_heads(source, encoder, head, cache_folder())

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import logging
+import random
 import shutil
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +42,7 @@ from probing.kernel.models.head import Head
 from probing.kernel.models.load import Encoder, refuse_differing
 from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry
 from probing.kernel.models.records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
-from probing.kernel.models.states import cached_states, tokenize
+from probing.kernel.models.states import cached_states, mask_positions, states_at, tokenize
 from probing.kernel.models.torch_settings import number_format, set_threads, thread_count
 from probing.kernel.registry import ModelEntry, name_in_files
 from probing.kernel.requests import Who, executor
@@ -49,6 +51,8 @@ from probing.kernel.store.parquet import write_table
 log = logging.getLogger(__name__)
 #: The encoder's share of the time per fact; decoding is the rest. It is used for the progress bar only.
 ENCODING = 0.75
+#: Facts on which a body of shorter numbers is compared with the exact one.
+COMPARED = 512
 COLUMNS = ("gold_rank", "answer_rank", "swapped_rank", "gold_logp", "top_ids", "top_logp")
 
 
@@ -323,9 +327,35 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
     encoder = open_encoder(
         request.model, request.base, request.device, number_format(request.dtype), request.name, request.revision
     )
+    if request.dtype == "bfloat16":
+        exact = open_encoder(request.model, request.base, request.device, revision=request.revision)
+        asked = [askable(kept, exact) for kept in sets]
+        every = [pair for kept, answers in asked for pair in zip(kept.facts, answers, strict=True)]
+        say(against_exact(encoder, exact, random.Random(0).sample(every, min(len(every), COMPARED))))
     entry = find_entry(request.model, request.base, request.name, request.revision)
     done = probe_sets(request, sets, encoder, at_same_commits(entry, encoder), say)
     return [one.run_id for one in done if one.run_id]
+
+
+def against_exact(encoder: Encoder, exact: Encoder, asked: Sequence[tuple[Fact, int]]) -> str:
+    """The speed of a body of shorter numbers, and how many ranks stay what they are, under the model's own head."""
+    rows, gold = tokenize([fact.prompt for fact, _ in asked], exact), [answer for _, answer in asked]
+    places, seconds, ranks = mask_positions(rows, exact), [], []
+    for body in (exact, encoder):
+        # The first pass of a model sets it up.
+        states_at(rows[:8], places[:8], body)
+        began = time.perf_counter()
+        states = states_at(rows, places, body)
+        seconds.append(time.perf_counter() - began)
+        alone = [[answer] for answer in gold]
+        read = [read_out(body.head, state, gold, [[]] * len(gold), alone, 1, body.device) for state in states]
+        ranks.append(np.array([layer.gold_rank for layer in read]))
+    equal, right = ranks[0] == ranks[1], (ranks[0] == 1) == (ranks[1] == 1)
+    return (
+        f"{encoder.dtype_name} against {exact.dtype_name} on {len(rows):,} facts: {seconds[0] / seconds[1]:.2f} times"
+        f" the speed, {equal.mean():.1%} of the ranks equal over all layers, {equal[-1].mean():.1%} at the last one;"
+        f" first or not first alike {right.mean():.1%}"
+    )
 
 
 def probe_sets(
@@ -415,7 +445,7 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
         **provenance_of(encoder, asked.family, entry.objective, recipe, request.seed, asked.threads)
         | {
             "base_source": entry.base_source,
-            "dtype": request.dtype,
+            "dtype": encoder.dtype_name,
         },
         head=asked.head,
         probe_set=kept.probe_set,

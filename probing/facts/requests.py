@@ -14,6 +14,9 @@ from probing.kernel.options import Option, spelled
 from probing.kernel.provenance import Provenance
 from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
+#: Formats of the numbers of a body; its head computes in float32, or in float64 with it.
+DTYPES = ("float32", "float64", "bfloat16")
+
 
 class RunConfig(Provenance):
     """Everything that decides the result of a run on facts; ``head`` is one of ``HEADS``."""
@@ -53,7 +56,7 @@ class ProbeRequest(StoredRuns):
     templates: Annotated[str | None, Option("Template set; none: a LAMA folder's own, else default.")] = None
     top: Annotated[int, Option("Number of best tokens to keep per fact and layer.", least=1)] = 10
     seed: Annotated[int, Option("Seed of the heads; from 1 on a replicate, of the last layer only.", least=0)] = 0
-    double: Annotated[bool, Option("Compute in float64.", names=("--float64",))] = False
+    dtype: Annotated[str, Option("Numbers of the body.", known=DTYPES)] = "float32"
     shard: Annotated[int, Option("Facts per shard; a killed run repeats the shards in progress.", least=1)] = 2048
     compact: Annotated[bool, Option("A third of the size: rounded, best token only, no swapped subject.")] = False
     progress: bool = True
@@ -76,10 +79,6 @@ class ProbeRequest(StoredRuns):
     @property
     def target(self) -> Path:
         return self.out or runs_folder()
-
-    @property
-    def dtype(self) -> str:
-        return "float64" if self.double else "float32"
 
 
 @dataclass(frozen=True, kw_only=True)

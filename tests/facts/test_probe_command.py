@@ -1,6 +1,7 @@
 """``probe``: counts, resumption, equal bytes, rank parity, and what a compact run rounds."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_what_is_read_is_probed_or_left_out_by_reason(lens, cache, tiny_model, f
 
 
 def test_the_last_layers_lens_ranks_are_transformers_own(lens, cache, tiny_model, facts_file):
-    lens(tiny_model, facts_file, "--float64")
+    lens(tiny_model, facts_file, "--dtype", "float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
@@ -64,7 +65,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, lens, ca
     folder.parent.joinpath("relations.jsonl").write_text(
         json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n"
     )
-    lens(tiny_model, tmp_path / "lama", "--float64")
+    lens(tiny_model, tmp_path / "lama", "--dtype", "float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     lent = (
@@ -87,7 +88,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, lens, ca
     # What is counted of these ranks is as stored, and lenders that were lost are stored again.
     assert "ok  runs" in run("check").output
     next((cache / "runs").glob("lenders-*.parquet")).unlink()
-    assert "exists already" in lens(tiny_model, tmp_path / "lama", "--float64").output
+    assert "exists already" in lens(tiny_model, tmp_path / "lama", "--dtype", "float64").output
     assert "ok  runs" in run("check").output
 
 
@@ -304,3 +305,18 @@ def test_rows_keep_fact_and_layer_together(compact):
         for i, layer in enumerate([5, 6])
         for n in range(3)
     }
+
+
+def test_a_body_of_shorter_numbers_says_what_it_costs_and_is_another_run(run, cache, tiny_model, facts_file):
+    words = ("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    exact, short = run(*words).output, run(*words, "--dtype", "bfloat16").output
+    assert "of the ranks equal" not in exact
+    share = float(re.search(r"times the speed, ([\d.]+)% of the ranks equal over all layers", short)[1])
+    found = {
+        row["dtype"]: read_table(cache / "runs" / f"predictions-{row['run_id']}.parquet", "predictions").to_pandas()
+        for path in (cache / "runs").glob("runs-*.parquet")
+        for row in read_table(path, "runs").to_pylist()
+    }
+    assert set(found) == {"float32", "bfloat16"}
+    equal = found["float32"]["gold_rank"].to_numpy() == found["bfloat16"]["gold_rank"].to_numpy()
+    assert share == pytest.approx(100 * equal.mean(), abs=0.05)

@@ -30,7 +30,7 @@ def words(cache, tiny_model, text):
 
 
 @pytest.mark.parametrize(
-    "options", ["logit_lens --float64", "logit_lens --compact", "logit_lens --top 3", "tied", "tied --seed 1"]
+    "options", ["logit_lens --dtype float64", "logit_lens --compact", "logit_lens --top 3", "tied", "tied --seed 1"]
 )
 def test_probe_tells_its_workers_everything(options, run, words, tiny_model, facts_file, elsewhere, tmp_path):
     if options.startswith("tied"):

@@ -273,15 +273,16 @@ def masked_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], labe
     return F.cross_entropy(masked_logits(model, inputs, positions).float(), labels[positions])
 
 
-def pretrained_head(model: PreTrainedModel) -> Head:
-    """A copy of a model's masked-LM head that is not tied to its word embeddings."""
-    body = getattr(model, model.base_model_prefix)
-    return copy.deepcopy(own_head(model), {id(body): body}).eval().requires_grad_(False)
+def pretrained_head(model: PreTrainedModel, body: PreTrainedModel | None = None) -> Head:
+    """A copy of a model's masked-LM head that is not tied to its word embeddings; ``body`` is a copy of its body."""
+    own = getattr(model, model.base_model_prefix)
+    return copy.deepcopy(own_head(model), {id(own): body or own}).eval().requires_grad_(False)
 
 
 def with_places(head: Head, without: Collection[int], rows: int) -> Head:
     """A head of ``rows`` tokens, of which those of the ids ``without`` are never an answer."""
     if isinstance(head, WholeHead):
+        head = copy.copy(head)
         head.without, head.rows = frozenset(without), rows
         return head
     old, ids = head.vocabulary, sorted(set(range(rows)) - set(without))

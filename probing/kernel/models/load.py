@@ -75,6 +75,11 @@ class Encoder:
         return self.depth + 1
 
     @property
+    def dtype_name(self) -> str:
+        """Format of the body's numbers, such as ``float32``."""
+        return str(next(self.body.parameters()).dtype).removeprefix("torch.")
+
+    @property
     def at_commit(self) -> str:
         """Hub id and commit, as ``ID@COMMIT``; empty for a folder or a model in memory."""
         return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
@@ -163,10 +168,11 @@ def load_encoder(
 ) -> Encoder:
     """Loads an encoder from a hub id or a local folder, with the head of ``base`` if it has none.
 
+    ``dtype`` is the body's; the head computes in float32, or in float64 with it.
     ModelError: unknown architecture, or weights of the body are missing, spare or not finite, or the base has changed;
     HeadError: no head and no base, or the head lacks a part.
     """
-    chosen = pick_device(device)
+    chosen, exact = pick_device(device), _exact(dtype)
     name = name or name_of_model(source)
     with broken_files_named(source):
         located = locate(source, revision)
@@ -174,10 +180,10 @@ def load_encoder(
         if base is not None and (is_difference(located.folder) or not located.has_tokenizer):
             base_found = _locate_base(source, base)
         if is_difference(located.folder):
-            model, lacks_head = _load_difference(located, base_found, dtype)
+            model, lacks_head = _load_difference(located, base_found, exact)
             base_weights_id = base_found.weights_id if base_found else ""
         else:
-            model, missing = _load(located, dtype)
+            model, missing = _load(located, exact)
             lacks_head = bool(files.why_no_head)
             if missing and not lacks_head:
                 raise HeadError(
@@ -190,7 +196,7 @@ def load_encoder(
                 raise NoOwnHead(f"{source} {files.why_no_head} ({spelled('base')})")
             base_found = base_found or _locate_base(source, base)
             with _as_base_of(source, base.source):
-                head_source = _load_base(base_found, dtype)
+                head_source = _load_base(base_found, exact)
             base_weights_id = base_found.weights_id
             _check_base(source, base, base_weights_id)
             used_base = base.name or name_of_model(base.source)
@@ -218,7 +224,7 @@ def load_encoder(
             head, note = lent_head(source, own, used_base, lent, head)
             notes.append(note)
         check_finite(source, body, head)
-        body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
+        body, head, longest = body.to(chosen, dtype), head.to(chosen), longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
         on_top = norm_on_top(body, tokenizer)
         return Encoder(
@@ -243,6 +249,11 @@ def load_encoder(
             on_top=on_top,
             reads_padding=reads_padding(body, tokenizer),
         )
+
+
+def _exact(dtype: torch.dtype) -> torch.dtype:
+    """The format of the head beside a body of this format."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def _options(located: Located, base: BaseSource | None) -> str:
@@ -359,8 +370,9 @@ def encoder_of(
     name: str | None = None,
     base: Callable[[], Encoder] | None = None,
     device: str = "auto",
+    dtype: torch.dtype = torch.float32,
 ) -> Encoder:
-    """An encoder with a copy of a model's weights, in float32 and eval mode; later training does not change it.
+    """An encoder with a copy of a model's weights in eval mode; later training does not change it.
 
     The head of another task is ignored; ``base`` opens the model whose head is used if ``model`` has no masked-LM head
     (NoOwnHead without one). By default the name has eight digits of the identity: two states of one training differ.
@@ -375,7 +387,7 @@ def encoder_of(
         raise ModelError(
             f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)"
         )
-    chosen = pick_device(device)
+    chosen, exact = pick_device(device), _exact(dtype)
     kind, config = model.config.model_type, model.config
     if reason := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
         raise ModelError(f"{source} {reason}")
@@ -386,18 +398,18 @@ def encoder_of(
         lent = base() if lacks and base is not None else None
         if lacks and lent is None:
             raise NoOwnHead(f"{source} {lacks} ({spelled('base')})")
-        body = copy.deepcopy(model.base_model).to(chosen, torch.float32)
+        body = copy.deepcopy(model.base_model).to(chosen, exact)
         assert isinstance(body, PreTrainedModel)
         body.eval().requires_grad_(False)
         tokenizer = with_offsets(tokenizer)
         notes = [check_tokenizer(source, tokenizer, config.vocab_size)]
         if lent is None:
-            head = pretrained_head(model)
+            head = pretrained_head(model, body)
         else:
             own, theirs = shape_of(config, tokenizer), shape_of(lent.body.config, lent.tokenizer)
             head, note = lent_head(source, own, lent.name, theirs, lent.head)
             notes.append(note)
-        head = head.to(chosen, torch.float32)
+        head = head.to(chosen, exact)
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
@@ -407,6 +419,7 @@ def encoder_of(
             if lent is None
             else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
         )
+        torch.nn.Module.to(body, dtype)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(kind)
         name = name or f"{origin}-{identity[:8]}"
         return Encoder(
@@ -448,5 +461,5 @@ def weights_id_in_memory(*modules: torch.nn.Module) -> str:
     for module in modules:
         for name, weight in sorted(module.named_parameters()):
             digest.update(f"{name}{tuple(weight.shape)}".encode())
-            digest.update(weight.detach().cpu().contiguous().numpy().tobytes())
+            digest.update(weight.detach().cpu().float().contiguous().numpy().tobytes())
     return digest.hexdigest()
