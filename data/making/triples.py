@@ -100,7 +100,7 @@ def inverse_facts(
     wrong = set()
     for answer, subject in triples:
         questions[subject].append(answer)
-        if not _ANSWER.fullmatch(answer) or _beginnings(answer) & _beginnings(subject) or (answer, subject) not in read:
+        if not _ANSWER.fullmatch(answer) or _told(answer, subject) or (answer, subject) not in read:
             wrong.add(answer)
     found: list[tuple[str, str]] = []
     for subject in sorted(questions, key=lambda subject: share_of(PHRASES, f"{relation}\t{subject}")):
@@ -110,6 +110,7 @@ def inverse_facts(
     return found
 
 
-def _beginnings(name: str) -> set[str]:
-    """The first four letters of each word, which "Scotland" and "Scottish" share."""
-    return {word[:4] for word in re.findall(r"\w+", name.casefold())}
+def _told(answer: str, subject: str) -> bool:
+    """Whether two words have the same first three letters, as "Rome" and "Roman", or the answer holds the subject."""
+    first, second = (set(re.findall(r"\b\w{1,3}", name.casefold())) for name in (answer, subject))
+    return bool(first & second) or subject.casefold() in answer.casefold()

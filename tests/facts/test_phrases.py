@@ -70,9 +70,9 @@ def test_an_answer_has_two_to_four_words_and_is_not_told_by_its_prompt(by_relati
     for fact in (fact for facts in by_relation.values() for fact in facts):
         assert 2 <= len(fact.object.split(" ")) <= 4
         assert all(letter.isalpha() or letter in " -'’" for letter in fact.object), fact.object
-        for word in re.findall(r"\w+", fact.subject):
-            assert word.casefold() not in fact.object.casefold().split()
-        assert fact.object.casefold() not in fact.subject.casefold()
+        assert fact.subject.casefold() not in fact.object.casefold()
+        first, second = re.findall(r"\w+", fact.object.casefold()), re.findall(r"\w+", fact.subject.casefold())
+        assert not [(a, b) for a in first for b in second if a.startswith(b[:3])]
 
 
 def test_each_recorded_right_answer_among_the_candidates_is_a_fact_of_its_question(by_relation, triples):
@@ -111,7 +111,7 @@ def test_planted_triples_are_chosen_by_the_rules():
         "five words": [("A B C D E", "Ulm")],
         "a digit": [("Terminal 2", "Ulm")],
         "punctuation": [("St. John", "Ulm")],
-        "told by the prompt": [("Roman Forum", "Rome"), ("Scottish Parliament", "Scotland")],
+        "told by the prompt": [("Roman Forum", "Rome"), ("Scottish Parliament", "Scotland"), ("Banan District", "Ba")],
         "told by another prompt": [("Parisian Tower", "Ulm"), ("Parisian Tower", "Paris")],
         "not read": [("Green Hall", "Rome")],
         "read for one question only": [("Red Hall", "Rome"), ("Red Hall", "Oslo")],
