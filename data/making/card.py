@@ -12,7 +12,7 @@ import pandas as pd
 from data.making.quality import Condition, Contrast, LayerCounts, conditions, contrasts
 from probing.facts.corpus import EXPOSURES
 from probing.facts.requests import AskRequest
-from probing.facts.store import aggregate, majority, runs
+from probing.facts.store import aggregate, fact_runs, majority
 from probing.kernel.errors import ModelError
 from probing.kernel.files import result_folders
 from probing.kernel.models.names import LOGIT_LENS, TIED, find_entry
@@ -49,7 +49,7 @@ def quality(model: str, head: str | None = None) -> Quality:
         raise ModelError(f"{record} is missing; model-card is for models made by: python -m probing pretrain")
     relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
     with open_database(*result_folders()) as db:
-        head, ids = _run_ids(runs(db), model, head)
+        head, ids = _run_ids(fact_runs(db), model, head)
         layers = _counts(db, ids, relations, None)
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
     last = max(layers)

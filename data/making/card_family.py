@@ -13,7 +13,7 @@ from probing.facts import forgotten as facts
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import transitions_beside_wrong
 from probing.facts.runs import pairs
-from probing.facts.store import runs
+from probing.facts.store import fact_runs
 from probing.facts.store_pairs import weight_drift
 from probing.finetuning.success_report import scores
 from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
@@ -80,7 +80,7 @@ def _own_tasks(db: Database, base: str) -> list[str]:
 
 def _facts(db: Database, base: str) -> pd.DataFrame:
     """The family's primary runs on T-REx by the logit lens."""
-    found = runs(db)
+    found = fact_runs(db)
     ours = (found["model"] == base) | (found["base"] == base)
     one = (found["head"] == LOGIT_LENS) & (found["probe_set"] == "trex") & (found["role"] == "primary")
     return found[ours & one & (found["template_set"] == "default")]
