@@ -12,7 +12,7 @@ from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges.ask import SHIPPED as EDGE_PROBES
 from probing.edges.ask import read_probes as read_edge_probes
 from probing.edges.published import PublishedEdges
-from probing.facts.fact import shipped_relations
+from probing.facts.fact import PHRASES, shipped_relations
 from probing.facts.published import PublishedKnowledge
 from probing.facts.sources import read_facts
 from probing.heads.files import head_path, read_identity, read_weights, refuse_damage
@@ -86,7 +86,8 @@ def _shipped_problems() -> list[str]:
 def _facts_problems() -> list[str]:
     try:
         read_registry()
-        read_facts("all", shipped_relations())
+        for facts in ("all", PHRASES):
+            read_facts(facts, shipped_relations())
     except ProbingError as error:
         return [str(error)]
     return []

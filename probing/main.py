@@ -224,6 +224,10 @@ MAKERS = {
         "data.making.commands.triples",
         "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
     ),
+    "phrases": Command(
+        "data.making.commands.triples",
+        "Write the shipped facts whose answers have two to four words: triples of T-REx, asked for their subject.",
+    ),
 }
 
 

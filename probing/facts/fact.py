@@ -14,6 +14,8 @@ from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.registry import has_data
 
 MASK = "[MASK]"
+#: The shipped probe set whose answers have several words.
+PHRASES = "phrases"
 
 #: Internal name -> how the app shows it. LAMA's names are kept for LAMA's facts only.
 PROBE_SETS = {
@@ -23,6 +25,7 @@ PROBE_SETS = {
     "squad": "SQuAD",
     "common_sense": "common sense (ours)",
     "questions": "questions (ours)",
+    PHRASES: "answers of several words (ours)",
     "own": "your own facts",
 }
 
@@ -171,7 +174,7 @@ class Relation:
     probe_set: str
     #: What a reader sees, "place of birth".
     label: str
-    #: ``1-1``, ``N-1``, ``N-M`` or ``""`` if it is unknown.
+    #: ``1-1``, ``1-N``, ``N-1``, ``N-M`` or ``""`` if it is unknown.
     cardinality: str = ""
     #: Template set -> template with one ``[X]`` and one ``[Y]``.
     templates: dict[str, str] = field(default_factory=dict)

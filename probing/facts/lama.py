@@ -34,7 +34,7 @@ from probing.kernel.text import (
 FOLDERS = {"trex": "TREx", "google_re": "Google_RE", "conceptnet": "ConceptNet", "squad": "Squad"}
 T = TypeVar("T")
 #: Relation -> template set -> template.
-_Templates = dict[str, dict[str, str]]
+Templates = dict[str, dict[str, str]]
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
@@ -151,7 +151,7 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
     paths["trex"] = having or paths["trex"]
     fact_sets = []
     if paths["trex"]:
-        fact_sets.append(_read_trex(paths["trex"], templates, template_set))
+        fact_sets.append(read_templated(paths["trex"], templates, template_set))
     if paths["google_re"]:
         fact_sets.append(_read_google_re(paths["google_re"], templates, template_set))
     fact_sets += [_read_masked_sentences(paths[part], part) for part in ("conceptnet", "squad") if paths[part]]
@@ -171,7 +171,7 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
     return fact_sets
 
 
-def _chosen(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> dict[Path, tuple[str, str]]:
+def _chosen(paths: Sequence[Path], templates: Templates, template_set: str | None) -> dict[Path, tuple[str, str]]:
     """File -> template of its relation and name of the template's set; raises a ``FactsError`` if one has none."""
     sets = (template_set,) if template_set else ("lama", "default")
     available = {path: templates.get(_relation(path), {}) for path in paths}
@@ -208,17 +208,20 @@ def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
     return Fact(probe_set, _relation(path), subject, answer, template, fill(template, subject))
 
 
-def _read_trex(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> FactSet:
+def read_templated(
+    paths: Sequence[Path], templates: Templates, template_set: str | None, probe_set: str = "trex"
+) -> FactSet:
+    """The facts of files of one relation each, named for it, in the relation's words."""
     chosen = _chosen(paths, templates, template_set)
-    facts, wrong = _made(paths, lambda path, row: _templated(path, row, "trex", chosen[path][0]))
-    return _set("trex", facts, Counter(), wrong, _set_name({name for _, name in chosen.values()}))
+    facts, wrong = _made(paths, lambda path, row: _templated(path, row, probe_set, chosen[path][0]))
+    return _set(probe_set, facts, Counter(), wrong, _set_name({name for _, name in chosen.values()}))
 
 
 def _set_name(sets: set[str]) -> str:
     return sets.pop() if len(sets) == 1 else "+".join(sorted(sets)) or "default"
 
 
-def _read_google_re(paths: Sequence[Path], templates: _Templates, template_set: str | None) -> FactSet:
+def _read_google_re(paths: Sequence[Path], templates: Templates, template_set: str | None) -> FactSet:
     # LAMA's relations.jsonl has no Google-RE, so a folder's own set means our default here.
     chosen = _chosen(paths, templates, None if template_set and template_set.split("-")[0] == "lama" else template_set)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probing.facts.fact import MALFORMED, MASK, PROBE_SETS, Fact, FactSet, Relation, select
-from probing.facts.lama import known_probe_sets, read_lama
+from probing.facts.fact import MALFORMED, MASK, PHRASES, PROBE_SETS, Fact, FactSet, Relation, select
+from probing.facts.lama import known_probe_sets, read_lama, read_templated
 from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.questions import with_masks
@@ -184,8 +184,10 @@ def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
 #: Shipped sets with templates, read from ``lama/``, and without, each read from its own file.
 _TEMPLATED = ("trex", "google_re")
 _CLOZES = ("common_sense", "questions")
-SHIPPED = (*_TEMPLATED, *_CLOZES)
-#: What a name may be: one set, or all of them.
+#: The sets whose answers are one word, which ``all`` means.
+ALL = (*_TEMPLATED, *_CLOZES)
+SHIPPED = (*ALL, PHRASES)
+#: What a name may be: one set, or all of one-word answers.
 SOURCES = (*SHIPPED, "all")
 
 
@@ -215,7 +217,7 @@ def read_facts(
     if name_or_path in SOURCES:
         if shipped == FACTS_FOLDER and not has_data():
             raise FactsError(where_data_are(f"the set of facts {name_or_path}"))
-        names = SHIPPED if name_or_path == "all" else (str(name_or_path),)
+        names = ALL if name_or_path == "all" else (str(name_or_path),)
         return _read_shipped(names, ours, template_set or "default", shipped)
     if path.is_dir():
         return read_lama(path, ours, template_set)
@@ -238,6 +240,9 @@ def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_se
     if any(name in _TEMPLATED for name in names):
         sets += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
     sets += [read_own_facts(folder / f"{name}.jsonl", name) for name in _CLOZES if name in names]
+    if PHRASES in names and (paths := sorted((folder / PHRASES).glob("*.jsonl"))):
+        templates = {name: relation.templates for name, relation in ours.items()}
+        sets.append(read_templated(paths, templates, template_set, PHRASES))
     if missing := set(names) - {facts.probe_set for facts in sets}:
         raise FactsError(f"{folder} lacks {sorted(missing)}; expected the facts that ship with the project")
     return sets

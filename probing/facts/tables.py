@@ -159,7 +159,7 @@ TABLES = (
             text("relation", "id of the relation"),
             _PROBE_SET,
             text("label", "its name").or_empty(),
-            text("cardinality", "1-1, N-1 or N-M").or_empty(),
+            text("cardinality", "1-1, 1-N, N-1 or N-M").or_empty(),
         ),
     ),
     Table(

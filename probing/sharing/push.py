@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.facts.fact import shipped_relations
+from probing.facts.fact import PHRASES, shipped_relations
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import predictions_path, run_files
 from probing.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
@@ -371,5 +371,6 @@ def _shipped_facts() -> set[str]:
     if not has_data():
         return set()
     relations = shipped_relations()
-    sets = [one for templates in _OUR_TEMPLATES for one in read_facts("all", relations, templates)]
+    asked = [(name, templates) for name in ("all", PHRASES) for templates in _OUR_TEMPLATES]
+    sets = [one for name, templates in asked for one in read_facts(name, relations, templates)]
     return {fact.fact_id for one in sets for fact in one.facts}

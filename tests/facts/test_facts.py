@@ -24,7 +24,7 @@ from probing.facts.fact import (
     select,
 )
 from probing.facts.lama import read_lama_relations
-from probing.facts.sources import SHIPPED, read_facts
+from probing.facts.sources import ALL, SHIPPED, read_facts
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.errors import FactsError
 from probing.kernel.questions import with_masks
@@ -187,7 +187,7 @@ def test_a_malformed_line_of_lamas_relations_is_named(lines, row):
 
 def test_every_relation_of_the_project_has_both_template_sets_and_a_cardinality(ours):
     assert all({"default", "paraphrase"} <= set(r.templates) for r in ours.values())
-    assert {r.cardinality for r in ours.values()} <= {"1-1", "N-1", "N-M"}
+    assert {r.cardinality for r in ours.values() if r.probe_set != "phrases"} <= {"1-1", "N-1", "N-M"}
 
 
 def words(template):
@@ -196,7 +196,9 @@ def words(template):
 
 def test_every_relation_is_stated_in_at_least_six_different_wordings(ours):
     assert all(
-        len({words(text) for text in relation.training}) == len(relation.training) >= 6 for relation in ours.values()
+        len({words(text) for text in relation.training}) == len(relation.training) >= 6
+        for relation in ours.values()
+        if relation.probe_set != "phrases"
     )
 
 
@@ -249,6 +251,7 @@ def shipped(tmp_path, lines):
     lines("lama/Google_RE/place_of_birth_test.jsonl", [{"sub_label": "Eyolf Kleven", "obj_label": "Copenhagen"}])
     lines("common_sense.jsonl", [ROW])
     lines("questions.jsonl", [ROW])
+    lines("phrases/P19-inverse.jsonl", [{"sub_label": "Philadelphia", "obj_label": "Rocky Balboa"}])
     return tmp_path
 
 
@@ -257,14 +260,16 @@ def test_a_name_gives_its_set_only(shipped, ours, name):
     assert [facts.probe_set for facts in read_facts(name, ours, shipped=shipped)] == [name]
 
 
-def test_all_gives_every_shipped_set(shipped, ours):
-    assert [facts.probe_set for facts in read_facts("all", ours, shipped=shipped)] == list(SHIPPED)
+def test_all_gives_every_shipped_set_of_one_word_answers(shipped, ours):
+    assert [facts.probe_set for facts in read_facts("all", ours, shipped=shipped)] == list(ALL)
+    assert {*SHIPPED} - {*ALL} == {"phrases"}
 
 
-def test_shipped_facts_have_our_default_templates_unless_asked(shipped, ours):
-    (default,), (other,) = read_facts("trex", ours, shipped=shipped), read_facts("trex", ours, "paraphrase", shipped)
-    assert (default.template_set, default.facts[0].template) == ("default", ours["P19"].templates["default"])
-    assert (other.template_set, other.facts[0].template) == ("paraphrase", ours["P19"].templates["paraphrase"])
+@pytest.mark.parametrize(("name", "relation"), [("trex", "P19"), ("phrases", "P19-inverse")])
+def test_shipped_facts_have_our_default_templates_unless_asked(shipped, ours, name, relation):
+    (default,), (other,) = read_facts(name, ours, shipped=shipped), read_facts(name, ours, "paraphrase", shipped)
+    assert (default.template_set, default.facts[0].template) == ("default", ours[relation].templates["default"])
+    assert (other.template_set, other.facts[0].template) == ("paraphrase", ours[relation].templates["paraphrase"])
 
 
 def test_a_folder_in_lamas_layout_is_read_as_such(shipped, ours):
@@ -279,7 +284,7 @@ def test_a_file_is_a_users_own_facts(repo_root, ours, name):
 
 def test_what_really_ships_is_whole(ours):
     found = {facts.probe_set: facts for facts in read_facts("all", ours)}
-    assert list(found) == list(SHIPPED)
+    assert list(found) == list(ALL)
     assert all(not facts.left_out and facts.n_read == len(facts.facts) for facts in found.values())
     assert {fact.relation for fact in found["trex"].facts} == {n for n, r in ours.items() if r.probe_set == "trex"}
     assert len({fact.relation for fact in found["google_re"].facts}) == 3
