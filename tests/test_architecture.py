@@ -57,7 +57,7 @@ OF_PAGES = ("choices.py", "ui.py", "__init__.py")
 #: library -> the files that may import it, below ``probing/``.
 HEAVY = {
     "torch": "kernel/models/* heads/* finetuning/* */ask.py */states.py */training.py edges/probes.py changes/p* "
-    "forgetting/[crw]* sentences/[mpsv]*",
+    "forgetting/[crw]* sentences/[mpsv]* facts/candidates.py",
     "transformers": "kernel/models/* heads/recipe.py finetuning/* */ask*.py */states.py changes/[mp]* "
     "forgetting/callback.py",
     "duckdb": "kernel/store/* facts/counts.py",
