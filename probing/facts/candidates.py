@@ -354,3 +354,20 @@ def rank(questions: Sequence[Question], scorer: Scorer, passed: Callable[[int], 
                         column[:, number] = values
             passed(sum(len(of_row[row]) for row in some))
     return Ranks(**found)
+
+
+def rank_all(prompt: str, candidates: Sequence[str], scorer: Scorer) -> tuple[Cut, dict[str, _Numbers]]:
+    """The candidates as they are cut in a prompt with one ``[MASK]``, and (layers, candidates) columns of ``Ranks``.
+
+    NaN: a candidate that is left out, and log-likelihoods that left to right does not compute.
+    """
+    cut = cut_in(prompt, candidates, scorer.encoder)
+    ((row, _),) = masked_rows([prompt], scorer.encoder)
+    (independent, scores), (alone, alone_scores) = scorer.score([row], cut), scorer.alone(cut)
+    scores, independent = scores[:, 0], independent[:, 0]
+    possible = ~np.isnan(independent[0])
+    columns = {"rank": np.full_like(scores, np.nan), "pmi_rank": np.full_like(scores, np.nan)}
+    for number in np.flatnonzero(possible).tolist():
+        columns["rank"][:, number], _ = place(scores, independent, number, possible)
+        columns["pmi_rank"][:, number], _ = place(scores - alone_scores, independent - alone, number, possible)
+    return cut, columns | {"log_likelihood": scores, "alone_log_likelihood": alone_scores}

@@ -8,15 +8,7 @@ from probing.facts.requests import AMONG_CANDIDATES
 from probing.facts.store_candidates import SUMS, candidate_runs, ranked_facts, sums
 from probing.kernel.models.names import listed
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
-from probing.kernel.stats.intervals import (
-    AVERAGES,
-    RelationCounts,
-    macro,
-    macro_mean,
-    micro,
-    micro_mean,
-    parallel_map,
-)
+from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, macro_mean, micro, micro_mean, parallel_map
 from probing.kernel.store.database import Database
 
 #: What distinguishes two runs in a report; of runs that are equal in it, the newest counts.
@@ -53,45 +45,27 @@ def by_layer(db: Database, runs: pd.DataFrame, averages: Sequence[str] = AVERAGE
     the prompt; shortest: of the candidates with the fewest tokens; pmi: of the log-likelihood minus that without the
     prompt. n facts; candidates: how many there are on average.
     """
-    parts = [_grouped(db, runs, [], average).assign(average=average) for average in averages]
+    parts = [grouped(db, runs, average=average).assign(average=average) for average in averages]
     return pd.concat(parts, ignore_index=True)[[*RUN, "average", "layer", *NUMBERS]]
 
 
-def by_relation(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of ``by_layer`` for the facts of each relation."""
-    return _grouped(db, runs, ["relation"], "micro")
-
-
-def by_pieces(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of ``by_layer`` for the facts whose right answer has so many tokens (pieces), over facts."""
-    return _grouped(db, runs, ["pieces"], "micro")
-
-
-def _grouped(db: Database, runs: pd.DataFrame, keys: list[str], average: str) -> pd.DataFrame:
+def grouped(db: Database, runs: pd.DataFrame, by: str = "", average: str = "micro") -> pd.DataFrame:
+    """The numbers of ``by_layer``, of all facts, or ``by`` relation or ``pieces``, the right answer's tokens."""
+    keys = [*([by] if by else []), "layer"]
     table = sums(db, list(runs["run_id"]))
-    of_relation = table.groupby(
-        ["run_id", *keys, "layer", "relation"] if keys != ["relation"] else ["run_id", "relation", "layer"],
-        as_index=False,
-    )[list(SUMS)].sum()
-    groups = list(of_relation.groupby(["run_id", *keys, "layer"]))
+    of_relation = table.groupby(list(dict.fromkeys(["run_id", *keys, "relation"])), as_index=False)[list(SUMS)].sum()
+    groups = list(of_relation.groupby(["run_id", *keys]))
     rows = parallel_map(lambda group: (*group[0], *_numbers(group[1], average)), groups)
-    frame = pd.DataFrame(rows, columns=["run_id", *keys, "layer", *NUMBERS])
+    frame = pd.DataFrame(rows, columns=["run_id", *keys, *NUMBERS])
     frame = frame.astype(dict.fromkeys(NUMBERS[1:], "float64") | {"n": "int64"})
     found = runs[["run_id", *RUN]].merge(frame, on="run_id")
-    return found[[*RUN, *keys, "layer", *NUMBERS]].sort_values([*RUN, *keys, "layer"], ignore_index=True)
+    return found[[*RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
 
 
 def _numbers(rows: pd.DataFrame, average: str) -> tuple[float, ...]:
     """``NUMBERS`` of some facts, from their sums by relation."""
-    counts = [
-        RelationCounts(*row)
-        for row in zip(
-            rows["relation"],
-            rows["n"].astype(int).tolist(),
-            *(rows[name].tolist() for name in ("hits", "reciprocal_rank", "squared_reciprocal_rank")),
-            strict=True,
-        )
-    ]
+    columns = (rows[name].tolist() for name in ("hits", "reciprocal_rank", "squared_reciprocal_rank"))
+    counts = [RelationCounts(*row) for row in zip(rows["relation"], map(int, rows["n"]), *columns, strict=True)]
     first, mrr = (macro(counts), macro_mean(counts)) if average == "macro" else (micro(counts), micro_mean(counts))
     whole = rows[list(_MEANS.values())]
     means = whole.div(rows["n"], axis=0).mean() if average == "macro" else whole.sum() / rows["n"].sum()
@@ -119,22 +93,6 @@ def _refuse(db: Database, choice: Choice) -> None:
     refuse_unstored("ranks among candidates", choice, {name: runs[name] for name in ("model", "head", "probe_set")})
 
 
-def _layers(db: Database, choice: Choice) -> pd.DataFrame:
-    return by_layer(db, _chosen(db, choice), choice["average"] or AVERAGES)
-
-
-def _relations(db: Database, choice: Choice) -> pd.DataFrame:
-    return by_relation(db, _chosen(db, choice))
-
-
-def _pieces(db: Database, choice: Choice) -> pd.DataFrame:
-    return by_pieces(db, _chosen(db, choice))
-
-
-def _facts(db: Database, choice: Choice) -> pd.DataFrame:
-    return fact_by_fact(db, _chosen(db, choice), choice["layer"])
-
-
 _ID = ("model", "head", "probe_set", "measure")
 _SHOWN = ("layer", "n", "value", "low", "high", "chance", "mrr", "mrr_chance", "mean_rank", "alone", "shortest", "pmi")
 _FACT = ("relation", "subject", "object", "layer", "rank", "tied", "candidates", "filtered", "best")
@@ -142,20 +100,32 @@ _FACT_MORE = ("pieces", "log_likelihood", "alone_log_likelihood", "alone_rank", 
 CANDIDATES = Reports(
     "candidates",
     (
-        Report("candidates", "layers", "by layer", _layers, shown=(*_ID, "average", *_SHOWN)),
-        Report("candidates", "relations", "by relation and layer", _relations, shown=(*_ID, "relation", *_SHOWN)),
+        Report(
+            "candidates",
+            "layers",
+            "by layer",
+            lambda db, choice: by_layer(db, _chosen(db, choice), choice["average"] or AVERAGES),
+            shown=(*_ID, "average", *_SHOWN),
+        ),
+        Report(
+            "candidates",
+            "relations",
+            "by relation and layer",
+            lambda db, choice: grouped(db, _chosen(db, choice), "relation"),
+            shown=(*_ID, "relation", *_SHOWN),
+        ),
         Report(
             "candidates",
             "pieces",
             "by the number of tokens of the right answer and layer",
-            _pieces,
+            lambda db, choice: grouped(db, _chosen(db, choice), "pieces"),
             shown=(*_ID, "pieces", *_SHOWN),
         ),
         Report(
             "candidates",
             "facts",
             "every right answer at every layer",
-            _facts,
+            lambda db, choice: fact_by_fact(db, _chosen(db, choice), choice["layer"]),
             (*RUN, *_FACT, *_FACT_MORE),
             further=True,
             shown=(*_ID, *_FACT, "pieces", "pmi_rank"),
