@@ -526,7 +526,7 @@ TERMS: tuple[Term, ...] = (
         "the sum over its tokens of log p(token), all of them masked (independent), or left to right through the answer"
         " or through each word",
         "Kauf and Ivanova 2023; minicons; lm-pub-quiz",
-        ("independent", "answer_l2r", "within_word_l2r"),
+        ("answer_l2r", "within_word_l2r"),
     ),
     Term(
         "PMI",

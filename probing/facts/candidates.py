@@ -283,7 +283,7 @@ class Scorer:
             # A NaN or infinite logit makes its row's logsumexp non-finite.
             if not torch.isfinite(norm).all():
                 raise ModelError("a head gave logits that are not finite; its training has diverged")
-            return (logits[rows, tokens] - norm[rows]).double().cpu().numpy()
+            return (logits[rows, tokens] - norm[rows]).cpu().double().numpy()
 
 
 def place(scores: _Numbers, behind: _Numbers, answer: int, among: NDArray[np.bool_]) -> tuple[_Numbers, _Numbers]:
