@@ -205,6 +205,6 @@ def _columns(
     }
     numbers = {name: getattr(ranks, name).reshape(-1) for name in vars(ranks) if name != "best"}
     return texts | {
-        name: pa.array(values.astype(np.uint32 if name.endswith("tied") else np.float32), mask=np.isnan(values))
+        name: pa.array(values.astype(np.uint32) if name.endswith("tied") else values, mask=np.isnan(values))
         for name, values in numbers.items()
     }

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -327,7 +328,8 @@ def rank(questions: Sequence[Question], scorer: Scorer, passed: Callable[[int], 
     ``passed`` is called after each block of prompts with its number of facts.
     """
     shape = len(scorer.layers), len(questions)
-    found = {name: np.empty(shape, np.int64 if name == "best" else np.float64) for name in Ranks.__dataclass_fields__}
+    kinds = {name: np.int64 if name == "best" else np.float64 for name in Ranks.__dataclass_fields__}
+    found: dict[str, Any] = {name: np.empty(shape, kind) for name, kind in kinds.items()}
     cuts: dict[int, dict[tuple[int, ...], list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, question in enumerate(questions):
         cuts[id(question.cut)][question.row].append(number)

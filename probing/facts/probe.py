@@ -270,7 +270,7 @@ class HeadsWork(ModelWork):
 
 
 @dataclass(frozen=True)
-class Probing(ProbeWork, HeadsWork):
+class Probing(ProbeWork, HeadsWork):  # type: ignore[misc]  # the layers are a property
     """Probes a run's facts; a shard is a slice of them."""
 
     heads_folder: Path | None = None  #: of the heads, which each process reads by itself; None for the logit lens

@@ -378,9 +378,7 @@ _TEXTS = (
 def _of_rank(name: str, says: str) -> tuple[Column, Column]:
     """A rank among candidates, and how many tie at it."""
     return (
-        Column(
-            f"{name}rank", pa.float32(), f"{says}, from 1; candidates that tie have their mean rank", low=1, high=MOST
-        ),
+        real(f"{name}rank", f"{says}, from 1; candidates that tie have their mean rank", 1, MOST),
         count(f"{name}tied", "candidates with that rank, the right answer included", 1),
     )
 
