@@ -340,20 +340,19 @@ def rank(questions: Sequence[Question], scorer: Scorer, passed: Callable[[int], 
         for first in range(0, len(rows), _PROMPTS):
             some = rows[first : first + _PROMPTS]
             independent, scores = scorer.score(some, cut)
-            for at, row in enumerate(some):
+            for at, number in ((at, number) for at, row in enumerate(some) for number in of_row[row]):
                 one, behind = scores[:, at], independent[:, at]
-                for number in of_row[row]:
-                    answer, among = questions[number].answer, questions[number].among
-                    ranks = (
-                        *place(one, behind, answer, among),
-                        one[:, answer],
-                        best_of(one, behind, among),
-                        alone_scores[:, answer],
-                        *place(alone_scores, alone, answer, among),
-                        *place(one - alone_scores, behind - alone, answer, among),
-                    )
-                    for column, values in zip(found.values(), ranks, strict=True):
-                        column[:, number] = values
+                answer, among = questions[number].answer, questions[number].among
+                ranks = (
+                    *place(one, behind, answer, among),
+                    one[:, answer],
+                    best_of(one, behind, among),
+                    alone_scores[:, answer],
+                    *place(alone_scores, alone, answer, among),
+                    *place(one - alone_scores, behind - alone, answer, among),
+                )
+                for column, values in zip(found.values(), ranks, strict=True):
+                    column[:, number] = values
             passed(sum(len(of_row[row]) for row in some))
     return Ranks(**found)
 

@@ -313,8 +313,8 @@ def test_a_notebook_ranks_candidates(folder_of, cache):
 
 
 def test_a_head_that_has_diverged_is_named(bert):
-    broken = DecodingHead(bert.head.dense, bert.head.activation, bert.head.norm, bert.head.vocabulary)
-    broken.norm = torch.nn.LayerNorm(bert.hidden)
+    parts = torch.nn.Linear(bert.hidden, bert.hidden), torch.nn.Identity(), torch.nn.LayerNorm(bert.hidden)
+    broken = DecodingHead(*parts, torch.nn.Linear(bert.hidden, len(bert.tokenizer)))
     torch.nn.init.constant_(broken.norm.weight, float("nan"))
     with pytest.raises(ModelError, match="diverged"):
-        rank_all(PROMPTS[0], TEXTS, Scorer(replace(bert), [broken], [0], INDEPENDENT))
+        rank_all(PROMPTS[0], TEXTS, Scorer(bert, [broken], [0], INDEPENDENT))
