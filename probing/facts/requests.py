@@ -16,12 +16,8 @@ from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
 #: What is asked of the right answer: its rank in the vocabulary if it is one token, or its rank among candidates of any
 #: number of tokens, by the log-likelihood of its tokens.
-VOCABULARY, INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R = MEASURES = (
-    "vocabulary",
-    "independent",
-    "answer_l2r",
-    "within_word_l2r",
-)
+MEASURES = ("vocabulary", "independent", "answer_l2r", "within_word_l2r")
+VOCABULARY, INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R = MEASURES
 #: The measures that rank candidates.
 AMONG_CANDIDATES = MEASURES[1:]
 

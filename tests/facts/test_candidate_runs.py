@@ -16,9 +16,10 @@ from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import FactsError, OptionError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.stats.intervals import wilson_mean
+from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database
-from probing.kernel.store.parquet import read_table
-from tests.candidates_planted import FACTS, PIECES, PlantedRanking, plant_candidates, rank_of
+from probing.kernel.store.parquet import as_stored, read_table
+from tests.candidates_planted import FACTS, PIECES, PlantedRanking, plant_candidates, rank_of, rows_of
 from tests.fixtures.commands import Killed, bytes_of
 from tests.jobs.planted import Elsewhere
 from tests.planted_relatives import LAYERS
@@ -251,3 +252,25 @@ def test_the_newest_run_counts_and_a_random_order_has_the_numbers_by_chance(plan
     assert table["mrr_chance"].between(sum(1 / n for n in range(1, 6)) / 5 - 1e-9, math.inf).all()
     with pytest.raises(OptionError, match="no ranks among candidates of the model"):
         probing.results(plant_candidates(tmp_path / "runs")).report("candidates", "layers", model="nobody")
+
+
+def test_a_replicate_has_its_last_layer_only_and_ranks_are_among_the_candidates():
+    def problems(change):
+        rows = rows_of(PlantedRanking())
+        change(rows)
+        return KINDS["candidates"].problems({table: as_stored(table, found) for table, found in rows.items()})
+
+    def last_only(rows):
+        rows["candidate_ranks"] = [row for row in rows["candidate_ranks"] if row["layer"] == max(LAYERS)]
+
+    def replicate(rows):
+        last_only(rows)
+        rows["candidate_runs"][0]["seed"] = 1
+
+    assert problems(lambda rows: None) == [] == problems(replicate)
+    for change, words in (
+        (last_only, "9 ranks of its facts, 9 of them different"),
+        (lambda rows: rows["candidate_ranks"][0].update(pmi_rank=4.5), "a rank that 4 candidates do not have"),
+        (lambda rows: rows["candidate_runs"][0].update(n_read=12), "12 facts were read, 9 asked and 2 left out"),
+    ):
+        assert words in problems(change)[0]
