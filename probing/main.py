@@ -44,6 +44,11 @@ class Group(NamedTuple):
 
 #: Group of commands -> its line, its commands, and the line of the one that reports what is stored.
 GROUPS = {
+    "candidates": Group(
+        "Right answers of any number of tokens, ranked among candidates (`probe --measure independent`).",
+        {},
+        "Report right answers among candidates by layer: P@1, MRR and mean rank, beside chance and the answer alone.",
+    ),
     "edges": Group(
         "Edge probing: which layers encode syntax and meaning.",
         {

@@ -14,6 +14,7 @@ HEADS = "heads"
 #: Subject, in the order of lists -> what its runs are shared as, alone or with those of other subjects.
 SHARED_AS = {
     "knowledge": "predictions",
+    "candidates": "predictions",
     "edges": "edges",
     "sentences": "sentences",
     "changes": "sentences",
@@ -50,11 +51,11 @@ def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
     from probing.changes.kind import CHANGES
     from probing.edges.kind import EDGES
-    from probing.facts.kind import FACTS
+    from probing.facts.kind import CANDIDATES, FACTS
     from probing.forgetting.kind import FORGETTING, SERIES
     from probing.sentences.kind import SENTENCES
 
-    return dict(zip(SHARED_AS, (FACTS, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+    return dict(zip(SHARED_AS, (FACTS, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
 
 
 def reports() -> "dict[str, Reports]":
@@ -62,10 +63,11 @@ def reports() -> "dict[str, Reports]":
     from probing.changes.report import CHANGES
     from probing.edges.report import EDGES
     from probing.facts.report import KNOWLEDGE
+    from probing.facts.report_candidates import CANDIDATES
     from probing.forgetting.report import FORGETTING, SERIES
     from probing.sentences.report import SENTENCES
 
-    return dict(zip(SHARED_AS, (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+    return dict(zip(SHARED_AS, (KNOWLEDGE, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
 
 
 #: Subject -> its reports, imported when one is needed.

@@ -515,6 +515,25 @@ TERMS: tuple[Term, ...] = (
         " labels for edge probes",
         "van Rijsbergen 1979",
     ),
+    Term(
+        "candidate",
+        "an answer of any number of tokens that the right one is ranked among: the answers of the relation, or a list;"
+        " the prompt's other right answers do not count (filtered rank, Bordes et al. 2013)",
+        _LAMA,
+    ),
+    Term(
+        "log-likelihood of a candidate",
+        "the sum over its tokens of log p(token), all of them masked (independent), or left to right through the answer"
+        " or through each word",
+        "Kauf and Ivanova 2023; minicons; lm-pub-quiz",
+        ("answer_l2r", "within_word_l2r"),
+    ),
+    Term(
+        "PMI",
+        "the log-likelihood of a candidate minus that without the prompt: what frequency and length give is subtracted",
+        "Holtzman et al. 2021",
+        ("pointwise mutual information",),
+    ),
     Term("macro", "the mean over relations: every relation counts once", "Petroni et al. 2019 (LAMA)"),
     Term("micro", "the mean over facts: every fact counts once", "ours"),
     Term(

@@ -57,7 +57,7 @@ OF_PAGES = ("choices.py", "ui.py", "__init__.py")
 #: library -> the files that may import it, below ``probing/``.
 HEAVY = {
     "torch": "kernel/models/* heads/* finetuning/* */ask.py */states.py */training.py edges/probes.py changes/p* "
-    "forgetting/[crw]* sentences/[mpsv]*",
+    "forgetting/[crw]* sentences/[mpsv]* facts/candidates.py",
     "transformers": "kernel/models/* heads/recipe.py finetuning/* */ask*.py */states.py changes/[mp]* "
     "forgetting/callback.py",
     "duckdb": "kernel/store/* facts/counts.py",
@@ -76,23 +76,23 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: its reason in the commit's message.
 MOST_LINES = {
     "app.py": 213,
-    "data/making": 2426,
+    "data/making": 2491,
     "pages": 3414,
-    "probing": 2044,
-    "probing/api": 2034,
+    "probing": 2080,
+    "probing/api": 2093,
     "probing/changes": 3346,
     "probing/edges": 8436,
-    "probing/facts": 8535,
+    "probing/facts": 9586,
     "probing/finetuning": 4459,
-    "probing/forgetting": 5106,
+    "probing/forgetting": 5104,
     "probing/heads": 2303,
-    "probing/kernel": 14_197,
+    "probing/kernel": 14_421,
     "probing/live": 2901,
     "probing/own_model": 1918,
     "probing/papers": 3503,
     "probing/sentences": 5950,
-    "probing/sharing": 1091,
-    "tests": 45_519,
+    "probing/sharing": 1092,
+    "tests": 46_541,
 }
 
 

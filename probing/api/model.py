@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from probing.api.answers import Answer, SentenceAnswer, SpanAnswer, TokenAnswer, ask_sentence, ask_spans
 from probing.api.arguments import in_a_notebook, optional_folder, optional_text, several, text, whole_number
-from probing.facts.requests import DTYPES
+from probing.facts.requests import AMONG_CANDIDATES, DTYPES, INDEPENDENT
 from probing.heads.files import chosen_heads, no_heads_note, train_command
-from probing.kernel.errors import HeadError, ModelError, OptionError
+from probing.kernel.errors import HeadError, ModelError, OptionError, PromptError
 from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import at_same_commits, open_encoder, require_base
 from probing.kernel.models.load import Encoder, encoder_of
 from probing.kernel.models.names import HEADS, LOGIT_LENS, STORED, canonical_head, check_name, find_entry, listed
 from probing.kernel.models.torch_settings import number_format
-from probing.kernel.questions import SeveralMasks
+from probing.kernel.questions import SeveralMasks, with_masks
 from probing.kernel.registry import ModelEntry
+from probing.kernel.report import refuse_unknown_words
 from probing.live.ask import LiveModel, load_live
 
 if TYPE_CHECKING:
@@ -164,6 +165,57 @@ class Model:
             return probe_facts(
                 self, facts, called=called, templates=templates, out=optional_folder("out", out), progress=progress
             )
+
+    def rank(self, prompt: str, candidates: Sequence[str], measure: str = INDEPENDENT) -> "pd.DataFrame":
+        """Ranks candidates for the gap of a sentence at every layer, words or phrases of any number of tokens.
+
+        Args:
+            prompt: text with one gap, written ``[MASK]``, ``<mask>`` or ``___``.
+            candidates: two or more different words or phrases.
+            measure: the log-likelihood of a candidate is the sum over its tokens of log p(token). ``independent``: all
+                its tokens are masked. ``answer_l2r``: a token is scored with itself and the later ones masked.
+                ``within_word_l2r`` (Kauf and Ivanova 2023): with itself and the later ones of its word masked. The
+                last two score the 50 best of ``independent`` at each layer, and rank all others behind them.
+
+        Returns:
+            One row per layer (0, the embeddings, to L) and candidate: ``layer, candidate, pieces`` (its tokens),
+            ``rank`` (from 1; candidates that tie have their mean rank), ``log_likelihood`` in nats,
+            ``alone_log_likelihood`` (the same without the prompt), ``pmi_rank`` (by the difference of the two), and
+            ``left_out`` (why the candidate cannot stand in the gap; empty if it can). What is not scored is NaN.
+
+        Raises:
+            OptionError: if an argument has another type, or the measure is unknown.
+            PromptError: if the sentence has no gap or several, or more word pieces than the model takes.
+
+        >>> import probing
+        >>> model = probing.load("nesia-mini")
+        >>> ranks = model.rank("Rocky Balboa was born in [MASK].", ["Philadelphia", "New York City"])
+        >>> ranks.query("layer == 8")[["candidate", "rank"]].values.tolist()
+        [['Philadelphia', 1.0], ['New York City', 2.0]]
+        """
+        import numpy as np
+        import pandas as pd
+
+        from probing.facts.candidates import Scorer, rank_all
+        from probing.facts.fact import MASK, TOO_LONG
+
+        with in_a_notebook():
+            sentence = text("prompt", prompt, "one text with a gap, as in 'Paris is the capital of [MASK].'")
+            refuse_unknown_words("measure", (measure,), AMONG_CANDIDATES)
+            texts = several("candidates", candidates)
+            if len(texts) < 2:
+                raise OptionError(f"got {len(texts)} candidates; expected two or more different words or phrases")
+            if (gaps := self.live.gaps(sentence)) != 1:
+                raise PromptError(f"the prompt has {gaps} gaps; expected one")
+            encoder = self.encoder
+            sentence = with_masks(sentence.replace(encoder.tokenizer.mask_token, MASK))
+            cut, columns = rank_all(sentence, texts, Scorer(encoder, self.live.heads, range(encoder.layers), measure))
+        fits, layers = ~np.isnan(columns["rank"][0]), encoder.layers
+        left_out = [why or ("" if fit else TOO_LONG) for why, fit in zip(cut.reasons, fits, strict=True)]
+        table = {"layer": np.repeat(np.arange(layers), len(texts)), "candidate": [*texts] * layers}
+        table |= {"pieces": np.tile(cut.lengths, layers), **{name: of.reshape(-1) for name, of in columns.items()}}
+        names = ["layer", "candidate", "pieces", "rank", "log_likelihood", "alone_log_likelihood", "pmi_rank"]
+        return pd.DataFrame(table)[names].assign(left_out=left_out * layers)
 
     def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
         """Predicts labels of words of a sentence at every layer, by edge probes.

@@ -150,7 +150,7 @@ class Results:
         >>> import probing
         >>> reports = probing.results().reports()
         >>> sorted(set(reports["kind"]))
-        ['changes', 'edges', 'facts', 'forgetting', 'sentences', 'series']
+        ['candidates', 'changes', 'edges', 'facts', 'forgetting', 'sentences', 'series']
         """
         rows = [
             (kind, one.name, one.caption, (kind, one.name) in FIGURES, _described(reports, one))
@@ -166,7 +166,8 @@ class Results:
         ``report("edges", "summary")`` is ``probing edges report summary``.
 
         Args:
-            kind: of the results: ``facts``, ``edges``, ``sentences``, ``changes``, ``forgetting`` or ``series``.
+            kind: of the results: ``facts``, ``candidates``, ``edges``, ``sentences``, ``changes``, ``forgetting`` or
+                ``series``.
             name: of the report; ``reports`` lists the names of every kind.
             **filters: the options of the command, one value or a list each; None keeps everything. ``reports`` says
                 what each takes.
@@ -275,11 +276,11 @@ class Results:
         """Every stored run, one row per run.
 
         Returns:
-            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences, changes, forgetting or
-            series), ``model``, ``hub_id`` (its full id on the hub; empty for a folder), ``revision`` (its commit there,
-            or ``local``), ``base, objective``, for facts ``head, role`` (primary or replicate) and ``counted`` (only
-            counts are stored), for facts, forgetting and series ``probe_set, template_set``, for edges and sentences
-            ``task``, and ``seed, layers`` (with layer 0), ``created``.
+            ``run_id`` (fingerprint of its configuration), ``what`` (the kind of results), ``model``, ``hub_id`` (its
+            full id on the hub; empty for a folder), ``revision`` (its commit there, or ``local``), ``base,
+            objective``, for facts ``head, role`` (primary or replicate) and ``counted`` (only counts are stored), for
+            facts, candidates, forgetting and series ``probe_set, template_set``, for edges and sentences ``task``, and
+            ``seed, layers`` (with layer 0), ``created``.
 
         >>> import probing
         >>> {"changes", "edges", "facts", "sentences"} <= set(probing.results().runs["what"])

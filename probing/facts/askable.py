@@ -47,8 +47,7 @@ def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gap
     for fillers, word, gap in zip(inserted, words, gaps, strict=True):
         fillers[gap] = word
     answers: list[_Answer] = []
-    # Tokens that stand for no word, and those that the base whose head is used does not have.
-    lost = {*tokenizer.all_special_ids, *encoder.head.without}
+    lost = no_answers(encoder)
     for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
         pieces = filled.own_pieces(gap)
         answer: int | str
@@ -65,6 +64,11 @@ def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gap
     return answers
 
 
+def no_answers(encoder: Encoder) -> set[int]:
+    """Ids of tokens that stand for no word, and of those that the base whose head is used does not have."""
+    return {*encoder.tokenizer.all_special_ids, *encoder.head.without}
+
+
 def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
     """The token id of each fact's object, or the reason why the model cannot be asked the fact."""
     ids: list[int | str] = [NOT_ONE_MASK] * len(facts)
@@ -79,11 +83,11 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
         elif len(row) > encoder.max_pieces:
             ids[n] = TOO_LONG
         else:
-            ids[n] = SUBJECT_UNKNOWN if _subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
+            ids[n] = SUBJECT_UNKNOWN if subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
     return ids
 
 
-def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: int | None) -> bool:
+def subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: int | None) -> bool:
     """Whether the subject (the whole prompt, if it lacks the subject) has an unknown token, or none.
 
     The model would answer for every such subject alike.

@@ -39,6 +39,7 @@ DUPLICATE = "duplicate"
 TOO_LONG = "prompt longer than the model takes"
 SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
 OTHER_PROMPT = "object changes the tokens around it"
+NO_CANDIDATE = "object is none of the candidates"
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,8 @@ def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet
     )
 
 
-def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
-    """Checksum of a configuration's facts: sha256 over ids, prompts and answer tokens in order."""
+def facts_sha256(facts: Sequence[Fact], answers: Sequence[int] | Sequence[Sequence[int]]) -> str:
+    """Checksum of a configuration's facts: sha256 over ids, prompts and the token or tokens of answers in order."""
     digest = hashlib.sha256()
     for fact, answer in zip(facts, answers, strict=True):
         digest.update(json.dumps([fact.fact_id, fact.prompt, answer], ensure_ascii=False).encode())

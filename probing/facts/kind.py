@@ -1,9 +1,10 @@
-"""The kind of run on facts: its files, its counts, and when both are complete."""
+"""The kinds of runs on facts, with ranks in the vocabulary or among candidates: files, and when they are complete."""
 
 from probing.facts import tables
 from probing.facts.counts import count_facts
-from probing.facts.requests import RunConfig
+from probing.facts.requests import CandidateRunConfig, RunConfig
 from probing.facts.store import fact_runs
+from probing.facts.store_candidates import candidate_runs
 from probing.kernel.store.kinds import ASKED, Kind, Rule
 from probing.kernel.store.kinds import FACTS as NAME
 from probing.terms import RANKS
@@ -147,5 +148,59 @@ FACTS = Kind(
     line=(
         "{head:<13} {probe_set:<12} {template_set:<10} read {n_read:,} = probed {n_probed:,} + left out"
         " ({left_out}){only}"
+    ),
+)
+
+
+_ENDS = {
+    end: ", ".join(f"{name}rank {sign} ({name}tied - 1) / 2" for name in ("", "alone_", "pmi_"))
+    for end, sign in (("first", "-"), ("last", "+"))
+}
+CANDIDATE_RULES = (
+    Rule(
+        f"""SELECT run_id AS id, n_read, n_probed, sum_of_part(left_out, 'facts') AS n_left FROM {ASKED}
+            WHERE n_read <> n_probed + sum_of_part(left_out, 'facts')""",
+        "{n_read:,} facts were read, {n_probed:,} asked and {n_left:,} left out",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, r.n_probed, count(f.fact_id) AS n, count(DISTINCT f.fact_id) AS different
+            FROM {ASKED} r LEFT JOIN candidate_facts f USING (run_id) GROUP BY ALL
+            HAVING n <> n_probed OR different <> n_probed""",
+        "{n:,} rows of {different:,} facts, expected {n_probed:,}",
+    ),
+    # A replicate has its last layer only.
+    Rule(
+        f"""SELECT r.run_id AS id, r.layers, r.n_probed * if(r.seed = 0, r.layers, 1)::BIGINT AS wanted,
+                count(f.fact_id) AS n, count(DISTINCT (f.fact_id, k.layer)) AS different, max(k.layer) AS last
+            FROM {ASKED} r LEFT JOIN candidate_ranks k ON k.run_id = r.run_id
+            LEFT JOIN candidate_facts f ON f.run_id = k.run_id AND f.fact_id = k.fact_id
+            GROUP BY r.run_id, r.layers, r.n_probed, r.seed
+            HAVING n <> wanted OR different <> wanted OR last <> r.layers - 1""",
+        "{n:,} ranks of its facts, {different:,} of them different, up to layer {last}; expected {wanted:,} of {layers}"
+        " layers",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, fact_id, layer, candidates FROM candidate_ranks JOIN {ASKED} USING (run_id)
+            JOIN candidate_facts USING (run_id, fact_id)
+            WHERE greatest({_ENDS["last"]}) > candidates OR least({_ENDS["first"]}) < 1""",
+        "fact {fact_id}, layer {layer}: a rank that {candidates:,} candidates do not have",
+    ),
+)
+
+
+#: Shared with the runs on facts.
+CANDIDATES = Kind(
+    "candidates",
+    CandidateRunConfig,
+    tables.CANDIDATE_TABLES,
+    CANDIDATE_RULES,
+    about=tables.__doc__,
+    listed=candidate_runs,
+    command="probe --measure MEASURE",
+    title="ranks among candidates",
+    needs=("candidate_facts", "candidate_ranks"),
+    line=(
+        "{head:<13} {probe_set:<12} {template_set:<10} {measure}: read {n_read:,} = ranked {n_probed:,} + left out"
+        " ({left_out})"
     ),
 )

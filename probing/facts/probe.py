@@ -16,8 +16,8 @@ import numpy as np
 from tqdm import tqdm
 
 from probing.facts.askable import askable
-from probing.facts.fact import Fact, FactSet, facts_sha256, shipped_relations
-from probing.facts.requests import ProbeRequest, RunConfig
+from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet, facts_sha256, shipped_relations
+from probing.facts.requests import INDEPENDENT, VOCABULARY, FactsConfig, ProbeRequest, RunConfig
 from probing.facts.sources import is_own, read_facts
 from probing.facts.store import prediction_columns
 from probing.facts.stored_run import (
@@ -253,8 +253,28 @@ def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: 
 _MOST_LEFT_OUT = 20
 
 
+class HeadsWork(ModelWork):
+    """Work on a model with a head for each of its ``probed_layers``, which every process reads by itself."""
+
+    config: FactsConfig
+    heads: Sequence[Head]
+    heads_folder: Path | None
+    probed_layers: Sequence[int]
+
+    def __getstate__(self) -> tuple[int, dict[str, Any]]:
+        threads, values = super().__getstate__()
+        return threads, values | {"heads": ()}
+
+    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
+        super().__setstate__(state)
+        head, layers = self.config.head, self.probed_layers
+        found = heads_fingerprint(self.heads_folder, self.encoder, head, layers[0])
+        refuse_differing("heads", found, self.config.recipe)
+        vars(self)["heads"] = load_heads(self.heads_folder, self.encoder, head, layers)
+
+
 @dataclass(frozen=True)
-class Probing(ProbeWork, ModelWork):
+class Probing(ProbeWork, HeadsWork):  # type: ignore[misc]  # the layers are a property
     """Probes a run's facts; a shard is a slice of them."""
 
     heads_folder: Path | None = None  #: of the heads, which each process reads by itself; None for the logit lens
@@ -275,20 +295,9 @@ class Probing(ProbeWork, ModelWork):
         numbers = {shards[name]: name for name in names}
         probe_shards(self, numbers, lambda number, path: finished(numbers[number], [path]))
 
-    def __getstate__(self) -> tuple[int, dict[str, Any]]:
-        threads, values = super().__getstate__()
-        return threads, values | {"heads": ()}
-
-    def __setstate__(self, state: tuple[int, Mapping[str, Any]]) -> None:
-        super().__setstate__(state)
-        head, layers = self.config.head, self.probed_layers
-        found = heads_fingerprint(self.heads_folder, self.encoder, head, layers[0])
-        refuse_differing("heads", found, self.config.recipe)
-        vars(self)["heads"] = load_heads(self.heads_folder, self.encoder, head, layers)
-
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """The settings that all sets of facts of a request share."""
 
     request: ProbeRequest
@@ -367,14 +376,22 @@ def probe_sets(
         require_writable(folder)
     refuse_taken_name(encoder, [target] if request.out else result_folders())
     asked, drift = _opened(request, encoder, entry, say)
+    prepare, store, runs = _prepared, _store, "runs"
+    if request.measure != VOCABULARY:
+        from probing.facts import candidate_run
+
+        prepare, store, runs = candidate_run.prepared, candidate_run.store, "candidate_runs"  # type: ignore[assignment]
     done = []
     for found in sets:
         if found.said:
             say(f"{found.probe_set}: {found.said}")
-        kept, answers = askable(found, encoder)
+        kept, work = prepare(asked, found)
+        other = ""
+        if request.measure == VOCABULARY and SEVERAL_TOKENS in kept.left_out:
+            other = f"; `probe --measure {INDEPENDENT}` asks answers of several tokens"
         say(
             f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out"
-            f" ({kept.left_out_in_words})"
+            f" ({kept.left_out_in_words}){other}"
         )
         if is_own(found.probe_set):
             for fact, reason in kept.dropped[:_MOST_LEFT_OUT]:
@@ -383,14 +400,11 @@ def probe_sets(
             say("  nothing is left to probe, so no run is stored")
             done.append(ProbedSet(kept, None))
             continue
-        work = _work(asked, kept, answers)
         if is_own(found.probe_set) and (
-            note := hidden_by_name(work.config, [target] if request.out else result_folders())
+            note := hidden_by_name(work.config, [target] if request.out else result_folders(), runs)
         ):
             log.warning("  %s", note)
-        # One process per run: the second waits, and then finds it finished.
-        with claimed(work.folder, say):
-            _store(asked, kept, work, say)
+        store(asked, kept, work, say)
         done.append(ProbedSet(kept, work.config.run_id))
         write_relations(relations, request.facts, target, say)
         if request.model:
@@ -402,7 +416,7 @@ def probe_sets(
     return done
 
 
-def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say) -> tuple[_Asked, list[dict]]:
+def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say) -> tuple[Asked, list[dict]]:
     """Heads, base and executor of a request, and the rows of the model's drift from its base."""
     seed, threads = request.seed, thread_count()
     layers = list(range(encoder.layers)) if seed == 0 else [encoder.depth]
@@ -417,18 +431,24 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     family = origin.name if origin else ""
     drift = drift_from_base(encoder, entry, family, say, chosen=request.base is not None) if origin else []
     workers = executor(request.executor, threads, encoder.device.type)
-    return _Asked(request, entry, family, encoder, layers, head, heads, folder, threads, workers), drift
+    return Asked(request, entry, family, encoder, layers, head, heads, folder, threads, workers), drift
 
 
-def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> Probing:
-    """The work on one set of facts, in the order in which they are stored."""
+def _prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Probing]:
+    """The facts that the model can be asked, and the work on them, in the order in which they are stored."""
+    kept, answers = askable(found, asked.encoder)
     order, cache = in_order(kept.facts), cache_folder().absolute()
-    return Probing(
+    return kept, Probing(
         asked.encoder,
         asked.heads,
         [kept.facts[n] for n in order],
         [answers[n] for n in order],
-        _configuration(asked, kept, facts_sha256(kept.facts, answers)),
+        RunConfig(
+            **configuration(asked, kept, facts_sha256(kept.facts, answers)),
+            top_k=1 if asked.request.compact else asked.request.top,
+            compact=asked.request.compact,
+            lenders=asked.request.lenders,
+        ),
         cache / "shards",
         cache / "states",
         asked.layers,
@@ -437,29 +457,28 @@ def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> Probing:
     )
 
 
-def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig:
-    """The configuration that a run's result depends on."""
+def configuration(asked: Asked, kept: FactSet, facts_sha256: str) -> dict[str, Any]:
+    """The fields of ``FactsConfig`` of a run."""
     request, encoder, entry = asked.request, asked.encoder, asked.entry
     recipe = heads_fingerprint(asked.heads_folder, encoder, asked.head, asked.layers[0])
-    return RunConfig(
-        **provenance_of(encoder, asked.family, entry.objective, recipe, request.seed, asked.threads)
-        | {
-            "base_source": entry.base_source,
-            "dtype": encoder.dtype_name,
-        },
-        head=asked.head,
-        probe_set=kept.probe_set,
-        template_set=kept.template_set,
-        facts_sha256=facts_sha256,
-        top_k=1 if request.compact else request.top,
-        shard=request.shard,
-        compact=request.compact,
-        lenders=request.lenders,
-    )
+    return provenance_of(encoder, asked.family, entry.objective, recipe, request.seed, asked.threads) | {
+        "base_source": entry.base_source,
+        "dtype": encoder.dtype_name,
+        "head": asked.head,
+        "probe_set": kept.probe_set,
+        "template_set": kept.template_set,
+        "facts_sha256": facts_sha256,
+        "shard": request.shard,
+    }
 
 
-def _store(asked: _Asked, kept: FactSet, work: Probing, say: Say) -> None:
-    """Writes a run and its tables, if they are missing."""
+def _store(asked: Asked, kept: FactSet, work: Probing, say: Say) -> None:
+    """Writes a run and its tables, if they are missing; a second process waits, and then finds it finished."""
+    with claimed(work.folder, say):
+        _write(asked, kept, work, say)
+
+
+def _write(asked: Asked, kept: FactSet, work: Probing, say: Say) -> None:
     config, facts, target, layers = work.config, work.facts, asked.request.target, work.probed_layers
     predictions = predictions_path(target, config.run_id)
     # Cheap, and thus written if missing or damaged, even if the predictions exist already.

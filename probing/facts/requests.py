@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import PlainSerializer
 
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
-from probing.kernel.errors import HeadError
+from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.files import runs_folder
 from probing.kernel.models.names import LOGIT_LENS, canonical_head, listed
 from probing.kernel.options import Option, spelled
@@ -16,26 +16,46 @@ from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
 
 #: Formats of the numbers of a body; its head computes in float32, or in float64 with it.
 DTYPES = ("float32", "float64", "bfloat16")
+#: What is asked of the right answer: its rank in the vocabulary if it is one token, or its rank among candidates of any
+#: number of tokens, by the log-likelihood of its tokens.
+MEASURES = ("vocabulary", "independent", "answer_l2r", "within_word_l2r")
+VOCABULARY, INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R = MEASURES
+#: The measures that rank candidates.
+AMONG_CANDIDATES = MEASURES[1:]
 
 
-class RunConfig(Provenance):
-    """Everything that decides the result of a run on facts; ``head`` is one of ``HEADS``."""
+class FactsConfig(Provenance):
+    """What decides the result of any run that asks facts; ``head`` is one of ``HEADS``."""
 
     #: In the JSON that ids are made from, the logit lens is called ``lens``: stored runs keep their ids.
     head: Annotated[str, PlainSerializer(lambda head: "lens" if head == LOGIT_LENS else head)]
     probe_set: str
     template_set: str
     facts_sha256: str
-    top_k: int
     shard: int
-    compact: bool = False
-    #: Rule that selects the swapped subjects; empty in compact runs.
-    lenders: str = ""
 
     @property
     def run_id(self) -> str:
         """Its fingerprint."""
         return self.fingerprint
+
+
+class RunConfig(FactsConfig):
+    """Everything that decides the result of a run on facts."""
+
+    top_k: int
+    compact: bool = False
+    #: Rule that selects the swapped subjects; empty in compact runs.
+    lenders: str = ""
+
+
+class CandidateRunConfig(FactsConfig):
+    """Everything that decides the result of a run that ranks candidates."""
+
+    measure: str
+    candidates_sha256: str
+    #: Of left to right: how many of the best candidates by ``independent`` are scored.
+    best: int
 
 
 Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are trained, logit_lens.")]
@@ -59,10 +79,32 @@ class ProbeRequest(StoredRuns):
     dtype: Annotated[str, Option("Numbers of the body.", known=DTYPES)] = "float32"
     shard: Annotated[int, Option("Facts per shard; a killed run repeats the shards in progress.", least=1)] = 2048
     compact: Annotated[bool, Option("A third of the size: rounded, best token only, no swapped subject.")] = False
+    measure: Annotated[
+        str,
+        Option(
+            "vocabulary: the answer's rank among all tokens, if it is one token. Answers of any number of tokens are"
+            " ranked among candidates: independent (its tokens are masked together), answer_l2r (left to right through"
+            " the answer), within_word_l2r (left to right through each word).",
+            known=MEASURES,
+        ),
+    ] = VOCABULARY
+    candidates: Annotated[
+        Path | None, Option("File with the candidates, one per line; none: the answers of the relation.")
+    ] = None
     progress: bool = True
 
     def check(self) -> None:
-        """Raises a ``HeadError`` for options that exclude each other; gives the kind of heads its usual name."""
+        """Raises an error for options that exclude each other; gives the kind of heads its usual name."""
+        if self.measure == VOCABULARY and self.candidates:
+            raise OptionError(
+                f"got {spelled('candidates', self.candidates)} with {spelled('measure', VOCABULARY)}; candidates are"
+                f" ranked with {spelled('measure')} {', '.join(AMONG_CANDIDATES)}"
+            )
+        if self.measure != VOCABULARY and self.compact:
+            raise OptionError(
+                f"got {spelled('compact')} with {spelled('measure', self.measure)}, which keeps no best tokens; leave"
+                f" {spelled('compact')} out"
+            )
         if self.head is not None:
             object.__setattr__(self, "head", canonical_head(self.head))
         if self.head == LOGIT_LENS and self.seed:

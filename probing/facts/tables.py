@@ -1,4 +1,4 @@
-"""The tables of runs on facts, and of what their counts need.
+"""The tables of runs on facts, of what their counts need, and of runs that rank candidates.
 
 Ranks count from 1; log-probabilities are natural logarithms.
 """
@@ -7,6 +7,7 @@ import math
 
 import pyarrow as pa
 
+from probing.facts.requests import AMONG_CANDIDATES
 from probing.facts.totals import KIND_LABELS
 from probing.kernel.stats.paired_tests import ClusterSums
 from probing.kernel.store.columns import (
@@ -362,5 +363,96 @@ TABLES = (
             count("n", "number of examples"),
         ),
         per="model",
+    ),
+)
+
+_TEXTS = (
+    text("relation", "relation of the fact"),
+    text("subject", "its subject"),
+    text("object", "the right answer"),
+    text("prompt", "the cloze sentence that is asked"),
+    flag("answer_in_subject", "whether the subject contains the answer"),
+)
+
+
+def _of_rank(name: str, says: str) -> tuple[Column, Column]:
+    """A rank among candidates, and how many tie at it."""
+    return (
+        real(f"{name}rank", f"{says}, from 1; candidates that tie have their mean rank", 1, MOST),
+        count(f"{name}tied", "candidates with that rank, the right answer included", 1),
+    )
+
+
+def _log_likelihood(name: str, says: str) -> Column:
+    return Column(name, pa.float32(), says, low=-math.inf, high=0)
+
+
+CANDIDATE_TABLES = (
+    Table(
+        "candidate_runs",
+        "One run that ranks the right answers of facts among candidates.",
+        "run_id",
+        (
+            *RUN,
+            text("head", "kind of decoding heads"),
+            SEED,
+            text("measure", "how the log-likelihood of a candidate is computed", AMONG_CANDIDATES),
+            text("template_set", "the set that the prompts are from"),
+            _PROBE_SET,
+            text(
+                "candidates_file", "the user's file of candidates; empty: the answers of the fact's relation"
+            ).or_empty(),
+            count("best", "of left to right: how many of the best candidates by ``independent`` each layer scores"),
+            LAYERS,
+            count("n_read", "facts that were read"),
+            count("n_probed", "facts that were asked"),
+            LEFT_OUT,
+            text("dtype", "the precision that it was computed in").or_empty(),
+            *MADE,
+        ),
+        per="run_id",
+        sort="model probe_set head template_set measure seed run_id",
+    ),
+    Table(
+        "candidate_facts",
+        "One fact of a run, and the candidates that its right answer is ranked among.",
+        "run_id fact_id",
+        (
+            RUN_ID,
+            _FACT,
+            *_TEXTS,
+            count("pieces", "tokens of the right answer", 1),
+            count("candidates", "candidates that it is ranked among, itself included", 1),
+            count("filtered", "other right answers of the prompt, which are not among them"),
+            count("fewer_pieces", "candidates with fewer tokens"),
+            count("equal_pieces", "candidates with as many tokens, itself included", 1),
+        ),
+        per="run_id",
+        sort="run_id relation subject object fact_id",
+        many=True,
+        ascending=("fewer_pieces candidates", "equal_pieces candidates"),
+        most_rows=1_000_000,
+    ),
+    Table(
+        "candidate_ranks",
+        "The right answer of one fact at one layer.",
+        "run_id fact_id layer",
+        (
+            RUN_ID,
+            _FACT,
+            LAYER,
+            *_of_rank("", "rank by log-likelihood"),
+            _log_likelihood(
+                "log_likelihood",
+                "sum of the natural logarithms of its tokens' probabilities; empty if left to right did not score it",
+            ).or_empty(),
+            text("best", "the candidate with rank 1; of several the first"),
+            _log_likelihood("alone_log_likelihood", "the same without the prompt"),
+            *_of_rank("alone_", "rank without the prompt"),
+            *_of_rank("pmi_", "rank by the difference of the two log-likelihoods"),
+        ),
+        per="run_id",
+        many=True,
+        most_rows=20_000_000,
     ),
 )

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.candidates_planted import plant_candidates
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
@@ -9,8 +10,9 @@ from tests.series_planted import PREVENTED, SERIES, plant_series
 
 
 def plant_all(root: Path) -> Path:
-    """Facts, edges, sentences, changes and series below one snapshot folder."""
+    """Runs of all kinds below one snapshot folder."""
     plant_everything(root / "snapshot" / "everything")
+    plant_candidates(root / "snapshot" / "candidates")
     plant_edge_runs(root / "snapshot" / "edges")
     plant_forgetting(root / "snapshot" / "forgetting")
     plant_series(root / "snapshot" / "series", SERIES + PREVENTED)

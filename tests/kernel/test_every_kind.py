@@ -14,6 +14,7 @@ from probing.kernel.store.database import Database
 from probing.kernel.store.kinds import FACTS, KINDS, in_memory, light
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, table_of, write_table
+from tests.candidates_planted import plant_candidates
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
 from tests.forgetting_planted import plant_forgetting
@@ -22,9 +23,17 @@ from tests.planted_store import SEVERAL, plant_runs
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
 from tests.series_planted import plant_series
 
-EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
+CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = (
+    "candidates",
+    "edges",
+    "sentences",
+    "changes",
+    "forgetting",
+    "series",
+)
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: lambda folder: plant_runs(folder, [run for run in SEVERAL if (run.head, run.probe_set) == ("tied", "trex")]),
+    CANDIDATES: plant_candidates,
     EDGES: lambda folder: plant_edge_runs(
         folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]
     ),
@@ -36,6 +45,7 @@ PLANT: dict[str, Callable[[Path], Path]] = {
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
     FACTS: ("predictions", "facts", "runs", "layer_counts", "total_counts", "against_counts"),
+    CANDIDATES: ("candidate_runs", "candidate_facts", "candidate_ranks"),
     EDGES: (
         "edge_labels",
         "edge_targets",

@@ -18,7 +18,7 @@ from probing.kernel.store.columns import KEYS
 from probing.kernel.store.parquet import files_of, read_table, write_differing, write_table
 
 if TYPE_CHECKING:
-    from probing.facts.requests import RunConfig
+    from probing.facts.requests import FactsConfig
     from probing.kernel.models.load import Encoder
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
 
     Another model has other weights, or the same ones under another configuration or tokenizer.
     """
-    for folder, row in _stored_runs(folders):
+    for folder, row in (*_stored_runs(folders, "runs"), *_stored_runs(folders, "candidate_runs")):
         config = stored_configuration(row["config"])
         recorded = (config.get("weights"), config.get("configuration"))
         if row["model"] != encoder.name or recorded == (encoder.weights_id, encoder.configuration):
@@ -47,12 +47,12 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
         )
 
 
-def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
+def hidden_by_name(config: "FactsConfig", folders: Sequence[Path], table: str) -> str | None:
     """A note on a stored run of other facts under the same name, which hides this one from reports; else None."""
-    same = ("model", "head", "seed", "probe_set", "template_set")
-    for folder, row in _stored_runs(folders):
+    same = ("model", "head", "seed", "probe_set", "template_set", "measure")
+    for folder, row in _stored_runs(folders, table):
         facts_sum = stored_configuration(row["config"]).get("facts_sha256")
-        if facts_sum != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
+        if facts_sum != config.facts_sha256 and all(row.get(key) == getattr(config, key, None) for key in same):
             return (
                 f"note: run {row['run_id']} in {folder} has {row['n_probed']:,} other facts as {config.probe_set};"
                 " reports and pages show the newer run only. If they are two files, give one another name with"
@@ -61,11 +61,11 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
     return None
 
 
-def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
-    """Folder and row of every stored run that can be read; others report damaged files."""
-    for path in sorted(path for folder in folders if folder.is_dir() for path in files_of("runs", folder)):
+def _stored_runs(folders: Sequence[Path], table: str) -> Iterator[tuple[Path, dict]]:
+    """Folder and row of every stored run of a table that can be read; others report damaged files."""
+    for path in sorted(path for folder in folders if folder.is_dir() for path in files_of(table, folder)):
         try:
-            rows = read_table(path, "runs").to_pylist()
+            rows = read_table(path, table).to_pylist()
         except ProbingError:
             continue
         yield from ((path.parent, row) for row in rows)

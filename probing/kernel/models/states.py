@@ -35,6 +35,7 @@ class Filled:
     ids: list[int]
     spans: list[tuple[int, int]]
     added: list[int]  #: whether the tokenizer added it, as a special token
+    parts: list[int | None]  #: the tokenizer's own word that it is of
     words: list[tuple[int, int]]
     text: str
 
@@ -92,7 +93,10 @@ def filled_by(
     read = tokenizer(
         texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
     )
-    columns = zip(read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], places, texts, strict=True)
+    parts = [read.word_ids(n) for n in range(len(texts))]
+    columns = zip(
+        read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], parts, places, texts, strict=True
+    )
     return [Filled(*column) for column in columns]
 
 

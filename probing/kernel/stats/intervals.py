@@ -32,8 +32,8 @@ class RelationCounts:
 
     relation: str
     n: int
-    #: Facts with rank <= k.
-    hits: int
+    #: Facts with rank <= k; a fact whose answer ties with others may be a part of one.
+    hits: float
     #: Sum of a value in [0, 1] over the facts (reciprocal ranks), if a mean is wanted, and of its squares.
     sum_value: float | None = None
     sum_squared: float | None = None
@@ -63,7 +63,7 @@ def micro(counts: Sequence[RelationCounts]) -> Estimate:
     n, hits = sum(c.n for c in counts), sum(c.hits for c in counts)
     if n == 0:
         return Estimate(None, None, None, 0, 0)
-    low, high = wilson(hits, n)
+    low, high = wilson_mean(hits / n, n)
     return Estimate(hits / n, low, high, n, len(counts))
 
 

@@ -1,0 +1,150 @@
+"""The reports of right answers among candidates: by layer, by relation, by number of tokens, and fact by fact."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.facts.requests import AMONG_CANDIDATES
+from probing.facts.store_candidates import SUMS, candidate_runs, ranked_facts, sums
+from probing.kernel.models.names import listed
+from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
+from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, macro_mean, micro, micro_mean, parallel_map
+from probing.kernel.store.database import Database
+
+#: What distinguishes two runs in a report; of runs that are equal in it, the newest counts.
+RUN = ("model", "head", "seed", "probe_set", "template_set", "measure", "candidates_file")
+_P_AT_1 = ("value", "low", "high", "chance")
+_MRR = ("mrr", "mrr_low", "mrr_high", "mrr_chance")
+#: P@1 of the answer alone, of the answers with the fewest tokens, and after the answer alone is subtracted.
+_ALONE = ("alone", "shortest", "pmi")
+NUMBERS = ("n", "candidates", *_P_AT_1, *_MRR, "mean_rank", "mean_rank_chance", *_ALONE)
+#: Column -> the sum that it is the mean of.
+_MEANS = {
+    "candidates": "candidates",
+    "chance": "chance_hits",
+    "mrr_chance": "chance_reciprocal_rank",
+    "mean_rank": "rank",
+    "mean_rank_chance": "chance_rank",
+    "alone": "alone_hits",
+    "shortest": "shortest_hits",
+    "pmi": "pmi_hits",
+}
+
+
+def newest(runs: pd.DataFrame) -> pd.DataFrame:
+    """One run of each kind of ``RUN``, from all of ``candidate_runs``."""
+    runs = runs.fillna({"candidates_file": ""})
+    return whole_runs(runs, RUN, [frozenset()] * len(runs))
+
+
+def by_layer(db: Database, runs: pd.DataFrame, averages: Sequence[str] = AVERAGES) -> pd.DataFrame:
+    """P@1, MRR and mean rank of runs at every layer, as mean over relations (macro) and over facts (micro).
+
+    value, low, high: P@1, where candidates that tie for the first place share it, with its 95 % interval; chance: 1 /
+    candidates. mrr_chance and mean_rank_chance are those of a random order. alone: P@1 of the log-likelihood without
+    the prompt; shortest: of the candidates with the fewest tokens; pmi: of the log-likelihood minus that without the
+    prompt. n facts; candidates: how many there are on average.
+    """
+    parts = [grouped(db, runs, average=average).assign(average=average) for average in averages]
+    return pd.concat(parts, ignore_index=True)[[*RUN, "average", "layer", *NUMBERS]]
+
+
+def grouped(db: Database, runs: pd.DataFrame, by: str = "", average: str = "micro") -> pd.DataFrame:
+    """The numbers of ``by_layer``, of all facts, or ``by`` relation or ``pieces``, the right answer's tokens."""
+    keys = [*([by] if by else []), "layer"]
+    table = sums(db, list(runs["run_id"]))
+    of_relation = table.groupby(list(dict.fromkeys(["run_id", *keys, "relation"])), as_index=False)[list(SUMS)].sum()
+    groups = list(of_relation.groupby(["run_id", *keys]))
+    rows = parallel_map(lambda group: (*group[0], *_numbers(group[1], average)), groups)
+    frame = pd.DataFrame(rows, columns=["run_id", *keys, *NUMBERS])
+    frame = frame.astype(dict.fromkeys(NUMBERS[1:], "float64") | {"n": "int64"})
+    found = runs[["run_id", *RUN]].merge(frame, on="run_id")
+    return found[[*RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
+
+
+def _numbers(rows: pd.DataFrame, average: str) -> tuple[float, ...]:
+    """``NUMBERS`` of some facts, from their sums by relation."""
+    columns = (rows[name].tolist() for name in ("hits", "reciprocal_rank", "squared_reciprocal_rank"))
+    counts = [RelationCounts(*row) for row in zip(rows["relation"], map(int, rows["n"]), *columns, strict=True)]
+    first, mrr = (macro(counts), macro_mean(counts)) if average == "macro" else (micro(counts), micro_mean(counts))
+    whole = rows[list(_MEANS.values())]
+    means = whole.div(rows["n"], axis=0).mean() if average == "macro" else whole.sum() / rows["n"].sum()
+    mean = {name: float(means[column]) for name, column in _MEANS.items()}
+    of = {"n": first.n, "value": first.value, "low": first.low, "high": first.high, **mean}
+    of |= {"mrr": mrr.value, "mrr_low": mrr.low, "mrr_high": mrr.high}
+    return tuple(of[name] for name in NUMBERS)  # type: ignore[misc]
+
+
+def fact_by_fact(db: Database, runs: pd.DataFrame, layers: Sequence[int] | None = None) -> pd.DataFrame:
+    """The right answer of every fact at every layer, or at some, with the columns of the stored tables."""
+    return runs[["run_id", *RUN]].merge(ranked_facts(db, list(runs["run_id"]), layers), on="run_id")
+
+
+def _chosen(db: Database, choice: Choice) -> pd.DataFrame:
+    runs = candidate_runs(db)
+    for name in ("model", "head", "probe_set", "measure"):
+        if choice[name]:
+            runs = runs[runs[name].isin(list(choice[name]))]
+    return newest(runs.reset_index(drop=True))
+
+
+def _refuse(db: Database, choice: Choice) -> None:
+    runs = candidate_runs(db)
+    refuse_unstored("ranks among candidates", choice, {name: runs[name] for name in ("model", "head", "probe_set")})
+
+
+_ID = ("model", "head", "probe_set", "measure")
+_SHOWN = ("layer", "n", "value", "low", "high", "chance", "mrr", "mrr_chance", "mean_rank", "alone", "shortest", "pmi")
+_FACT = ("relation", "subject", "object", "layer", "rank", "tied", "candidates", "filtered", "best")
+_FACT_MORE = ("pieces", "log_likelihood", "alone_log_likelihood", "alone_rank", "pmi_rank", "fact_id", "prompt")
+CANDIDATES = Reports(
+    "candidates",
+    (
+        Report(
+            "candidates",
+            "layers",
+            "by layer",
+            lambda db, choice: by_layer(db, _chosen(db, choice), choice["average"] or AVERAGES),
+            shown=(*_ID, "average", *_SHOWN),
+        ),
+        Report(
+            "candidates",
+            "relations",
+            "by relation and layer",
+            lambda db, choice: grouped(db, _chosen(db, choice), "relation"),
+            shown=(*_ID, "relation", *_SHOWN),
+        ),
+        Report(
+            "candidates",
+            "pieces",
+            "by the number of tokens of the right answer and layer",
+            lambda db, choice: grouped(db, _chosen(db, choice), "pieces"),
+            shown=(*_ID, "pieces", *_SHOWN),
+        ),
+        Report(
+            "candidates",
+            "facts",
+            "every right answer at every layer",
+            lambda db, choice: fact_by_fact(db, _chosen(db, choice), choice["layer"]),
+            (*RUN, *_FACT, *_FACT_MORE),
+            further=True,
+            shown=(*_ID, *_FACT, "pieces", "pmi_rank"),
+        ),
+    ),
+    (
+        Filter("model", "Model; repeatable. None: all."),
+        Filter("head", f"{listed()}; repeatable. None: all."),
+        Filter("probe_set", "Set of facts; repeatable. None: all."),
+        Filter("measure", f"{', '.join(AMONG_CANDIDATES)}; repeatable. None: all.", known=AMONG_CANDIDATES),
+        Filter(
+            "average",
+            "Mean over relations (macro), over facts (micro), or both. For layers.",
+            known=AVERAGES,
+            every="both",
+            once=True,
+            only=("layers",),
+        ),
+        Filter("layer", "For facts: layer; repeatable. None: all.", int, only=("facts",)),
+    ),
+    _refuse,
+)

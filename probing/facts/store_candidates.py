@@ -1,0 +1,73 @@
+"""Queries about runs that rank candidates: sums by layer, relation and number of tokens, and single facts."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.kernel.store.database import Database
+
+
+def candidate_runs(db: Database) -> pd.DataFrame:
+    """All complete runs with the columns of their files and of their provenance, by model, the newest first."""
+    return db.query("SELECT * FROM runs_of_candidates ORDER BY model, created DESC NULLS LAST, run_id")
+
+
+def _first(prefix: str) -> str:
+    """Share of P@1 by a rank: candidates that tie at it share the place."""
+    rank, tied = f"k.{prefix}rank", f"k.{prefix}tied"
+    return f"CASE WHEN {rank} = ({tied} + 1) / 2 THEN 1e0 / {tied} ELSE 0e0 END"
+
+
+#: Mean of 1 / place over the places that the candidates of a rank share.
+_RECIPROCAL = """CASE WHEN k.tied = 1 THEN 1e0 / k.rank ELSE list_avg(list_transform(
+    range((k.rank - (k.tied - 1) / 2)::BIGINT, (k.rank + (k.tied - 1) / 2)::BIGINT + 1), lambda x: 1e0 / x)) END"""
+#: Name of a sum over facts -> what is summed. By chance every order of the candidates is as likely.
+SUMS = {
+    "n": "1",
+    "candidates": "f.candidates",
+    "hits": _first(""),
+    "reciprocal_rank": "reciprocal",
+    "squared_reciprocal_rank": "reciprocal * reciprocal",
+    "rank": "k.rank",
+    "chance_hits": "1e0 / f.candidates",
+    "chance_reciprocal_rank": "c.reciprocal_rank",
+    "chance_rank": "(f.candidates + 1) / 2",
+    "alone_hits": _first("alone_"),
+    "pmi_hits": _first("pmi_"),
+    "shortest_hits": "CASE WHEN f.fewer_pieces = 0 THEN 1e0 / f.equal_pieces ELSE 0e0 END",
+}
+
+
+def sums(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """The sums of ``SUMS`` by run_id, layer, relation and pieces, the number of tokens of the right answer."""
+    columns = ", ".join(f"CAST(sum({what}) AS DOUBLE) AS {name}" for name, what in SUMS.items())
+    return db.query(
+        f"""
+        WITH chosen AS (SELECT * FROM candidate_facts WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))),
+        by_chance AS (
+            SELECT candidates, list_avg(list_transform(range(1, candidates::BIGINT + 1), lambda x: 1e0 / x)) AS
+                reciprocal_rank
+            FROM (SELECT DISTINCT candidates FROM chosen)
+        ),
+        ranked AS (SELECT *, {_RECIPROCAL} AS reciprocal FROM candidate_ranks k)
+        SELECT k.run_id, k.layer::BIGINT AS layer, f.relation, f.pieces::BIGINT AS pieces, {columns}
+        FROM ranked k JOIN chosen f ON f.run_id = k.run_id AND f.fact_id = k.fact_id
+        JOIN by_chance c ON c.candidates = f.candidates
+        GROUP BY k.run_id, k.layer, f.relation, f.pieces ORDER BY k.run_id, k.layer, f.relation, f.pieces
+        """,
+        {"run_ids": list(run_ids)},
+    )
+
+
+def ranked_facts(db: Database, run_ids: Sequence[str], layers: Sequence[int] | None = None) -> pd.DataFrame:
+    """The right answer of every fact at every layer, or at some, with the columns of the two tables."""
+    return db.query(
+        """
+        SELECT k.*, f.* EXCLUDE (run_id, fact_id)
+        FROM candidate_ranks k JOIN candidate_facts f ON f.run_id = k.run_id AND f.fact_id = k.fact_id
+        WHERE k.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+            AND ($layers IS NULL OR k.layer IN (SELECT unnest($layers::BIGINT[])))
+        ORDER BY k.run_id, f.relation, f.subject, f.object, k.fact_id, k.layer
+        """,
+        {"run_ids": list(run_ids), "layers": None if layers is None else list(layers)},
+    )
