@@ -49,6 +49,11 @@ def visible(kind: str, words: list, place: int, other: int) -> bool:
     return kind == ANSWER_L2R and other < place
 
 
+def through_norm(model, states) -> list[torch.Tensor]:
+    """States as the head reads them: ModernBERT has a norm on top of its last layer."""
+    return [*map(model.model.final_norm, states[:-1]), states[-1]] if hasattr(model, "model") else list(states)
+
+
 def by_hand(model, tokenizer, prompt: str, text: str, kind: str) -> np.ndarray:
     """(layers,) log-likelihoods: a pass of transformers' model per token, its states read by its own head."""
     first = prompt.index(MASK)
@@ -67,7 +72,7 @@ def by_hand(model, tokenizer, prompt: str, text: str, kind: str) -> np.ndarray:
             if not visible(kind, words, number, other):
                 row[at] = tokenizer.mask_token_id
         with torch.no_grad():
-            states = model(input_ids=row[None], output_hidden_states=True).hidden_states
+            states = through_norm(model, model(input_ids=row[None], output_hidden_states=True).hidden_states)
             read = HEADS[model.config.model_type](model)
             total = total + torch.stack(
                 [read(state[:, position]).log_softmax(-1)[0, ids[position]] for state in states]
