@@ -90,7 +90,7 @@ def test_a_model_that_lacks_a_part_is_an_error_of_fetch_and_ask(online, run, ber
         assert weights_asked(online.hub) == []
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "longformer", "no-such-type"])
+@pytest.mark.parametrize("kind", ["gpt2", "reformer", "no-such-type"])
 @pytest.mark.parametrize("command", ["ask", "probe", "fetch", "load"])
 def test_an_architecture_that_cannot_be_probed_is_refused_after_its_configuration_alone(
     online, run, bert, kind, command
@@ -106,7 +106,7 @@ def test_an_architecture_that_cannot_be_probed_is_refused_after_its_configuratio
         "probe": ("probe", "--model", "org/strange", "--facts", "questions", "--head", "logit_lens"),
         "fetch": ("fetch", "org/strange"),
     }
-    with pytest.raises(ModelError, match=kind):
+    with pytest.raises(ModelError, match=f"(?i){kind}"):
         run(*words[command]) if command in words else load_encoder("org/strange", device="cpu")
     assert {one.rpartition("/")[2] for one in online.hub.asked("/resolve/")} == {"config.json"}
     assert weights_asked(online.hub) == []

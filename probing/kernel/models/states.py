@@ -176,7 +176,7 @@ def all_hidden_states(
         raise ModelError(
             f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers} (embeddings and layers)"
         )
-    return (*states[:-1], output.last_hidden_state)
+    return states
 
 
 def _by_length(
