@@ -1,7 +1,6 @@
 """Joins the commands; user errors are printed without a traceback."""
 
 import logging
-import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from probing import __version__
 from probing.kernel.errors import OptionError, ProbingError
 from probing.kernel.files import cannot_write, no_room
 from probing.kernel.registry import REPOSITORY, has_data
-from probing.kernel.text import harmless, refuse_half_characters
+from probing.kernel.text import HarmlessStream, harmless, refuse_half_characters
 
 #: Without completion for shells, and with plain errors and help.
 _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
@@ -349,24 +348,6 @@ def _options(
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-class _Harmless:
-    """A stream that nothing which would steer a terminal reaches, except for ``moves``, a pattern in parentheses."""
-
-    def __init__(self, stream: Any, moves: str = "(?!)"):
-        self._stream, self._moves = stream, moves
-
-    def write(self, text: str) -> int:
-        """Writes a text."""
-        # Every second part is a move.
-        parts = re.split(self._moves, text)
-        return int(
-            self._stream.write("".join(part if place % 2 else harmless(part) for place, part in enumerate(parts)))
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
 def main() -> None:
     """Runs the command line; exit code 1 and one line for an error of the user's, 130 and one line after Ctrl-C."""
     interrupted = []
@@ -380,7 +361,10 @@ def main() -> None:
         signal.signal(signal.SIGINT, note)
     streams = sys.stdout, sys.stderr
     # A closed stream is None. Progress bars move.
-    sys.stdout, sys.stderr = sys.stdout and _Harmless(sys.stdout), sys.stderr and _Harmless(sys.stderr, r"(\r|\x1b\[A)")
+    sys.stdout, sys.stderr = (
+        sys.stdout and HarmlessStream(sys.stdout),
+        sys.stderr and HarmlessStream(sys.stderr, r"(\r|\x1b\[A)"),
+    )
     try:
         app()
     except BaseException as error:

@@ -54,6 +54,24 @@ def harmless(text: str) -> str:
     return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
+class HarmlessStream:
+    """A stream that nothing which would steer a terminal reaches, except for ``moves``, a pattern in parentheses."""
+
+    def __init__(self, stream: Any, moves: str = "(?!)"):
+        self._stream, self._moves = stream, moves
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        # Every second part is a move.
+        parts = re.split(self._moves, text)
+        return int(
+            self._stream.write("".join(part if place % 2 else harmless(part) for place, part in enumerate(parts)))
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def in_short(text: str) -> str:
     """The first letters of a text, for a message."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
