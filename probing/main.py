@@ -361,10 +361,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, note)
     streams = sys.stdout, sys.stderr
     # A closed stream is None. Progress bars move.
-    sys.stdout, sys.stderr = (
-        sys.stdout and HarmlessStream(sys.stdout),
-        sys.stderr and HarmlessStream(sys.stderr, r"(\r|\x1b\[A)"),
-    )
+    sys.stdout = sys.stdout and HarmlessStream(sys.stdout)
+    sys.stderr = sys.stderr and HarmlessStream(sys.stderr, r"(\r|\x1b\[A)")
     try:
         app()
     except BaseException as error:

@@ -55,7 +55,10 @@ def harmless(text: str) -> str:
 
 
 class HarmlessStream:
-    """A stream that nothing which would steer a terminal reaches, except for ``moves``, a pattern in parentheses."""
+    """A stream that nothing which would steer a terminal reaches, except for ``moves``, a pattern in parentheses.
+
+    Loggers hold it until Python has ended, and with it what its module imports: DuckDB would print warnings.
+    """
 
     def __init__(self, stream: Any, moves: str = "(?!)"):
         self._stream, self._moves = stream, moves
