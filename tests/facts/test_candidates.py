@@ -1,5 +1,6 @@
 """Log-likelihoods of candidates against a loop over transformers' own logits, ranks, and planted answers."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.stats.intervals import wilson_mean
 from tests import tiny_models
+from tests.reference import candidate_oracles
 
 PROMPTS = (
     "The capital of france is [MASK].",
@@ -323,3 +325,18 @@ def test_a_head_that_has_diverged_is_named(bert):
     torch.nn.init.constant_(broken.norm.weight, float("nan"))
     with pytest.raises(ModelError, match="diverged"):
         rank_all(PROMPTS[0], TEXTS, Scorer(bert, [broken], [0], INDEPENDENT))
+
+
+@pytest.mark.parametrize("architecture", candidate_oracles.ARCHITECTURES)
+def test_the_last_layer_gives_what_lm_pub_quiz_and_minicons_give(architecture, encoder_of):
+    encoder = encoder_of(architecture)
+    rows = [row for row in json.loads(candidate_oracles.TABLE.read_text()) if row["architecture"] == architecture]
+    assert {row["library"] for row in rows} == {"lm-pub-quiz", "minicons"} and max(row["tokens"] for row in rows) > 2
+    answers = candidate_oracles.ANSWERS
+    for prompt, measure in {(row["prompt"], row["measure"]) for row in rows}:
+        scorer = Scorer(encoder, [encoder.head], [encoder.depth], measure)
+        cut, found = rank_all(prompt, answers, scorer)
+        for row in (row for row in rows if (row["prompt"], row["measure"]) == (prompt, measure)):
+            number = answers.index(row["answer"])
+            assert cut.lengths[number] == row["tokens"]
+            assert found["log_likelihood"][0, number] == pytest.approx(row["value"], abs=1e-4), row
