@@ -333,10 +333,9 @@ def test_the_last_layer_gives_what_lm_pub_quiz_and_minicons_give(architecture, e
     rows = [row for row in json.loads(candidate_oracles.TABLE.read_text()) if row["architecture"] == architecture]
     assert {row["library"] for row in rows} == {"lm-pub-quiz", "minicons"} and max(row["tokens"] for row in rows) > 2
     answers = candidate_oracles.ANSWERS
-    for prompt, measure in {(row["prompt"], row["measure"]) for row in rows}:
-        scorer = Scorer(encoder, [encoder.head], [encoder.depth], measure)
-        cut, found = rank_all(prompt, answers, scorer)
-        for row in (row for row in rows if (row["prompt"], row["measure"]) == (prompt, measure)):
+    for prompt, kind in {(row["prompt"], row["measure"]) for row in rows}:
+        cut, found = rank_all(prompt, answers, Scorer(encoder, [encoder.head], [encoder.depth], kind))
+        for row in (row for row in rows if (row["prompt"], row["measure"]) == (prompt, kind)):
             number = answers.index(row["answer"])
             assert cut.lengths[number] == row["tokens"]
             assert found["log_likelihood"][0, number] == pytest.approx(row["value"], abs=1e-4), row
