@@ -17,6 +17,7 @@ from probing.kernel.errors import FactsError, HeadError, ModelError, Say
 from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import ModelWork, do_job
 from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.models.head import parts_of
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
 from probing.kernel.models.torch_settings import number_format, set_threads
@@ -219,8 +220,10 @@ SETTINGS = {"learning_rate": "rate", "pieces_per_block": "blocks", "version": "r
 def train_all_heads(request: HeadsRequest, say: Say = print) -> Path:
     """Trains a head for every layer by masked language modelling; returns the folder of the heads."""
     set_threads(request.threads)
-    train, valid = head_text(request.text, request.valid)
     encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
+    # Refuses a head whose parts are not known before any text is read.
+    parts_of(encoder.head)
+    train, valid = head_text(request.text, request.valid)
     folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
     # A replicate has the recipe of the heads that it is compared with.
     replicated = (

@@ -13,7 +13,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 
 from probing.facts.askable import answer_ids, one_token_ids
 from probing.facts.fact import SEVERAL_TOKENS, TOO_LONG, Fact
-from probing.kernel.errors import ModelError, NoOwnHead
+from probing.kernel.errors import HeadError, ModelError, NoOwnHead
 from probing.kernel.models.check import longest_input, with_offsets
 from probing.kernel.models.checkpoint import REFUSED, why_unusable
 from probing.kernel.models.load import load_encoder
@@ -298,3 +298,8 @@ def test_a_head_that_does_not_fit_its_vocabulary_is_named(encoder_of):
     model.lm_predictions.lm_head.dense = torch.nn.Linear(16, 8)
     with pytest.raises(ModelError, match="8 values"):
         own_head(model)
+
+
+def test_trained_heads_need_known_parts_which_is_said_before_a_text_is_read(run, cache, folder_of):
+    with pytest.raises(HeadError, match=r"convbert cannot be trained.*albert.*--head logit_lens"):
+        run("train-heads", "--model", folder_of("convbert"), "--head", "tied")
