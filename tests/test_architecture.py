@@ -86,7 +86,7 @@ MOST_LINES = {
     "probing/finetuning": 4459,
     "probing/forgetting": 5104,
     "probing/heads": 2306,
-    "probing/kernel": 14_442,
+    "probing/kernel": 14_447,
     "probing/live": 2901,
     "probing/own_model": 1918,
     "probing/papers": 3503,

@@ -345,8 +345,13 @@ def norm_on_top(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> st
     )
 
 
-def reads_padding(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether padding changes the states of the other tokens (FNet, which has no attention that could leave it out)."""
+def reads_padding(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, longest: int) -> bool:
+    """Whether padding changes the states of the other tokens (FNet, which has no attention that could leave it out).
+
+    Not tried with a model that takes hardly more than a mask.
+    """
+    if longest < 2 * SHORTEST:
+        return False
     short, long = (_masks(body, tokenizer, number)["input_ids"][0].tolist() for number in (1, 4))
     more = [tokenizer.pad_token_id or 0] * (len(long) - len(short))
     rows = torch.tensor([[*short, *more], long], device=body.device)

@@ -247,7 +247,7 @@ def load_encoder(
             base_source=base_found.at_commit if base_found else "",
             notes=log_notes(*notes),
             on_top=on_top,
-            reads_padding=reads_padding(body, tokenizer),
+            reads_padding=reads_padding(body, tokenizer, longest),
         )
 
 
@@ -440,7 +440,7 @@ def encoder_of(
             base_source=lent.at_commit if lent is not None else "",
             notes=log_notes(*notes),
             on_top=on_top,
-            reads_padding=reads_padding(body, tokenizer),
+            reads_padding=reads_padding(body, tokenizer, longest),
         )
 
 
