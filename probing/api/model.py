@@ -299,8 +299,7 @@ def open_model(
     with in_a_notebook():
         head = None if head is None else canonical_head(text("head", head, listed()))
         text("device", device, "auto, cpu, cuda or mps")
-        if dtype not in DTYPES:
-            raise OptionError(f"got the dtype {dtype!r}, expected {', '.join(DTYPES)}")
+        refuse_unknown_words("dtype", (dtype,), DTYPES)
         numbers = number_format(dtype)
         name = optional_text("name", name)
         revision = optional_text("revision", revision, "a branch, tag or commit of a model on the hub")

@@ -106,9 +106,18 @@ def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Ranking]:
         candidates_sha256=hashlib.sha256(canonical_json(used).encode()).hexdigest(),
         best=0 if request.measure == INDEPENDENT else BEST,
     )
-    heads_folder, told = asked.heads_folder and asked.heads_folder.absolute(), request.progress
+    heads_folder = asked.heads_folder and asked.heads_folder.absolute()
     return kept, Ranking(
-        asked.encoder, asked.heads, facts, work, config, cache / "shards", asked.layers, heads_folder, +left_out, told
+        asked.encoder,
+        asked.heads,
+        facts,
+        work,
+        config,
+        cache / "shards",
+        asked.layers,
+        heads_folder,
+        +left_out,
+        request.progress,
     )
 
 

@@ -173,8 +173,6 @@ class Scorer:
     def __init__(self, encoder: Encoder, heads: Sequence[Head], layers: Sequence[int], measure: str):
         self.encoder, self.heads, self.layers, self.measure = encoder, heads, layers, measure
         self._buffer, self._mask = LogitsBuffer(), encoder.tokenizer.mask_token_id
-        double = next(encoder.body.parameters()).dtype == torch.float64
-        self._dtype = torch.float64 if double else torch.float32
         ((row, _),) = masked_rows([MASK], encoder)
         self._nothing = tuple(row)
 
@@ -243,7 +241,7 @@ class Scorer:
             rows = [n for n, one in enumerate(some) for _ in one.read]
             positions = [position for one in some for position, *_ in one.read]
             at = torch.tensor(rows, device=self.encoder.device), torch.tensor(positions, device=self.encoder.device)
-            held.append((some, torch.stack([states[layer][at].to(self._dtype) for layer in self.layers])))
+            held.append((some, torch.stack([states[layer][at].to(self.encoder.exact) for layer in self.layers])))
             if sum(one.shape[1] for _, one in held) >= _POSITIONS:
                 self._decode(held, sums, chosen)
                 held = []

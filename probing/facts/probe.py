@@ -340,7 +340,8 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         exact = open_encoder(request.model, request.base, request.device, revision=request.revision)
         asked = [askable(kept, exact) for kept in sets]
         every = [pair for kept, answers in asked for pair in zip(kept.facts, answers, strict=True)]
-        say(against_exact(encoder, exact, random.Random(0).sample(every, min(len(every), COMPARED))))
+        if every:
+            say(against_exact(encoder, exact, random.Random(0).sample(every, min(len(every), COMPARED))))
     entry = find_entry(request.model, request.base, request.name, request.revision)
     done = probe_sets(request, sets, encoder, at_same_commits(entry, encoder), say)
     return [one.run_id for one in done if one.run_id]

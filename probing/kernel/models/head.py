@@ -173,9 +173,8 @@ class WholeHead(nn.Module):
             self.given.states = None
         if not self.without:
             return logits
-        places = logits.new_full((len(logits), self.rows or logits.shape[1]), NO_PLACE)
-        some = torch.tensor(sorted(set(range(places.shape[1])) - self.without), device=logits.device)
-        return places.index_copy(1, some, logits[:, some])
+        logits = F.pad(logits, (0, (self.rows or logits.shape[1]) - logits.shape[1]))
+        return logits.index_fill(1, torch.tensor(sorted(self.without), device=logits.device), NO_PLACE)
 
 
 Head = DecodingHead | WholeHead

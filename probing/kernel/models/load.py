@@ -80,6 +80,11 @@ class Encoder:
         return str(next(self.body.parameters()).dtype).removeprefix("torch.")
 
     @property
+    def exact(self) -> torch.dtype:
+        """Format in which its states are kept and its heads compute."""
+        return _exact(next(self.body.parameters()).dtype)
+
+    @property
     def at_commit(self) -> str:
         """Hub id and commit, as ``ID@COMMIT``; empty for a folder or a model in memory."""
         return f"{self.hub_id}@{self.revision}" if self.hub_id else ""

@@ -234,9 +234,8 @@ def states_at(
 
     ``passed`` is called after each batch with its number of rows.
     """
-    double = next(encoder.body.parameters()).dtype == torch.float64
-    dtype = torch.float64 if double else torch.float32
-    result = np.empty((encoder.layers, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
+    dtype = encoder.exact
+    result = torch.empty((encoder.layers, len(rows), encoder.hidden), dtype=dtype).numpy()
     for batch in batches_by_length([len(row) for row in rows], tokens, ENOUGH_TOKENS):
         states = head_states([rows[i] for i in batch], encoder)
         index = torch.tensor([positions[i] for i in batch], device=encoder.device)
