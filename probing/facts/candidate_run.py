@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,19 +72,10 @@ class Ranking(HeadsWork, TaskWork):
 def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Ranking]:
     """The facts that the model can be asked, and the work on them, in the order in which they are stored."""
     request, left_out = asked.request, Counter[str]()
-    # Answers of facts that were left out before, such as those without a gap, are candidates, too.
-    every = [*found.facts, *(fact for fact, _ in found.dropped if fact.object)]
+    candidates, right = found.candidates
     if request.candidates:
         texts, left_out[DUPLICATE] = read_candidates(request.candidates)
         candidates = dict.fromkeys((fact.relation for fact in found.facts), texts)
-    else:
-        answers: dict[str, set[str]] = defaultdict(set)
-        for fact in every:
-            answers[fact.relation].add(fact.object)
-        candidates = {relation: tuple(sorted(texts)) for relation, texts in answers.items()}
-    right: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for fact in every:
-        right[fact.relation, fact.prompt].add(fact.object)
     questions = ask(found.facts, candidates, right, asked.encoder)
     of_fact = {id(fact): question for fact, question in zip(found.facts, questions, strict=True)}
     reasons = {key: question if isinstance(question, str) else None for key, question in of_fact.items()}

@@ -12,7 +12,17 @@ import torch
 from numpy.typing import NDArray
 
 from probing.facts.askable import no_answers, subject_unknown
-from probing.facts.fact import MASK, NO_CANDIDATE, NOT_ONE_MASK, OTHER_PROMPT, SUBJECT_UNKNOWN, TOO_LONG, UNKNOWN, Fact
+from probing.facts.fact import (
+    MASK,
+    NO_CANDIDATE,
+    NO_OTHER,
+    NOT_ONE_MASK,
+    OTHER_PROMPT,
+    SUBJECT_UNKNOWN,
+    TOO_LONG,
+    UNKNOWN,
+    Fact,
+)
 from probing.facts.requests import ANSWER_L2R, INDEPENDENT
 from probing.heads.decode import ROWS, LogitsBuffer, decode
 from probing.kernel.errors import ModelError
@@ -118,7 +128,8 @@ def ask(
         elif subject_unknown(fact, row, own, encoder.tokenizer.unk_token_id):
             asked.append(SUBJECT_UNKNOWN)
         else:
-            asked.append(Question(tuple(row), cut, answer, tuple(sorted(others)), room))
+            question = Question(tuple(row), cut, answer, tuple(sorted(others)), room)
+            asked.append(question if question.among.sum() > 1 else NO_OTHER)
     return asked
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,7 @@ TOO_LONG = "prompt longer than the model takes"
 SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
 OTHER_PROMPT = "object changes the tokens around it"
 NO_CANDIDATE = "object is none of the candidates"
+NO_OTHER = "no other candidate"
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,18 @@ class FactSet:
     template_set: str = "default"
     dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
     said: str = field(default="", repr=False, compare=False)
+
+    @property
+    def candidates(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, str], set[str]]]:
+        """The different answers of each relation, and the right ones of each prompt of a relation.
+
+        Answers of facts that are left out, such as those without a gap, are candidates, too.
+        """
+        answers, right = defaultdict[str, set[str]](set), defaultdict[tuple[str, str], set[str]](set)
+        for fact in (*self.facts, *(fact for fact, _ in self.dropped if fact.object)):
+            answers[fact.relation].add(fact.object)
+            right[fact.relation, fact.prompt].add(fact.object)
+        return {relation: tuple(sorted(texts)) for relation, texts in answers.items()}, right
 
     @property
     def left_out_in_words(self) -> str:

@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM
 import probing
 from probing.facts import candidates as measure
 from probing.facts.candidates import Question, Scorer, ask, best_of, cut_in, place, rank, rank_all
-from probing.facts.fact import MASK, NO_CANDIDATE, OTHER_PROMPT, TOO_LONG, UNKNOWN, Fact
+from probing.facts.fact import MASK, NO_CANDIDATE, NO_OTHER, OTHER_PROMPT, TOO_LONG, UNKNOWN, Fact
 from probing.facts.requests import AMONG_CANDIDATES, ANSWER_L2R, INDEPENDENT, WITHIN_WORD_L2R
 from probing.heads.decode import decode
 from probing.kernel.errors import ModelError, OptionError, PromptError
@@ -194,11 +194,15 @@ def test_equal_tokens_tie_exactly(bert):
 
 def test_what_cannot_stand_in_the_gap_is_left_out_with_its_reason(bert):
     long = " ".join(["red"] * 60)
-    texts = ("paris", "привет", long, "rome")
+    texts = ("paris", "привет", long, "rome", "madrid")
     facts = [Fact("own", "r", "", text, PROMPTS[0], PROMPTS[0]) for text in (*texts, "berlin")]
-    asked = ask(facts, {"r": texts}, {("r", PROMPTS[0]): texts[:1]}, bert)
-    assert asked[1:3] == [UNKNOWN, TOO_LONG] and asked[4] == NO_CANDIDATE
-    assert asked[0].possible.tolist() == [True, False, False, True] and asked[3].among.tolist() == [False] * 3 + [True]
+    # Of another relation both answers are right, so there is nothing to rank them among.
+    facts.append(replace(facts[0], relation="two"))
+    right = {("r", PROMPTS[0]): texts[:1], ("two", PROMPTS[0]): ("paris", "rome")}
+    asked = ask(facts, {"r": texts, "two": ("paris", "rome")}, right, bert)
+    assert asked[1:3] == [UNKNOWN, TOO_LONG] and asked[5:] == [NO_CANDIDATE, NO_OTHER]
+    assert asked[0].possible.tolist() == [True, False, False, True, True]
+    assert asked[3].among.tolist() == [False] * 3 + [True] * 2
     # "was" is one token.
     assert cut_in("It is [MASK]s.", ["wa", "paris"], bert).reasons == (OTHER_PROMPT, "")
 
