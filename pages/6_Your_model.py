@@ -9,6 +9,7 @@ import streamlit as st
 
 from probing.choices import OWN_MODEL_TABS as TABS
 from probing.choices import OwnModelSelection
+from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.facts.sources import own_facts
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
@@ -22,7 +23,7 @@ from probing.own_model import run as background
 from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
 from probing.own_model.page_form import draw_form, why_not
 from probing.own_model.page_run import draw_run, draw_space, scroll_up
-from probing.own_model.report import OwnResult, fact_rows, not_asked, result_of, side_by_side
+from probing.own_model.report import OwnResult, asked, fact_rows, not_asked, result_of, side_by_side
 from probing.own_model.run import OwnRun
 
 #: Model and facts of the finished sample.
@@ -38,6 +39,21 @@ HOW = (
     " the reverse. Every layer is read by the pre-trained head (logit lens). A fact that a layer does not give may"
     " still be in the model."
 )
+#: Measure -> what answers are ranked among, and the caption if a run has no such ranks.
+AMONG = {VOCABULARY: "all words", INDEPENDENT: "answers of the file"}
+LACKS = {
+    VOCABULARY: "Not ranked among all words: no answer is one word piece of the model.",
+    INDEPENDENT: "Not ranked among the answers of the file: none of its relations has two different answers.",
+}
+CAPTION_AMONG = (
+    "Squares: layers 1 to the last, full where the right answer is first among the answers of its relation in the file."
+)
+HOW_AMONG = (
+    "The answers that the file has for a relation are ranked by log-likelihood, all word pieces of an answer masked"
+    " (independent). Known: alone in the first place; answers with equal scores share it in the curve (P@1). By"
+    " chance each of the answers is as likely. Lost: the base has it first at its last layer, and the fine-tuned model has not; gained: the"
+    " reverse. Every layer is read by the pre-trained head (logit lens)."
+)
 CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
 CURVE_HOW = (
     "Every layer of both models is read by the pre-trained head (logit lens). A fact counts as known at a layer if its"
@@ -49,6 +65,7 @@ PER_CENT = {
     "low": st.column_config.NumberColumn("from", format="percent"),
     "high": st.column_config.NumberColumn("to", format="percent"),
     "majority": st.column_config.NumberColumn("the commonest answer", format="percent"),
+    "chance": st.column_config.NumberColumn("by chance", format="percent"),
     "trex": st.column_config.NumberColumn("T-REx", format="percent"),
 }
 
@@ -62,7 +79,10 @@ def own_result(view: View, run: OwnRun | None) -> OwnResult | None:
         if run is not None:
             wish, probe_set = run.state.wish, run.state.wish.called
             model = wish.name or find_entry(wish.model, wish.base or None).name
-        return view.read(result_of, model, probe_set, selection.of(OwnModelSelection).my_k)
+        own = selection.of(OwnModelSelection)
+        # The rank is none of the choices among the answers of the file.
+        k = 1 if own.my_measure == INDEPENDENT else own.my_k
+        return view.read(result_of, model, probe_set, k, own.my_measure)
     except StoreError:
         return None
     except ProbingError as error:
@@ -90,7 +110,7 @@ def sentence(result: OwnResult, rows: pd.DataFrame) -> None:
         blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=kept, n=result.n))
 
 
-def head(view: View, runs: Sequence[OwnRun], result: OwnResult | None, rows: pd.DataFrame) -> None:
+def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResult | None, rows: pd.DataFrame) -> None:
     """Draws the sentence, and which run it is about; nothing above the form, which is about none."""
     if selection.of(OwnModelSelection).own_tab == "new":
         return
@@ -120,7 +140,18 @@ def head(view: View, runs: Sequence[OwnRun], result: OwnResult | None, rows: pd.
                 ),
                 width="content",
             )
-        if result is not None:
+        if result is not None and len(result.measures) > 1:
+            selection.bound(
+                st.segmented_control,
+                "Ranked among",
+                "my_measure",
+                view.page,
+                value=result.measure,
+                options=list(AMONG),
+                required=True,
+                format_func=AMONG.__getitem__,
+            )
+        if result is not None and result.measure == VOCABULARY:
             selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Counts as known: rank")
         st.button(
             "Ask your own model",
@@ -129,6 +160,11 @@ def head(view: View, runs: Sequence[OwnRun], result: OwnResult | None, rows: pd.
             kwargs={"own_tab": "new"},
             icon=":material/add:",
         )
+    if result is not None and result.yardstick:
+        st.caption(filled("{words}", words=result.yardstick))
+    for measure in AMONG if result is not None and runs and run.whole else ():
+        if measure not in result.measures:
+            st.caption(LACKS[measure])
 
 
 def called(run: OwnRun) -> str:
@@ -146,15 +182,19 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
         st.warning(filled("{doubt}", doubt=result.doubt), icon=":material/report:")
     run = {"model": result.model, "head": result.head, "probe_set": result.probe_set}
     top, base = rows.head(MOST_ROWS), view.name(result.base) if result.base else ""
-    links = {fact: address("facts", fact=fact, **run) for fact in top["fact_id"]} if own else {}
+    # The page Facts has the ranks among all words.
+    of_words = view.read(asked, result.of_words) if own and result.of_words else set()
+    links = {fact: address("facts", fact=fact, **run) for fact in top["fact_id"] if fact in of_words}
+    among = result.measure != VOCABULARY
+    caption = CAPTION_AMONG if among else CAPTION
     st.html(fact_table(top, base=base, model=view.name(result.model), k=result.k, links=links))
     blocks.files(
         drawing(fact_squares, top, base=base, model=view.name(result.model), k=result.k),
         table=rows,
-        stamp=view.stamp(f"{result.title}, {result.head}, rank ≤ {result.k}", result.run_ids),
+        stamp=view.stamp(f"{result.title}, {result.head}, {result.known}", result.run_ids),
         name="own-facts",
-        caption=CAPTION if len(rows) == len(top) else f"{CAPTION} {len(top)} of {len(rows):,} facts; Data has all.",
-        how=HOW,
+        caption=caption if len(rows) == len(top) else f"{caption} {len(top)} of {len(rows):,} facts; Data has all.",
+        how=HOW_AMONG if among else HOW,
         alt=f"Facts that {result.model} lost, gained and kept, with the layers that know them",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -168,11 +208,12 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
             type="tertiary",
             icon=":material/description:",
         )
-        if not own:
+        if not of_words:
             return
         both = tuple(name for name in (result.base, result.model) if name)
         link("layers", "Its curve in Layers", models=both, heads=(result.head,), probe_sets=(result.probe_set,))
-        link("facts", "These facts one by one", afresh=True, **run)
+        some = f" ({len(of_words):,} of {result.n:,})" if len(of_words) < result.n else ""
+        link("facts", f"These facts one by one{some}", afresh=True, **run)
         if result.base:
             link(
                 "compare",
@@ -194,20 +235,20 @@ def curve(view: View, result: OwnResult, run: OwnRun | None) -> None:
     blocks.figure(
         drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k),
         table=result.layers,
-        stamp=view.stamp(f"{result.title}, {result.head}, rank ≤ {result.k}", result.run_ids),
+        stamp=view.stamp(f"{result.title}, {result.head}, {result.known}", result.run_ids),
         name="own-model",
         caption=CURVE,
-        how=CURVE_HOW,
+        how=CURVE_HOW if result.measure == VOCABULARY else HOW_AMONG,
         alt=f"P@{result.k} by layer of {result.model}",
     )
-    table = view.read(side_by_side, result.probe_set, result.k)
+    table = view.read(side_by_side, result.probe_set, result.k, result.measure)
     st.header("All models on these facts")
     blocks.table_with_download(
         table,
-        shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"]).assign(
-            model=table["model"].map(view.label)
-        ),
-        stamp=view.stamp(f"{result.probe_set}, last layer, rank ≤ {result.k}", tuple(table["run_id"])),
+        shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"])
+        .dropna(axis="columns", how="all")
+        .assign(model=table["model"].map(view.label)),
+        stamp=view.stamp(f"{result.probe_set}, last layer, {result.known}", tuple(table["run_id"])),
         name="own-model-all",
         column_config={"n": "facts", "left_out": "left out", **PER_CENT},
     )
@@ -233,6 +274,8 @@ def ways(view: View, result: OwnResult) -> None:
         )
         return
     st.header("Of the facts that the base knew")
+    if result.measure != VOCABULARY:
+        st.caption("Ways back are found by ranks among all words.")
     back = result.back[result.back["n"] > 0]
     blocks.table_with_download(
         result.back,
@@ -263,7 +306,7 @@ run = next((own_run for own_run in runs if own_run.id == own.my_run), runs[0] if
 shown = view if run else of_sample(view)
 result = own_result(shown, run)
 rows = shown.read(fact_rows, result) if result else pd.DataFrame()
-head(shown, runs, result, rows)
+head(shown, runs, run, result, rows)
 # The same tabs before a run and while it is at work: other tabs would be drawn again, and the view would jump.
 titles = {name: title for name, title in TABS.items() if result or run or name not in ("facts", "curve", "ways")}
 titles = {name: title for name, title in titles.items() if name != "space" or refused is None}

@@ -6,6 +6,7 @@ from probing.edges.targets import OWN
 from probing.facts import forgotten
 from probing.facts.figures_relations import ORDERS
 from probing.facts.forgotten import DEFINITIONS
+from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
@@ -302,7 +303,7 @@ OWN_MODEL_TABS = {"facts": "Facts", "curve": "Curve", "ways": "Ways back", "new"
 @declared("own_model")
 @dataclass(frozen=True)
 class OwnModelSelection:
-    """The page's own choices. An empty text means none, or the newest run.
+    """The page's own choices. An empty text means none, the newest run, or the measure that asks all facts.
 
     Models are typed: folders, hub ids or names. A link alone never makes the server contact the hub.
     """
@@ -312,6 +313,7 @@ class OwnModelSelection:
     my_others: tuple[str, ...] = ()
     my_space: str = one_of(WHAT)
     my_run: str = ""
+    my_measure: str = one_of(("", VOCABULARY, INDEPENDENT))
     my_k: int = one_of((1, 10))
     own_tab: str = one_of(tuple(OWN_MODEL_TABS))
 

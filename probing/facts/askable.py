@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -111,8 +110,8 @@ def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:
     return answerable, [answer for answer in answers if isinstance(answer, int)]
 
 
-def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
-    """The facts without those whose answer is several word pieces of the model, which count as left out.
+def of_one_piece(facts: Sequence[Fact], model: str, base: str = "") -> tuple[Fact, ...]:
+    """The facts whose answer is at most one word piece of the model.
 
     ``base`` is the model whose tokenizer is used if the model has none; empty: the recorded one.
     """
@@ -122,13 +121,8 @@ def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
     if not located.has_tokenizer and lender:
         located = _located(lender.location, lender.hub_id, lender.revision)
     tokenizer = _tokenizer(located, located.folder.stat().st_mtime_ns)
-    filled = filled_by(tokenizer, [fact.prompt for fact in facts.facts], [[fact.object] for fact in facts.facts])
-    several = {id(fact) for fact, prompt in zip(facts.facts, filled, strict=True) if len(prompt.own_pieces(0)) > 1}
-
-    def reason(fact: Fact) -> str | None:
-        return SEVERAL_TOKENS if id(fact) in several else None
-
-    return replace(restrict(facts, reason), said=facts.said)
+    filled = filled_by(tokenizer, [fact.prompt for fact in facts], [[fact.object] for fact in facts])
+    return tuple(fact for fact, prompt in zip(facts, filled, strict=True) if len(prompt.own_pieces(0)) < 2)
 
 
 def _located(location: str, hub_id: str, revision: str) -> Located:

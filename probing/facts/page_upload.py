@@ -2,13 +2,14 @@
 
 import hashlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
 from probing.choices import FactsSelection
-from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet
+from probing.facts.fact import Fact, FactSet
 from probing.facts.sources import COLUMNS, own_facts
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.figure_cache import Stamp
@@ -20,36 +21,28 @@ from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
 from probing.kernel.user_tables import SUFFIXES
 
-_WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 
-
-def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
-    """The facts that a model's tokenizer allows; all if it is not on this machine, or cannot be read."""
-    from probing.facts.askable import one_piece_only
+def of_model(facts: Sequence[Fact], model: str, base: str = "") -> Sequence[Fact]:
+    """The facts whose answer is one word of a model's; all if it is not on this machine, or cannot be read."""
+    from probing.facts.askable import of_one_piece
 
     try:
-        return one_piece_only(facts, model, base)
+        return of_one_piece(facts, model, base)
     except (ProbingError, OSError):
         return facts
 
 
-def say(facts: FactSet, *, checked: bool = True) -> None:
-    """States how many facts can be asked (or were read, if unchecked), and names those left out, with reasons."""
-    words = "{facts} can be asked." if checked else "{facts} read."
-    parts: list[Markdown] = [filled(words, facts=count(len(facts.facts), "fact"))]
+def say(facts: FactSet, asked: Markdown | None = None) -> None:
+    """States how many facts were read, or how they are asked, and names those left out, with reasons."""
+    parts: list[Markdown] = [asked or filled("{facts} read.", facts=count(len(facts.facts), "fact"))]
     for reason, number in sorted(facts.left_out.items()):
         named = listing([fact.object or fact.prompt for fact, why in facts.dropped if why == reason])
         which = filled(" ({named})", named=named) if named else ""
-        parts.append(
-            filled("{n:,} left out: {reason}{which}.", n=number, reason=_WORDS.get(reason, reason), which=which)
-        )
+        parts.append(filled("{n:,} left out: {reason}{which}.", n=number, reason=reason, which=which))
     st.markdown(joined(" ", [*parts, *([filled("Read as {how}.", how=facts.said)] if facts.said else [])]))
     if facts.dropped:
         with st.expander("What is left out", icon=":material/filter_alt_off:"):
-            rows = [
-                {"reason": _WORDS.get(reason, reason), "prompt": fact.prompt, "object": fact.object}
-                for fact, reason in facts.dropped
-            ]
+            rows = [{"reason": reason, "prompt": fact.prompt, "object": fact.object} for fact, reason in facts.dropped]
             st.dataframe(pd.DataFrame(rows).head(blocks.MAX_ROWS), hide_index=True)
 
 
@@ -116,8 +109,11 @@ def show(view: View) -> None:
         blocks.problem(error)
         return
     if choice.here:
-        facts = of_model(facts, choice.location, choice.base and offered[choice.base].location)
-    say(facts, checked=choice.here)
+        one_word = of_model(facts.facts, choice.location, choice.base and offered[choice.base].location)
+        words = "{facts}, {n:,} of them with an answer of one word piece, which has a rank here."
+        say(facts, filled(words, facts=count(len(facts.facts), "fact"), n=len(one_word)))
+    else:
+        say(facts)
     if len(facts.facts) > MAX_FACTS:
         _say_command(choice, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{choice.base}.{head}"

@@ -10,7 +10,7 @@ import typer
 
 from probing.facts.sources import own_facts, own_probe_set
 from probing.kernel.commands import command, printed_or_written
-from probing.kernel.errors import FactsError
+from probing.kernel.errors import FactsError, StoreError
 from probing.kernel.files import result_folders
 from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files
@@ -109,7 +109,12 @@ def own_report(request: OwnReportRequest) -> None:
     from probing.own_model.report import result_of
 
     with open_database(*result_folders()) as db:
-        page = result_of(db, request.model, request.facts, request.k)
+        page = result_of(db, request.model, request.facts, request.k, request.measure or "")
+    if request.measure not in (None, page.measure):
+        raise StoreError(
+            f"{request.model} on {request.facts} is stored by the measure {page.measure} only, not {request.measure};"
+            " python -m probing own probes it by both"
+        )
     out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
     figure = own_curves(page.layers, base=page.base, model=page.model, k=page.k)
     printed_or_written(report_page(page.title, page.sentences, figure, page.changed, page.origin), out, str(out))

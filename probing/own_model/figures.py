@@ -51,11 +51,12 @@ footer{color:#5A6672;font-size:.85rem;margin-top:2rem}
 
 
 def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
-    """P@k by layer of a model (as ``layer_curve``), with a base and their difference as ``paired_curve``."""
+    """P@k by layer of a model and a base: as ``paired_curve`` where facts are paired, else as ``layer_curve``."""
     shades = {base: theme.BASE, model: theme.TUNED}
-    if base:
+    if "difference" in layers:
         return paired_curve(layers, k=k, base=base, model=model, colours=shades)
-    return layer_curve(layers, title=f"P@{k}", unit="share", colours=shades, names={})
+    title = "right among the answers, % (P@1)" if "candidates" in layers else f"P@{k}"
+    return layer_curve(layers, title=title, unit="share", colours=shades, names={})
 
 
 def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapping[str, str] | None = None) -> str:
@@ -132,7 +133,7 @@ def _squares(ranks: Sequence[int], colour: str, k: int) -> str:
     words = f"known at layers {', '.join(map(str, known))}" if known else "known at no layer"
     squares = (
         f'<s title="layer {layer}: rank'
-        f' {rank:,}"{f" style=background:{colour};border-color:{colour}" if layer in known else ""}></s>'
+        f' {rank:,.10g}"{f" style=background:{colour};border-color:{colour}" if layer in known else ""}></s>'
         for layer, rank in enumerate(ranks)
         if layer
     )
@@ -158,7 +159,10 @@ def _list(part: str, rows: pd.DataFrame) -> str:
     head = "".join(f"<th>{words}</th>" for words in _CELLS.values())
     cells = (
         "".join(
-            f"<td{' class=n' if name.endswith('rank') else ''}>{html.escape(str(row[name]))}</td>" for name in _CELLS
+            f'<td class="n">{row[name]:,.10g}</td>'
+            if name.endswith("rank")
+            else f"<td>{html.escape(str(row[name]))}</td>"
+            for name in _CELLS
         )
         for row in rows.head(MOST_LISTED).to_dict("records")
     )

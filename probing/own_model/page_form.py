@@ -11,12 +11,12 @@ import numpy as np
 import streamlit as st
 
 from probing.choices import OwnModelSelection
-from probing.facts.fact import FactSet, shipped_relations
+from probing.facts.fact import Fact, FactSet, shipped_relations
 from probing.facts.page_upload import of_model, say
 from probing.facts.sources import own_facts, own_probe_set, read_facts
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import Markdown, code, filled
+from probing.kernel.app.texts import Markdown, code, count, filled
 from probing.kernel.errors import ProbingError
 from probing.kernel.models.checkpoint import added_tokens
 from probing.kernel.models.names import base_entry, find_entry, named_folders
@@ -200,13 +200,20 @@ def draw_form(view: View, refused: Markdown | None, standing: Callable[[], None]
     if model is not None and facts_given is not None:
         known = [named for named in (model, *more) if named.model]
         facts = facts_given.facts
+        one_word: Sequence[Fact] = facts.facts
         for named in known:
-            facts = of_model(facts, named.text, base.text if base else "")
-        say(facts, checked=bool(known))
-        _start(model, base, more, Given(facts_given.file, facts_given.content, facts), refused, standing, busy=busy)
-        return
-    if facts_given is not None:
-        say(facts_given.facts, checked=False)
+            one_word = of_model(one_word, named.text, base.text if base else "")
+        candidates, right = facts.candidates
+        ranked = sum(len(candidates[one.relation]) > len(right[one.relation, one.prompt]) for one in facts.facts)
+        words = "{facts}: {ranked:,} ranked among the answers of the file, {n:,} (one word piece) among all words."
+        numbers = {"facts": count(len(facts.facts), "fact"), "ranked": ranked, "n": len(one_word)}
+        say(facts, filled(words, **numbers) if known else None)
+        if one_word or ranked:
+            _start(model, base, more, facts_given, (len(one_word), ranked), refused, standing, busy=busy)
+            return
+        st.info("None of these facts can be asked.", icon=":material/info:")
+    elif facts_given is not None:
+        say(facts_given.facts)
     elif not busy:
         st.info("Name a model and give facts; then they can be asked.", icon=":material/info:")
     standing()
@@ -217,16 +224,13 @@ def _start(
     base: Named | None,
     more: list[Named],
     given: Given,
+    sizes: Sequence[int],
     refused: Markdown | None,
     standing: Callable[[], None],
     *,
     busy: bool,
 ) -> None:
-    """Draws the options, the button with the expected time, and the commands that it runs, as in ``draw``."""
-    if not given.facts.facts:
-        st.info("None of these facts can be asked.", icon=":material/info:")
-        standing()
-        return
+    """Draws the options, the button with the time that so many facts take, and the commands that it runs."""
     left, right = st.columns(2)
     trex = left.toggle("Ask T-REx, too", key="own_model.trex", help="The shipped facts, next to yours.")
     recover = right.toggle(
@@ -249,18 +253,17 @@ def _start(
     if refused is not None:
         st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
     elif not busy:
-        _button(wish, [model, *more, *([base] if base else [])], given)
+        _button(wish, [model, *more, *([base] if base else [])], given, [*sizes, *([_trex_facts()] if trex else [])])
     standing()
     with st.expander("In a terminal", icon=":material/terminal:", expanded=refused is not None):
         blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
         st.caption(filled("Type them where {file} lies.", file=code(given.file)))
 
 
-def _button(wish: Wish, models_asked: Sequence[Named], given: Given) -> None:
+def _button(wish: Wish, models_asked: Sequence[Named], given: Given, sizes: Sequence[int]) -> None:
     """Draws the button, and how long the run takes if the sizes of the models that are asked are known."""
     seconds = 0.0
     if all(named.model for named in models_asked):
-        sizes = (len(given.facts.facts), *([_trex_facts()] if wish.trex else []))
         seconds = sum(named.model.seconds(n, _speed()) for named in models_asked if named.model for n in sizes)
     with st.container(horizontal=True, vertical_alignment="center"):
         ready = all(named.fine for named in models_asked)

@@ -66,10 +66,12 @@ def _ended(run: OwnRun, may_act: bool) -> None:
         )
     elif run.status in _WORDS:
         st.info(_WORDS[run.status], icon=":material/info:")
+    elif not run.whole:
+        st.info("The facts were not ranked among the answers of the file; Resume does that.", icon=":material/info:")
     if not may_act:
         return
     with st.container(horizontal=True):
-        if run.status != background.DONE and st.button("Resume", key="own_model.resume", icon=":material/play_arrow:"):
+        if not run.whole and st.button("Resume", key="own_model.resume", icon=":material/play_arrow:"):
             try:
                 background.start(run)
                 st.rerun()

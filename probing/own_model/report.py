@@ -2,15 +2,19 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from probing.facts.fact import FactSet
+from probing.facts.fact import SEVERAL_TOKENS, FactSet
 from probing.facts.forgotten import outcome_words
+from probing.facts.report_candidates import grouped, newest
 from probing.facts.report_layers import by_layer
 from probing.facts.report_pairs import BESIDE, listed_facts, paired_with_yardsticks, transitions_beside_wrong
+from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.facts.runs import choose
+from probing.facts.store_candidates import candidate_runs, ranked_facts
 from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import outcome, stored_runs
@@ -18,7 +22,8 @@ from probing.kernel.errors import StoreError
 from probing.kernel.models.checkpoint import warn_of_drift
 from probing.kernel.models.names import LOGIT_LENS, head_order
 from probing.kernel.report import shown_baselines
-from probing.kernel.stats.intervals import MIN_FACTS, wider, wilson_mean
+from probing.kernel.stats.intervals import MIN_FACTS, wider, wilson, wilson_mean
+from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 from probing.kernel.store.database import Database
 
 TREX = "trex"
@@ -47,8 +52,12 @@ class OwnResult:
     Without a base, which is then empty, ``layers`` has the columns of ``by_layer`` instead of
     ``paired_with_yardsticks``, and ``changed`` (the facts by outcome with both ranks) is empty. ``run_ids``: of the
     base, if there is one, and of the model. ``left_out``: reason -> number of facts. ``trex``: P@k at the last layer on
-    T-REx. ``back``: of ``forgetting.report_outcome.outcome``. ``doubt``: why the base is perhaps not the model's.
-    ``beside``: shares of lost facts that are first at an inner layer, and of wrong answers (``BESIDE``).
+    T-REx. ``back``: of ``forgetting.report_outcome.outcome``, by vocabulary. ``doubt``: why the base is perhaps not the
+    model's. ``beside``: shares of lost facts that are first at an inner layer, and of wrong answers (``BESIDE``).
+
+    By the ``measure`` that ranks the answers of the file, k is 1, ``layers`` has those of ``report_candidates.grouped``
+    for both models, ``changed`` also has the facts of a model alone, and ``trex`` and ``beside`` are empty.
+    ``measures`` are the stored ones, ``of_words`` the model's run by vocabulary; empty if there is none.
     """
 
     model: str
@@ -63,6 +72,9 @@ class OwnResult:
     changed: pd.DataFrame
     trex: pd.DataFrame
     back: pd.DataFrame
+    measure: str
+    measures: tuple[str, ...]
+    of_words: str
     doubt: str = ""
     beside: dict[str, float] = field(default_factory=dict)
 
@@ -76,9 +88,25 @@ class OwnResult:
         return f"What {self.model} knows of {self.probe_set}"
 
     @property
+    def known(self) -> str:
+        """When a fact counts as known."""
+        return (
+            f"rank ≤ {self.k}" if self.measure == VOCABULARY else "alone in the first place among answers of the file"
+        )
+
+    @property
+    def yardstick(self) -> str:
+        """What answers are ranked among, and what chance gives; nothing for all words."""
+        if self.measure == VOCABULARY:
+            return ""
+        last = self.layers[self.layers["model"] == self.model].iloc[-1]
+        others, chance = (f"{n:,.1f}".removesuffix(".0") for n in (last["candidates"], last["chance"] * self.n))
+        return f"Ranked among {others} answers on average: by chance {chance} of {self.n:,} facts would be right."
+
+    @property
     def origin(self) -> str:
         """How the numbers were made, in one line."""
-        return f"BERTnesia Explorer; heads: {self.head}; known: rank at most {self.k}; runs {', '.join(self.run_ids)}"
+        return f"BERTnesia Explorer; heads: {self.head}; known: {self.known}; runs {', '.join(self.run_ids)}"
 
     @property
     def sentences(self) -> list[str]:
@@ -87,7 +115,7 @@ class OwnResult:
     @property
     def answer(self) -> list[str]:
         """The result in one or two sentences."""
-        last = wider(self.layers).iloc[-1].to_dict()
+        last = wider(self.layers).iloc[-1].to_dict() if self.measure == VOCABULARY else self._places()
         sentences = self._compared(last) if self.base else [self._alone(last)]
         if self.doubt:
             sentences.insert(0, f"Warning: {self.doubt}")
@@ -111,14 +139,23 @@ class OwnResult:
         return sentences + self._ways()
 
     def _asked(self) -> str:
-        left = ", ".join(f"{number:,} {reason}" for reason, number in sorted(self.left_out.items()))
+        left = ", ".join(f"{number:,} {reason}" for reason, number in self.left_out.items())
         both = f"{self.base} and {self.model} were" if self.base else f"{self.model} was"
         known = "first among all words" if self.k == 1 else f"among the first {self.k} of all words"
-        return (
-            f"{both} asked {self.n:,} facts of {self.probe_set}"
-            + (f"; left out: {left}" if left else "")
-            + f". A fact counts as known at a layer if its answer is {known} there."
+        if self.measure != VOCABULARY:
+            known = "first, and ties with no other, among the answers that the file has for its relation"
+        asked = f"{both} asked {self.n:,} facts of {self.probe_set}" + (f"; left out: {left}" if left else "")
+        return f"{asked}. A fact counts as known at a layer if its answer is {known} there. {self.yardstick}".rstrip()
+
+    def _places(self) -> dict:
+        """The last layer, as ``layers`` has it of ranks among all words."""
+        kept, lost, gained, never = (
+            (self.changed["part"] == part).sum() for part in ("kept", "lost", "gained", "never")
         )
+        own, low, high = (kept + gained) / self.n, *wilson(int(kept + gained), self.n)
+        change = paired_difference(PairedCounts(int(kept), int(gained), int(lost), int(never)))
+        differences = {f"difference{end}": getattr(change, end[1:] or "value") for end in ("", "_low", "_high")}
+        return {"n": self.n, "base_value": (kept + lost) / self.n, "value": own, "low": low, "high": high} | differences
 
     def _alone(self, last: dict) -> str:
         known = round(last["value"] * last["n"])
@@ -174,17 +211,22 @@ class OwnResult:
         return f"{n:,}{shares} {'is ' if n == 1 else 'are '}{outcome_words(fate)}"
 
     def _ways(self) -> list[str]:
-        if self.back.empty or self.small:
+        if self.back.empty or self.small or self.measure != VOCABULARY:
             return []
         parts = ", ".join(f"{row.part} {row.n:,}" for row in self.back.itertuples() if row.n)
         return [f"Of {int(self.back['known'].iloc[0]):,} facts that {self.base} knew: {parts}."]
 
 
-def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult:
-    """The result of a model on a set of facts, next to its base if that was asked by the same heads."""
-    runs = choose(db, probe_sets=[probe_set])
-    model_runs = runs[runs["model"] == model]
-    if model_runs.empty:
+def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str = "") -> OwnResult:
+    """The result of a model on a set of facts, next to its base if that was asked by the same heads.
+
+    A measure that is empty or not stored is that of all facts for k = 1: among the answers of the file, if answers of
+    several tokens are left out of the ranks among all words.
+    """
+    stored = {VOCABULARY: choose(db, probe_sets=[probe_set]), INDEPENDENT: _rankings(db, probe_set)}
+    of_model = {name: runs[runs["model"] == model] for name, runs in stored.items()}
+    measures = tuple(name for name, runs in of_model.items() if len(runs))
+    if not measures:
         known = (
             ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()}))
             or "nothing of it"
@@ -192,9 +234,17 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         raise StoreError(
             f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own"
         )
-    row, base = _pair(model_runs, runs)
-    both = [] if base is None else [(base["run_id"], row["run_id"])]
-    if base is None:
+    if measure not in measures:
+        several = any(SEVERAL_TOKENS in _left_out(run) for run in of_model[VOCABULARY].to_dict("records"))
+        measure = measures[-1 if several and k == 1 else 0]
+    row, base = _pair(of_model[measure], stored[measure])
+    run_ids = tuple(run["run_id"] for run in (base, row) if run is not None)
+    both = [run_ids] if measure == VOCABULARY and base is not None else []
+    if measure == INDEPENDENT:
+        compared = stored[measure][stored[measure]["run_id"].isin(run_ids)]
+        k, layers = 1, grouped(db, compared).merge(compared[["model", "run_id"]], on="model")
+        changed = _among_answers(db, run_ids)
+    elif base is None:
         layers, changed = (
             shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")),
             pd.DataFrame(columns=list(_COLUMNS)),
@@ -209,16 +259,37 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         head=row["head"],
         probe_set=probe_set,
         k=k,
-        run_ids=tuple(run["run_id"] for run in (base, row) if run is not None),
-        n=int(layers["n"].max()) if len(layers) else 0,
+        run_ids=run_ids,
+        n=len(changed) if measure == INDEPENDENT else int(layers["n"].max()) if len(layers) else 0,
         left_out=_left_out(row),
         layers=layers,
         changed=changed,
-        trex=_on_trex(db, [run["model"] for run in (base, row) if run is not None], row["head"], k),
+        trex=_on_trex(db, [run["model"] for run in (base, row) if run is not None], row["head"], k, measure),
+        measure=measure,
+        measures=measures,
+        of_words=_pair(of_model[VOCABULARY], stored[VOCABULARY])[0]["run_id"] if VOCABULARY in measures else "",
         back=outcome(db, forgetting_runs),
         doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )
+
+
+def _rankings(db: Database, probe_set: str) -> pd.DataFrame:
+    """The newest runs that ranked the answers of a file by ``independent``."""
+    runs = newest(candidate_runs(db))
+    ours = (runs["probe_set"] == probe_set) & (runs["measure"] == INDEPENDENT) & (runs["seed"] == 0)
+    return runs[ours & (runs["candidates_file"] == "")]
+
+
+def _among_answers(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """The facts that a base and a model, or a model alone, were asked, with their ranks at the last layer."""
+    rows = ranked_facts(db, run_ids)
+    last = rows[rows["layer"] == rows.groupby("run_id")["layer"].transform("max")].rename(columns={"best": "answer"})
+    base, model = (last[last["run_id"] == run_ids[n]].set_index("fact_id") for n in (0, -1))
+    facts = model.join(base[["rank", "answer"]].add_prefix("base_"), how="inner")
+    known = zip(facts["base_rank"] == 1, facts["rank"] == 1, strict=True)
+    names = {(True, True): "kept", (True, False): "lost", (False, True): "gained", (False, False): "never"}
+    return facts.assign(part=[names[both] for both in known], fate="").reset_index()[list(_COLUMNS)]
 
 
 def fact_rows(db: Database, result: OwnResult) -> pd.DataFrame:
@@ -228,12 +299,18 @@ def fact_rows(db: Database, result: OwnResult) -> pd.DataFrame:
     ``answer`` are the last layers' best tokens; ``fate`` is in words.
     """
     rows = result.changed
-    if not result.base:
+    if not result.base and result.measure == VOCABULARY:
         rows = search_facts(db, result.run_ids[-1], limit=MAX_ROWS).rename(columns={"last_rank": "rank"})
         rows = rows.assign(
             part=["kept" if rank <= result.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate=""
         )
-    ranks = fact_ranks(db, result.run_ids).pivot(index="fact_id", columns="run_id", values="ranks")
+    if result.measure == VOCABULARY:
+        ranks = fact_ranks(db, result.run_ids)
+    else:
+        ranks = (
+            ranked_facts(db, result.run_ids).groupby(["fact_id", "run_id"], as_index=False).agg(ranks=("rank", list))
+        )
+    ranks = ranks.pivot(index="fact_id", columns="run_id", values="ranks")
     columns = _RANKS[-len(result.run_ids) :]
     of_run = {
         name: ranks[run_id].reindex(rows["fact_id"]).tolist()
@@ -257,14 +334,17 @@ def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.S
 
 
 def _left_out(row: pd.Series) -> dict[str, int]:
-    return {reason: int(number) for reason, number in json.loads(row["left_out"] or "{}").items() if number}
+    """Reason -> number of facts, in the order of the reasons; a run among candidates counts these, too."""
+    counts = json.loads(row["left_out"] or "{}")
+    facts = counts.get("facts", {}) if "measure" in row else counts
+    return {reason: int(number) for reason, number in sorted(facts.items()) if number}
 
 
-def _on_trex(db: Database, models: list[str], head: str, k: int) -> pd.DataFrame:
-    """P@k at the last layer of each of the models that was asked T-REx by these heads."""
+def _on_trex(db: Database, models: list[str], head: str, k: int, measure: str) -> pd.DataFrame:
+    """P@k at the last layer of each of the models that was asked T-REx by these heads, among all words only."""
     runs = choose(db, models, [head], [TREX])
     columns = ["model", "n", "value", "low", "high"]
-    if runs.empty:
+    if runs.empty or measure != VOCABULARY:
         return pd.DataFrame(columns=columns)
     return by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)[columns]
 
@@ -278,6 +358,7 @@ COLUMNS = (
     "low",
     "high",
     "majority",
+    "chance",
     "trex",
     "trex_low",
     "trex_high",
@@ -286,27 +367,32 @@ COLUMNS = (
 )
 
 
-def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LENS) -> pd.DataFrame:
+def side_by_side(
+    db: Database, probe_set: str, k: int = 1, measure: str = VOCABULARY, head: str = LOGIT_LENS
+) -> pd.DataFrame:
     """P@k of the last layer of every model on a probe set, and on T-REx (``trex...``) if the same kind of heads asked
     it.
 
-    Bases first. ``majority``, the share that the relation's most frequent answer has, is NaN for too few facts.
+    Bases first. ``majority``, the share that the relation's most frequent answer has, is NaN for too few facts. Among
+    the answers of a file its place is taken by ``chance``, and T-REx is empty.
     """
-    runs = choose(db, None, [head], [probe_set])
+    among = measure != VOCABULARY
+    runs = _rankings(db, probe_set) if among else choose(db, None, [head], [probe_set])
+    runs = runs[runs["head"] == head]
     if runs.empty:
         return pd.DataFrame(columns=list(COLUMNS))
-    own, wide = _last(db, runs, k), _last(db, choose(db, list(runs["model"]), [head], [TREX]), k)
+    own = _last_ranked(db, runs) if among else _last(db, runs, k)
+    wide = _last(db, choose(db, [] if among else list(runs["model"]), [head], [TREX]), k)
     rows = []
     for run in runs.to_dict("records"):
         on_own, trex = own.loc[run["model"]], wide.loc[run["model"]] if run["model"] in wide.index else {}
-        left = {reason: number for reason, number in json.loads(run["left_out"] or "{}").items() if number}
         rows.append(
             {
                 "model": run["model"],
                 "base": run["base"] or "",
                 "n": int(on_own["n"]),
-                "left_out": ", ".join(f"{number:,} {reason}" for reason, number in sorted(left.items())),
-                **{name: on_own[name] for name in ("value", "low", "high", "majority")},
+                "left_out": ", ".join(f"{number:,} {reason}" for reason, number in _left_out(run).items()),
+                **{name: on_own[name] for name in ("value", "low", "high", "chance" if among else "majority")},
                 **{
                     f"trex{end}": trex.get(name)
                     for end, name in (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))
@@ -324,6 +410,11 @@ def _last(db: Database, runs: pd.DataFrame, k: int) -> pd.DataFrame:
     return shown_baselines(by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)).set_index("model")
 
 
+def _last_ranked(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    points = grouped(db, runs)
+    return points[points["layer"] == points.groupby("model")["layer"].transform("max")].set_index("model")
+
+
 def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFrame:
     """The facts of a set that were left out, by the reading of the file (``model`` is empty) or by a model.
 
@@ -331,7 +422,7 @@ def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFram
     """
     rows = [("", reason, fact.subject, fact.object, fact.prompt) for fact, reason in facts.dropped]
     for model in models.itertuples():
-        fact_ids = _asked(db, model.run_id)
+        fact_ids = asked(db, model.run_id)
         ours = {reason for _, reason in facts.dropped}
         reasons = ", ".join(
             part.split(" ", 1)[1] for part in model.left_out.split(", ") if part and part.split(" ", 1)[1] not in ours
@@ -344,9 +435,9 @@ def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFram
     return pd.DataFrame(rows, columns=["model", "reason", "subject", "object", "prompt"])
 
 
-def _asked(db: Database, run_id: str) -> set[str]:
-    """The ids of the facts of a run."""
-    fact_ids: set[str] = set()
+def asked(db: Database, run_id: str) -> set[str]:
+    """The ids of the facts of a run, by either measure."""
+    fact_ids = set(ranked_facts(db, [run_id], (0,))["fact_id"])
     while len(page := search_facts(db, run_id, offset=len(fact_ids), limit=MAX_ROWS)):
         fact_ids |= set(page["fact_id"])
     return fact_ids

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.kernel.errors import OptionError
 from probing.kernel.options import Option, Options, spelled
 
@@ -50,3 +51,19 @@ class OwnReportRequest(Options):
     facts: Annotated[str, Option("Name of the probe set.")]
     out: Annotated[Path | None, Option("The HTML file; none: MODEL-FACTS.html in this folder.")] = None
     k: Annotated[int, Option("A fact is known if the rank of its answer is at most k.", known=(1, 10))] = 1
+    measure: Annotated[
+        str | None,
+        Option(
+            "Ranks among all words (vocabulary), or among the answers of the file (independent); none: the latter if"
+            " answers have several tokens and k is 1.",
+            known=(VOCABULARY, INDEPENDENT),
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raises an ``OptionError`` for more than the first place among the answers of the file."""
+        if self.measure == INDEPENDENT and self.k != 1:
+            raise OptionError(
+                f"got {spelled('k', self.k)} with {spelled('measure', INDEPENDENT)}; among the answers of a file the"
+                " first place counts: leave one of the two out"
+            )

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from probing.facts.requests import INDEPENDENT
 from probing.kernel.errors import JobError, LockError
 from probing.kernel.files import absolute_environment, atomic_text, cache_folder
 from probing.kernel.locks import exclusive_lock, is_held
@@ -67,12 +68,15 @@ class Wish(Frozen):
         base, tuned = ("--model", self.base), ("--model", self.model, *of_base, *self._option("--name", self.name))
         models = [(tuned, "the model"), *((("--model", other, *of_base), Path(other).name) for other in self.others)]
         own, head = ("--facts", self.facts, "--as", self.called), ("--head", LOGIT_LENS)
-        sets = [(own, "your facts"), *([(("--facts", TREX), "T-REx")] if self.trex else [])]
+        among = (*head, "--measure", INDEPENDENT)
+        sets = [(own, head, "your facts"), (own, among, "your facts, ranked among their answers")]
+        if self.trex:
+            sets.append((("--facts", TREX), head, "T-REx"))
         steps = []
-        for facts, title in sets:
+        for facts, how, title in sets:
             if self.base:
-                steps.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *head)))
-            steps += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *head)) for model, called in models]
+                steps.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *how)))
+            steps += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *how)) for model, called in models]
         if self.recover and self.base:
             steps += [
                 Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own))
@@ -156,6 +160,11 @@ class OwnRun:
     def status(self) -> str:
         """``running``, ``done``, ``failed``, ``cancelled``, or ``interrupted`` if its process ended without a word."""
         return "running" if self.running else self.state.outcome or "interrupted"
+
+    @property
+    def whole(self) -> bool:
+        """Whether all commands are done; one that ended before the program had all of them lacks some."""
+        return self.status == DONE and len(self.state.seconds) == len(self.state.wish.steps)
 
     @property
     def at(self) -> Step:
