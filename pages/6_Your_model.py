@@ -51,8 +51,8 @@ CAPTION_AMONG = (
 HOW_AMONG = (
     "The answers that the file has for a relation are ranked by log-likelihood, all word pieces of an answer masked"
     " (independent). Known: alone in the first place; answers with equal scores share it in the curve (P@1). By"
-    " chance each of the answers is as likely. Lost: the base has it first at its last layer, and the fine-tuned model has not; gained: the"
-    " reverse. Every layer is read by the pre-trained head (logit lens)."
+    " chance each of the answers is as likely. Lost: the base has it first at its last layer, and the fine-tuned"
+    " model has not; gained: the reverse. Every layer is read by the pre-trained head (logit lens)."
 )
 CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
 CURVE_HOW = (
@@ -127,7 +127,7 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
                 value=chosen if chosen in by_id else runs[0].id,
                 options=list(by_id),
                 format_func=lambda run_id: called(by_id[run_id]),
-                width=420,
+                width=370,
             )
         elif result is not None:
             words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
@@ -152,7 +152,7 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
                 format_func=AMONG.__getitem__,
             )
         if result is not None and result.measure == VOCABULARY:
-            selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Counts as known: rank")
+            selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Known: rank")
         st.button(
             "Ask your own model",
             type="primary",

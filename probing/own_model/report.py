@@ -101,7 +101,7 @@ class OwnResult:
             return ""
         last = self.layers[self.layers["model"] == self.model].iloc[-1]
         others, chance = (f"{n:,.1f}".removesuffix(".0") for n in (last["candidates"], last["chance"] * self.n))
-        return f"Ranked among {others} answers on average: by chance {chance} of {self.n:,} facts would be right."
+        return f"Among {others} answers (mean); by chance {chance} of {self.n:,} right."
 
     @property
     def origin(self) -> str:
