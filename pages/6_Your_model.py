@@ -136,7 +136,7 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
                     words,
                     model=view.name(result.model),
                     base=view.name(result.base),
-                    facts=count(result.n, "made-up question"),
+                    facts=count(result.n, "question"),
                 ),
                 width="content",
             )
@@ -212,7 +212,8 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
             return
         both = tuple(name for name in (result.base, result.model) if name)
         link("layers", "Its curve in Layers", models=both, heads=(result.head,), probe_sets=(result.probe_set,))
-        some = f" ({len(of_words):,} of {result.n:,})" if len(of_words) < result.n else ""
+        n = int(rows["fact_id"].isin(of_words).sum())
+        some = f" ({n:,} of {len(rows):,})" if n < len(rows) else ""
         link("facts", f"These facts one by one{some}", afresh=True, **run)
         if result.base:
             link(

@@ -264,7 +264,7 @@ def test_a_run_goes_on_in_the_background_is_cancelled_resumed_and_reported(
     wait_for(lambda: not started.running)
     done = background.find_run(started.id)
     assert done.status == "done", done.log()
-    assert len(done.state.seconds) == len(done.state.wish.steps) == 1
+    assert len(done.state.seconds) == len(done.state.wish.steps) == 2
     # The commands of a base and of a model are the same; this one need not start Python again.
     run(
         "probe",
@@ -289,7 +289,7 @@ def test_a_run_goes_on_in_the_background_is_cancelled_resumed_and_reported(
         ("logit_lens", "capitals", 4)
     }
     out = tmp_path / "report.html"
-    run("own-report", "--model", "mine", "--facts", "capitals", "--out", out)
+    run("own-report", "--model", "mine", "--facts", "capitals", "--measure", "vocabulary", "--out", out)
     text = out.read_text()
     assert "tiny-bert and mine were asked 4 facts of capitals" in text and "These are 4 facts, fewer than 50" in text
     with pytest.raises(StoreError, match="mine was not probed on others; stored is mine on capitals"):
@@ -304,7 +304,7 @@ def test_the_command_prints_what_it_would_do_and_reads_the_facts_first(
         "own", "--model", "./mine", "--base", "bert-base-uncased", "--facts", facts_file, "--as", "capitals", "--plan"
     ).output
     lines = shown.strip().splitlines()
-    assert [line.split()[3] for line in lines] == ["probe", "probe"] and "--as capitals" in lines[0]
+    assert [line.split()[3] for line in lines] == ["probe"] * 4 and "--as capitals" in lines[0]
     assert f"--model {tmp_path / 'mine'} --base bert-base-uncased" in lines[1], (
         "the commands work in another folder, too"
     )

@@ -96,19 +96,19 @@ WISH = Wish(model="./my model", base="base", facts="/facts/mine.csv", called="mi
 def test_the_commands_ask_base_and_model_with_the_same_head_and_facts():
     lines = [step.line for step in WISH.steps]
     same = "--facts /facts/mine.csv --as mine --head logit_lens"
-    assert lines == [
-        f"python -m probing probe --model base {same}",
-        f"python -m probing probe --model './my model' --base base {same}",
-    ]
+    asked = [f"probe --model base {same}", f"probe --model './my model' --base base {same}"]
+    ranked = [f"{words} --measure independent" for words in asked]
+    assert lines == [f"python -m probing {words}" for words in (*asked, *ranked)]
     more = [step.line for step in WISH.model_copy(update={"trex": True, "recover": True, "name": "tuned"}).steps]
-    assert [line.split()[3] for line in more] == ["probe", "probe", "probe", "probe", "forgetting"]
+    assert [line.split()[3] for line in more] == ["probe"] * 6 + ["forgetting"]
+    assert ["--measure" in line for line in more] == [False, False, True, True, False, False, False]
     assert (
         more[-1]
         == "python -m probing forgetting recover --model './my model' --base base --name tuned --facts /facts/mine.csv"
         " --as mine"
     )
     alone = Wish(model="m", facts="f.csv", called="f", recover=True).steps
-    assert [step.words[0] for step in alone] == ["probe"]
+    assert [step.words[0] for step in alone] == ["probe"] * 2
 
 
 @pytest.fixture
@@ -134,9 +134,9 @@ def test_the_time_left_is_expected_until_the_progress_shows_it(run, monkeypatch)
     def left(**more):
         return background.OwnRun(run.folder, state.model_copy(update=more)).seconds_left
 
-    assert steps == 2 and left() == 20 + 30 and left(step=1, seconds=(40.0,)) == 30 and left(expected=0.0) is None
+    assert steps == 4 and left() == 5 + 45 and left(step=1, seconds=(40.0,)) == 30 + 80 and left(expected=0.0) is None
     (run.folder / "log.txt").write_text("$ probe\nprobe:  50%|##  | 1/2")
-    assert left() == 10 + 30 and left(step=1, seconds=(40.0,)) == 10
+    assert left() == 10 + 60 and left(step=1, seconds=(40.0,)) == 10 + 80
 
 
 def test_other_facts_need_another_name_because_results_are_kept_by_it(run):
@@ -174,7 +174,8 @@ def test_the_commands_of_a_run_are_called_in_order_and_a_failed_one_ends_it(run,
     assert called == ["probe", "probe"] and failed.status == "failed"
     assert (failed.state.step, failed.state.error, len(failed.state.seconds)) == (1, "no such model", 1)
     background.carry_out(run.id, said.append)
-    assert background.find_run(run.id).status == "done" and called == ["probe"] * 4
+    done = background.find_run(run.id)
+    assert done.status == "done" and done.whole and called == ["probe"] * 6
 
 
 def test_the_commands_of_a_run_work_elsewhere_and_find_what_relative_paths_named(tmp_path, monkeypatch):
@@ -191,7 +192,7 @@ def test_the_commands_of_a_run_work_elsewhere_and_find_what_relative_paths_named
     monkeypatch.setattr(background.subprocess, "Popen", call)
     background.carry_out(background.prepare(WISH, b"facts", ".csv").id, print)
     monkeypatch.chdir("/")
-    assert len(called) == 2 and all(Path(facts).read_bytes() == b"facts" for facts, _ in called)
+    assert len(called) == 4 and all(Path(facts).read_bytes() == b"facts" for facts, _ in called)
     assert {environment[name] for _, environment in called for name in names} == {str(tmp_path / "here")}
 
 

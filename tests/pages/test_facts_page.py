@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.facts.fact import Fact
+from probing.facts.fact import SEVERAL_TOKENS, Fact
 from probing.facts.forgotten import FATES, PARTS, outcome_words
 from tests import planted_store as planted
 from tests.pages.conftest import charts, grids, opening, visited, words
@@ -314,13 +314,13 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
         b' "Peru", "relation": "capital", "object": "zzzqqq", "prompt": "The capital of Peru is [MASK]."}\n',
     )
     assert (
-        "1 fact can be asked. 1 left out: not exactly one mask (Madrid). 1 left out: answers of several word"
+        "2 facts, 1 of them with an answer of one word piece, which has a rank here. 1 left out: not exactly one mask"
         in words(app)
     )
     app.button(key="own.ask").click().run()
     assert not app.exception
     table = next(frame.value for frame in app.dataframe if "L0" in frame.value.columns)
-    assert len(table) == 1 and table[f"L{LAYERS}"][0] >= 1
+    assert len(table) == 2 and table[f"L{LAYERS}"][0] >= 1 and table["note"].tolist() == ["", SEVERAL_TOKENS]
     assert "Of 1 fact" in words(app)
     assert any(button.key == "own-facts.csv" for button in app.get("download_button"))
     app.selectbox(key="facts.own_head").set_value("tied").run()

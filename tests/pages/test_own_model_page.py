@@ -62,11 +62,11 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     said = plain(app)
     assert (
         "semicolons" in said
-        and "1 fact can be asked. 1 left out: not exactly one mask" in said
+        and "1 fact: 0 ranked among the answers of the file, 1 (one word piece) among all words. 1 left out" in said
         and "Takes about" in said
     )
     shown = commands(app)
-    assert [line.split()[3] for line in shown] == ["probe", "probe"] and all("logit_lens" in line for line in shown)
+    assert [line.split()[3] for line in shown] == ["probe"] * 4 and all("logit_lens" in line for line in shown)
     assert not app.button(key="own_model.run").disabled
 
 
@@ -75,7 +75,7 @@ def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, 
     app = filled_in(visit("own_model", "empty", NEW), mine)
     assert not app.exception
     said = plain(app)
-    assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 1
+    assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 2
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
@@ -131,6 +131,9 @@ def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(pro
     look, snapshot = probed
     app = look("own_model")
     assert not app.exception and not app.warning
+    # It is from before facts were also ranked among the answers of the file.
+    assert "own_model.my_measure" not in {one.key for one in app.get("button_group")}
+    assert app.button(key="own_model.resume")
     with open_database(snapshot) as db:
         found = result_of(db, MINE, "support")
         rows = fact_rows(db, found)
@@ -219,7 +222,7 @@ def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_sta
         app = look("own_model")
         assert not app.exception and app.button(key="own_model.cancel")
         (bar,) = app.get("progress")
-        assert bar.proto.value == 75 and "Step 2 of 2" in bar.proto.text
+        assert bar.proto.value == 37 and "Step 2 of 4" in bar.proto.text
         app = filled_in(look("own_model", own_tab="new"), "nesia-mini")
         # The run stands where the button was: below the options, above the commands.
         assert not [one for one in app.button if one.key == "own_model.run"] and app.button(key="own_model.cancel")
@@ -239,11 +242,7 @@ def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops
     assert not app.exception and "does not fit the base" in plain(app) and app.button(key="own_model.run").disabled
     app.multiselect(key="own_model.my_others").set_value([other]).run()
     shown = commands(app)
-    assert [line.split()[3] for line in shown] == [
-        "probe",
-        "probe",
-        "probe",
-    ] and f"--model {other} --base {base}" in shown[2]
+    assert [line.split()[3] for line in shown] == ["probe"] * 6 and f"--model {other} --base {base}" in shown[2]
     app.button(key="own_model.run").click().run()
     (run,) = started
     assert run.state.wish.others == (other,)

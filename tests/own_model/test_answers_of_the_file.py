@@ -1,0 +1,140 @@
+"""Answers of several tokens in a user's file: a run by both measures, and what the page and the report show of it."""
+
+import csv
+import html
+import re
+import shlex
+
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from probing.facts.fact import NO_OTHER
+from probing.kernel.errors import StoreError
+from probing.own_model import run as background
+from probing.own_model.run import Wish
+from tests.pages.conftest import app_at, charts, numbers_in, plain, table_of
+from tests.tiny_models import LAYERS, save
+
+CITY = "New York City"
+FACTS = (
+    ("city", CITY, "The city of the sun is [MASK]."),
+    ("city", "paris", "The capital of france is [MASK]."),
+    ("city", "rome", "The capital of italy is [MASK]."),
+    ("colour", "red", "The moon is [MASK]."),
+)
+
+
+def planted(folder, raised):
+    """A model that puts the tokens of ``CITY`` first at the layers ``raised``, and "paris" at all others.
+
+    A layer only adds a bias that outweighs all before it: the first axis stands for the tokens of ``CITY``, the second
+    for "paris", and the head reads each axis as it is.
+    """
+    model = AutoModelForMaskedLM.from_pretrained(save("bert", folder))
+    ids = AutoTokenizer.from_pretrained(folder)([CITY.lower(), "paris"], add_special_tokens=False)["input_ids"]
+    assert [len(pieces) for pieces in ids] == [8, 1]
+    with torch.no_grad():
+        for norm in (one for one in model.modules() if isinstance(one, torch.nn.LayerNorm)):
+            norm.reset_parameters()
+        for number, layer in enumerate(model.bert.encoder.layer, 1):
+            for part in (layer.attention.output.dense, layer.output.dense):
+                part.weight.zero_()
+                part.bias.zero_()
+            layer.output.dense.bias[0 if number in raised else 1] = 100.0**number
+        transform, vocabulary = model.cls.predictions.transform, model.cls.predictions.decoder
+        transform.dense.weight.copy_(torch.eye(len(transform.dense.weight)))
+        for bias in (transform.dense.bias, vocabulary.bias):
+            bias.zero_()
+        vocabulary.weight.zero_()
+        for axis, pieces in enumerate(ids):
+            vocabulary.weight[pieces, axis] = 10
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def own(run, cache, tmp_path, monkeypatch):
+    """``probing own`` on rows of facts, and the page on its result; commands are called in this process."""
+    (tmp_path / "snapshot").mkdir()
+
+    def call(log, step, *_):
+        with log.open("a") as stream:
+            stream.write(f"$ {step.line}\n{run(*shlex.split(step.line)[3:]).output}")
+        return ""
+
+    monkeypatch.setattr(background, "_called", call)
+
+    def asked(facts, *more):
+        path = tmp_path / "mine.csv"
+        with path.open("w", newline="") as stream:
+            csv.writer(stream).writerows([("relation", "object", "prompt"), *facts])
+        run("own", "--facts", path, *more)
+        return lambda **query: app_at("own_model", query).run()
+
+    return asked
+
+
+def squares(app):
+    """Answer -> outcome, and the layers that know it in each model, as the table of facts says."""
+    (table,) = [one.proto.body for one in app.get("html") if "own-facts" in one.proto.body]
+    found = {}
+    for row in table.split("<tr>")[2:]:
+        layers = [[int(n) for n in re.findall(r"\d+", label)] for label in re.findall('aria-label="([^"]+)"', row)]
+        found[html.unescape(re.search("<b>(.*?)</b>", row)[1])] = (re.search("</i>([a-z ]+)<", row)[1], *layers)
+    return found
+
+
+def test_an_answer_of_several_tokens_is_shown_at_its_layers_and_its_measure_is_named(own, run, tmp_path):
+    base, mine = planted(tmp_path / "base", {2, LAYERS}), planted(tmp_path / "mine", {2})
+    page = own(FACTS, "--model", mine, "--base", base)
+    app = page()
+    assert not app.exception
+    found = squares(app)
+    assert found[CITY] == ("lost", [2, LAYERS], [2]) and set(found) == {CITY, "paris", "rome"}
+    assert found["paris"] == ("gained", [1], [1, 3])
+    assert numbers_in(app.main.markdown[0].value) == [0, 1, 1]
+    # Among three answers; by chance one of three facts.
+    assert any(numbers_in(one.value) == [3, 1, 3] for one in app.caption)
+    assert not [one for one in app.get("button_group") if one.key == "own_model.my_k"]
+    labels = [one.proto.label for one in app.main.get("page_link")]
+    assert any(numbers_in(label) == [2, 3] for label in labels)
+    words = page(my_measure="vocabulary")
+    assert set(squares(words)) == {"paris", "rome", "red"} and words.button_group(key="own_model.my_k")
+
+
+def test_the_curve_the_table_of_models_and_the_report_are_of_the_same_measure(own, run, tmp_path):
+    base, mine = planted(tmp_path / "base", {2, LAYERS}), planted(tmp_path / "mine", {2})
+    page = own(FACTS, "--model", mine, "--base", base)
+    app = page(own_tab="curve")
+    models = table_of(app, "model", "chance").set_index("base")
+    assert models["n"].tolist() == [3, 3] and models["chance"].tolist() == pytest.approx([1 / 3] * 2)
+    left = table_of(app, "reason", "prompt")
+    assert set(left["object"]) == {"red"} and set(left["reason"]) == {NO_OTHER}
+    assert "chance" in str(charts(app)[0]) and not page(own_tab="ways").exception
+    report = ("own-report", "--model", "mine", "--facts", "mine", "--out", tmp_path / "report.html")
+    texts = {}
+    for measure in ("independent", "vocabulary"):
+        run(*report, "--measure", measure)
+        texts[measure] = (tmp_path / "report.html").read_text()
+    assert f"<td>{CITY}</td>" in texts["independent"] and f"<td>{CITY}</td>" not in texts["vocabulary"]
+    assert "got --k 10 with --measure" in run(*report, "--measure", "independent", "--k", 10, code=2).output
+
+
+def test_without_a_second_answer_nothing_is_ranked_and_the_run_ends_with_the_words(own, run, tmp_path):
+    page = own(FACTS[2:], "--model", planted(tmp_path / "mine", {2}))
+    (done,) = background.own_runs()
+    assert done.whole and f"2 {NO_OTHER}" in (done.folder / "log.txt").read_text()
+    app = page(my_measure="independent")
+    assert not app.exception and set(squares(app)) == {"rome", "red"}
+    assert "none of its relations has two different answers" in plain(app)
+    with pytest.raises(StoreError, match="by the measure vocabulary only"):
+        run("own-report", "--model", "mine", "--facts", "mine", "--measure", "independent")
+
+
+def test_a_model_without_a_base_is_asked_by_both_measures(own, tmp_path):
+    page = own([FACTS[0], *FACTS[1:3]], "--model", planted(tmp_path / "mine", {LAYERS}))
+    found = squares(page())
+    assert found[CITY] == ("known", [LAYERS]) and found["paris"][0] == "not known"
+    assert not page(own_tab="curve").exception and not page(own_tab="new").exception
+    assert [step.words[-1] for step in Wish(model="m", facts="f", called="f").steps] == ["logit_lens", "independent"]
