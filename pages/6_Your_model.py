@@ -42,8 +42,8 @@ HOW = (
 #: Measure -> what answers are ranked among, and the caption if a run has no such ranks.
 AMONG = {VOCABULARY: "all words", INDEPENDENT: "answers of the file"}
 LACKS = {
-    VOCABULARY: "Not ranked among all words: no answer is one word piece of the model.",
-    INDEPENDENT: "Not ranked among the answers of the file: none of its relations has two different answers.",
+    VOCABULARY: "No ranks among all words: for them an answer must be one word piece.",
+    INDEPENDENT: "No ranks among the answers of the file: for them a relation needs two different answers.",
 }
 CAPTION_AMONG = (
     "Squares: layers 1 to the last, full where the right answer is first among the answers of its relation in the file."
@@ -162,8 +162,8 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
         )
     if result is not None and result.yardstick:
         st.caption(filled("{words}", words=result.yardstick))
-    for measure in AMONG if result is not None and runs and run.whole else ():
-        if measure not in result.measures:
+    if result is not None and run is not None and run.whole:
+        for measure in set(AMONG) - set(result.measures):
             st.caption(LACKS[measure])
 
 

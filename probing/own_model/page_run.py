@@ -66,7 +66,7 @@ def _ended(run: OwnRun, may_act: bool) -> None:
         )
     elif run.status in _WORDS:
         st.info(_WORDS[run.status], icon=":material/info:")
-    elif not run.whole:
+    elif may_act and not run.whole:
         st.info("The facts were not ranked among the answers of the file; Resume does that.", icon=":material/info:")
     if not may_act:
         return

@@ -69,9 +69,11 @@ class Wish(Frozen):
         models = [(tuned, "the model"), *((("--model", other, *of_base), Path(other).name) for other in self.others)]
         own, head = ("--facts", self.facts, "--as", self.called), ("--head", LOGIT_LENS)
         among = (*head, "--measure", INDEPENDENT)
-        sets = [(own, head, "your facts"), (own, among, "your facts, ranked among their answers")]
-        if self.trex:
-            sets.append((("--facts", TREX), head, "T-REx"))
+        sets = [
+            (own, head, "your facts"),
+            (own, among, "your facts, ranked among their answers"),
+            *([(("--facts", TREX), head, "T-REx")] if self.trex else []),
+        ]
         steps = []
         for facts, how, title in sets:
             if self.base:

@@ -127,7 +127,7 @@ def test_without_a_second_answer_nothing_is_ranked_and_the_run_ends_with_the_wor
     assert done.whole and f"2 {NO_OTHER}" in (done.folder / "log.txt").read_text()
     app = page(my_measure="independent")
     assert not app.exception and set(squares(app)) == {"rome", "red"}
-    assert "none of its relations has two different answers" in plain(app)
+    assert "No ranks among the answers of the file" in plain(app)
     with pytest.raises(StoreError, match="by the measure vocabulary only"):
         run("own-report", "--model", "mine", "--facts", "mine", "--measure", "independent")
 
