@@ -100,11 +100,13 @@ class ProbeRequest(StoredRuns):
                 f"got {spelled('candidates', self.candidates)} with {spelled('measure', VOCABULARY)}; candidates are"
                 f" ranked with {spelled('measure')} {', '.join(AMONG_CANDIDATES)}"
             )
-        if self.measure != VOCABULARY and self.compact:
-            raise OptionError(
-                f"got {spelled('compact')} with {spelled('measure', self.measure)}, which keeps no best tokens; leave"
-                f" {spelled('compact')} out"
-            )
+        if self.measure != VOCABULARY:
+            for name in ("compact", "top"):
+                if getattr(self, name) != getattr(type(self), name):
+                    raise OptionError(
+                        f"got {spelled(name)} with {spelled('measure', self.measure)}, which keeps no best tokens;"
+                        f" leave {spelled(name)} out"
+                    )
         if self.head is not None:
             object.__setattr__(self, "head", canonical_head(self.head))
         if self.head == LOGIT_LENS and self.seed:

@@ -10,8 +10,13 @@ from probing.kernel.models.checkpoint import ModelFiles, Shape, check_files, has
 from probing.kernel.models.names import base_entry, find_entry
 from probing.kernel.options import spelled
 
-#: Names of the same quantity in DistilBERT's configurations.
-_OTHER_NAMES = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "intermediate_size": "hidden_dim"}
+#: Names of the same quantity in the configurations of DistilBERT, FlauBERT and XLM.
+_OTHER_NAMES = {
+    "num_hidden_layers": ("n_layers",),
+    "hidden_size": ("dim", "emb_dim"),
+    "intermediate_size": ("hidden_dim",),
+    "vocab_size": ("n_words",),
+}
 #: A prompt of average length, in word pieces.
 _PIECES = 14
 #: Share of the speed of a plain product of matrices that a pass of a model reaches.
@@ -93,7 +98,11 @@ def refuse_unfit(name: str, base: str) -> None:
 
 
 def _size(config: Mapping[str, Any], name: str, path: Path) -> int:
-    value = config.get(name, config.get(_OTHER_NAMES.get(name, "")))
+    values = [config[one] for one in (name, *_OTHER_NAMES[name]) if one in config]
+    if not values and name == "intermediate_size":
+        # XLM names none: it is four times the other size there.
+        return 4 * _size(config, "hidden_size", path)
+    value = values[0] if values else None
     if type(value) is not int or value < 1:
         raise ModelError(f"{path} has {name} {value!r}, expected a whole number from 1 on")
     return value

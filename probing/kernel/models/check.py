@@ -105,7 +105,7 @@ def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase, on_top: str) -> str:
     """sha256 over the configurations of an encoder's body and head, one if they are equal, and over its tokenizer.
 
-    ``on_top`` is the path of its ``norm_on_top``, through which all layers are read.
+    ``on_top`` is the path of the norm on top (``try_masks``), through which all layers are read.
     """
     parts = [
         *dict.fromkeys(map(configuration_digest, configs)),
@@ -288,27 +288,31 @@ def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     return longest
 
 
-def check_answers(
-    source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase
-) -> None:
-    """Predicts one mask, because a configuration that loads may still break the forward pass or give NaN.
+def try_masks(
+    source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, longest: int
+) -> tuple[str, bool]:
+    """Predicts a mask, and returns the path of the norm on top of the body, and whether padding changes other tokens.
 
-    The special tokens are around it, because ESM divides by the share of tokens that are not masked.
+    ModelError if the prediction is not finite: a configuration that loads may still break the forward pass. The special
+    tokens are around the mask, because ESM divides by the share of tokens that are not masked.
     """
     with torch.inference_mode():
-        logits = head(body(**_masks(body, tokenizer, 1)).last_hidden_state[0])
-    if not torch.isfinite(logits).all():
-        raise ModelError(f"{source} predicts values that are not finite; its weights or its config.json are damaged")
+        on_top, alone = _norm_on_top(body, _masks(tokenizer, 1))
+        if not torch.isfinite(head(alone)).all():
+            raise ModelError(
+                f"{source} predicts values that are not finite; its weights or its config.json are damaged"
+            )
+        # Not tried with a model that takes hardly more than a mask.
+        return on_top, longest >= 2 * SHORTEST and _reads_padding(body, tokenizer, alone)
 
 
-def _masks(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, number: int) -> dict[str, torch.Tensor]:
-    """A text of masks alone, as the model reads it."""
-    ids = torch.tensor([tokenizer(str(tokenizer.mask_token) * number)["input_ids"]], device=body.device)
-    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+def _masks(tokenizer: PreTrainedTokenizerBase, number: int) -> list[int]:
+    """Token ids of a text of masks alone."""
+    return list(tokenizer(str(tokenizer.mask_token) * number)["input_ids"])
 
 
-def norm_on_top(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Path of the module between the last layer and the last hidden state; empty if there is none.
+def _norm_on_top(body: PreTrainedModel, row: list[int]) -> tuple[str, torch.Tensor]:
+    """Path of the module between the last layer and the last hidden state, empty without one; and that state.
 
     Models whose layers begin with a norm have a norm there. It is the module outside of all lists of layers whose
     output is the last hidden state, and whose input is not.
@@ -329,34 +333,25 @@ def norm_on_top(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> st
         if path and not any(f"{path}.".startswith(f"{of}.") or f"{of}.".startswith(f"{path}.") for of in lists)
     ]
     hooks = [module.register_forward_hook(note(path)) for path, module in outside]
+    ids = torch.tensor([row], device=body.device)
     try:
-        with torch.inference_mode():
-            last = body(**_masks(body, tokenizer, 1)).last_hidden_state
+        last = body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
     finally:
         for hook in hooks:
             hook.remove()
-    return next(
-        (
-            path
-            for path, given, output in reversed(made)
-            if output.data_ptr() == last.data_ptr() and given.data_ptr() != last.data_ptr()
-        ),
-        "",
+    paths = (
+        path
+        for path, given, output in reversed(made)
+        if output.data_ptr() == last.data_ptr() and given.data_ptr() != last.data_ptr()
     )
+    return next(paths, ""), last[0]
 
 
-def reads_padding(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, longest: int) -> bool:
-    """Whether padding changes the states of the other tokens (FNet, which has no attention that could leave it out).
-
-    Not tried with a model that takes hardly more than a mask.
-    """
-    if longest < 2 * SHORTEST:
-        return False
-    short, long = (_masks(body, tokenizer, number)["input_ids"][0].tolist() for number in (1, 4))
+def _reads_padding(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, alone: torch.Tensor) -> bool:
+    """Whether padding changes the states of a mask (FNet has no attention that could leave it out)."""
+    short, long = _masks(tokenizer, 1), _masks(tokenizer, 4)
     more = [tokenizer.pad_token_id or 0] * (len(long) - len(short))
     rows = torch.tensor([[*short, *more], long], device=body.device)
     seen = torch.tensor([[1] * len(short) + [0] * len(more), [1] * len(long)], device=body.device)
-    with torch.inference_mode():
-        alone = body(**_masks(body, tokenizer, 1)).last_hidden_state[0]
-        padded = body(input_ids=rows, attention_mask=seen).last_hidden_state[0, : len(short)]
+    padded = body(input_ids=rows, attention_mask=seen).last_hidden_state[0, : len(short)]
     return not torch.allclose(alone, padded, atol=1e-3, rtol=1e-3)

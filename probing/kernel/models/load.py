@@ -17,7 +17,6 @@ from probing.kernel.errors import HeadError, JobError, ModelError, NoOwnHead
 from probing.kernel.models.check import (
     broken_files_named,
     casing_of,
-    check_answers,
     check_body,
     check_finite,
     check_tokenizer,
@@ -25,9 +24,8 @@ from probing.kernel.models.check import (
     lent_head,
     log_notes,
     longest_input,
-    norm_on_top,
-    reads_padding,
     shape_of,
+    try_masks,
     with_offsets,
 )
 from probing.kernel.models.checkpoint import ModelFiles, why_no_head, why_unusable
@@ -229,9 +227,9 @@ def load_encoder(
             head, note = lent_head(source, own, used_base, lent, head)
             notes.append(note)
         check_finite(source, body, head)
-        body, head, longest = body.to(chosen, dtype), head.to(chosen), longest_input(body, tokenizer)
-        check_answers(source, body, head, tokenizer)
-        on_top = norm_on_top(body, tokenizer)
+        body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
+        on_top, padding_read = try_masks(source, body, head, tokenizer, longest)
+        body = body.to(dtype)
         return Encoder(
             name=name,
             body=body,
@@ -252,7 +250,7 @@ def load_encoder(
             base_source=base_found.at_commit if base_found else "",
             notes=log_notes(*notes),
             on_top=on_top,
-            reads_padding=reads_padding(body, tokenizer, longest),
+            reads_padding=padding_read,
         )
 
 
@@ -417,8 +415,7 @@ def encoder_of(
         head = head.to(chosen, exact)
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
-        check_answers(source, body, head, tokenizer)
-        on_top = norm_on_top(body, tokenizer)
+        on_top, padding_read = try_masks(source, body, head, tokenizer, longest)
         identity = (
             weights_id_in_memory(body, head)
             if lent is None
@@ -445,7 +442,7 @@ def encoder_of(
             base_source=lent.at_commit if lent is not None else "",
             notes=log_notes(*notes),
             on_top=on_top,
-            reads_padding=reads_padding(body, tokenizer, longest),
+            reads_padding=padding_read,
         )
 
 
