@@ -12,7 +12,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from probing.facts.fact import NO_OTHER
 from probing.kernel.errors import StoreError
 from probing.own_model import run as background
-from probing.own_model.run import Wish
 from tests.pages.conftest import app_at, charts, numbers_in, plain, table_of
 from tests.tiny_models import LAYERS, save
 
@@ -133,8 +132,15 @@ def test_without_a_second_answer_nothing_is_ranked_and_the_run_ends_with_the_wor
 
 
 def test_a_model_without_a_base_is_asked_by_both_measures(own, tmp_path):
-    page = own([FACTS[0], *FACTS[1:3]], "--model", planted(tmp_path / "mine", {LAYERS}))
+    page = own(FACTS[:3], "--model", planted(tmp_path / "mine", {LAYERS}))
     found = squares(page())
     assert found[CITY] == ("known", [LAYERS]) and found["paris"][0] == "not known"
     assert not page(own_tab="curve").exception and not page(own_tab="new").exception
-    assert [step.words[-1] for step in Wish(model="m", facts="f", called="f").steps] == ["logit_lens", "independent"]
+
+
+def test_where_all_answers_have_several_tokens_only_ranks_among_them_are_shown(own, tmp_path):
+    page = own([FACTS[0], ("city", "rocky balboa", FACTS[1][2])], "--model", planted(tmp_path / "mine", {2}))
+    app = page(my_measure="vocabulary")
+    assert not app.exception and squares(app)[CITY] == ("not known", [2])
+    assert "No ranks among all words" in plain(app) and not app.main.get("page_link")[:-1]
+    assert not page(own_tab="curve").exception
