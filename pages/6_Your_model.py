@@ -43,7 +43,7 @@ HOW = (
 AMONG = {VOCABULARY: "all words", INDEPENDENT: "answers of the file"}
 LACKS = {
     VOCABULARY: "No ranks among all words: for them an answer must be one word piece.",
-    INDEPENDENT: "No ranks among the answers of the file: for them a relation needs two different answers.",
+    INDEPENDENT: "No ranks among the answers of the file: for them it needs two different answers.",
 }
 CAPTION_AMONG = (
     "Squares: layers 1 to the last, full where the right answer is first among the answers of its relation in the file."

@@ -96,13 +96,15 @@ class FactSet:
     def candidates(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, str], set[str]]]:
         """The different answers of each relation, and the right ones of each prompt of a relation.
 
-        Answers of facts that are left out, such as those without a gap, are candidates, too.
+        A relation with a single answer has those of all relations. Answers of facts that are left out, such as those
+        without a gap, are candidates, too.
         """
         answers, right = defaultdict[str, set[str]](set), defaultdict[tuple[str, str], set[str]](set)
         for fact in (*self.facts, *(fact for fact, _ in self.dropped if fact.object)):
             answers[fact.relation].add(fact.object)
             right[fact.relation, fact.prompt].add(fact.object)
-        return {relation: tuple(sorted(texts)) for relation, texts in answers.items()}, right
+        every = set().union(*answers.values())
+        return {name: tuple(sorted(texts if len(texts) > 1 else every)) for name, texts in answers.items()}, right
 
     @property
     def left_out_in_words(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from probing.facts.fact import NO_OTHER
+from probing.facts.fact import NO_OTHER, NOT_ONE_MASK
 from probing.kernel.errors import StoreError
 from probing.own_model import run as background
 from tests.pages.conftest import app_at, charts, numbers_in, plain, table_of
@@ -90,26 +90,26 @@ def test_an_answer_of_several_tokens_is_shown_at_its_layers_and_its_measure_is_n
     app = page()
     assert not app.exception
     found = squares(app)
-    assert found[CITY] == ("lost", [2, LAYERS], [2]) and set(found) == {CITY, "paris", "rome"}
+    assert found[CITY] == ("lost", [2, LAYERS], [2]) and set(found) == {CITY, "paris", "rome", "red"}
     assert found["paris"] == ("gained", [1], [1, 3])
     assert numbers_in(app.main.markdown[0].value) == [0, 1, 1]
-    # Among three answers; by chance one of three facts.
-    assert any(numbers_in(one.value) == [3, 1, 3] for one in app.caption)
+    # Among three answers, the only colour among all four; by chance three thirds and a quarter.
+    assert any(numbers_in(one.value.replace("\\", "")) == [3.2, 1.2, 4] for one in app.caption)
     assert not [one for one in app.get("button_group") if one.key == "own_model.my_k"]
     labels = [one.proto.label for one in app.main.get("page_link")]
-    assert any(numbers_in(label) == [2, 3] for label in labels)
+    assert any(numbers_in(label) == [3, 4] for label in labels)
     words = page(my_measure="vocabulary")
     assert set(squares(words)) == {"paris", "rome", "red"} and words.button_group(key="own_model.my_k")
 
 
 def test_the_curve_the_table_of_models_and_the_report_are_of_the_same_measure(own, run, tmp_path):
     base, mine = planted(tmp_path / "base", {2, LAYERS}), planted(tmp_path / "mine", {2})
-    page = own(FACTS, "--model", mine, "--base", base)
+    page = own([*FACTS, ("city", "berlin", "Germany.")], "--model", mine, "--base", base)
     app = page(own_tab="curve")
     models = table_of(app, "model", "chance").set_index("base")
-    assert models["n"].tolist() == [3, 3] and models["chance"].tolist() == pytest.approx([1 / 3] * 2)
+    assert models["n"].tolist() == [4, 4] and models["chance"].tolist() == pytest.approx([(3 / 4 + 1 / 5) / 4] * 2)
     left = table_of(app, "reason", "prompt")
-    assert set(left["object"]) == {"red"} and set(left["reason"]) == {NO_OTHER}
+    assert set(left["object"]) == {"berlin"} and set(left["reason"]) == {NOT_ONE_MASK}
     assert "chance" in str(charts(app)[0]) and not page(own_tab="ways").exception
     report = ("own-report", "--model", "mine", "--facts", "mine", "--out", tmp_path / "report.html")
     texts = {}
@@ -121,11 +121,11 @@ def test_the_curve_the_table_of_models_and_the_report_are_of_the_same_measure(ow
 
 
 def test_without_a_second_answer_nothing_is_ranked_and_the_run_ends_with_the_words(own, run, tmp_path):
-    page = own(FACTS[2:], "--model", planted(tmp_path / "mine", {2}))
+    page = own(FACTS[3:], "--model", planted(tmp_path / "mine", {2}))
     (done,) = background.own_runs()
-    assert done.whole and f"2 {NO_OTHER}" in (done.folder / "log.txt").read_text()
+    assert done.whole and f"1 {NO_OTHER}" in (done.folder / "log.txt").read_text()
     app = page(my_measure="independent")
-    assert not app.exception and set(squares(app)) == {"rome", "red"}
+    assert not app.exception and set(squares(app)) == {"red"}
     assert "No ranks among the answers of the file" in plain(app)
     with pytest.raises(StoreError, match="by the measure vocabulary only"):
         run("own-report", "--model", "mine", "--facts", "mine", "--measure", "independent")
