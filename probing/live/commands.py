@@ -13,7 +13,12 @@ from probing.kernel.questions import Answer, SeveralMasks
 
 @command(AskRequest)
 def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Ask every layer to fill the mask of a sentence."""
+    """Ask every layer to fill the mask of a sentence.
+
+    Several pieces are filled best first; the probability is the product of those that the pieces had when they were
+    filled. A followed word of several tokens is read with all of them masked: the worst rank of its tokens, and the
+    product of their probabilities.
+    """
     from probing.live.ask import ask_layers
 
     try:

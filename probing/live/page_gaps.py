@@ -73,7 +73,7 @@ def grid(view: View, answer: Answer, note: str = "") -> Grid:
     watched = {layer.layer: layer.watched[0] for layer in answer.layers if layer.watched}
     tokens = tokens_of(answer).assign(
         framed=[
-            layer.layer in watched and token.id == watched[layer.layer].id
+            layer.layer in watched and token.ids == watched[layer.layer].ids
             for layer in answer.layers
             for token in layer.tokens
         ]

@@ -98,7 +98,7 @@ def test_the_answer_is_read_by_the_fine_tuned_models_own_last_head(encoder_of):
         load_live(base, "logit_lens", None).ask(PROMPT, 4, ("philadelphia",)).layers[-1],
     ]
     for step, end in zip((found.answer.layers[0], found.answer.layers[-1]), ends, strict=True):
-        assert [token.id for token in step.tokens] == [token.id for token in end.tokens]
+        assert [token.ids for token in step.tokens] == [token.ids for token in end.tokens]
         assert step.watched == end.watched
     assert [step.layer for step in found.answer.layers] == list(range(base.layers))
     with pytest.raises(NoMask):
