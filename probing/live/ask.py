@@ -280,7 +280,7 @@ class LiveModel:
     def _filled_further(
         self, head: Head, states: Sequence[torch.Tensor], beam: Mapping[tuple[int, ...], float], keep: int
     ) -> dict[tuple[int, ...], float]:
-        """The best fillings that have one token more, with their log-probability; states are (masks, hidden) of each."""
+        """The best fillings that have one token more, with log-probabilities; states are (masks, hidden) of each."""
         tokenizer, fillings = self.encoder.tokenizer, list(beam)
         gaps = [
             (n, place)
