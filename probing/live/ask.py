@@ -27,7 +27,7 @@ from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import Where, replaced_states
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LOGIT_LENS
-from probing.kernel.models.states import TOKENS_A_BATCH, batches_by_length, head_states, tokenize
+from probing.kernel.models.states import ENOUGH_TOKENS, batches_by_length, head_states, tokenize
 from probing.kernel.models.tokens import phrase_text, token_texts
 from probing.kernel.questions import (
     MAX_PIECES,
@@ -132,7 +132,7 @@ class LiveModel:
         best first by every layer, see ``_best_first``; the probability is the product of those that the tokens had when
         they were filled. ``read`` gives the log-probabilities in place of layers, of one token. ``check`` is called
         before every layer and head; an error that it raises stops the computation. ``pause`` is called before every
-        token that is filled, when the model is not in use. Errors: NoMask, SeveralMasks, TooLong, UnknownWord, or
+        pass of such fillings, when the model is not in use. Errors: NoMask, SeveralMasks, TooLong, UnknownWord, or
         PromptError if ``top``, ``mask_index`` or ``pieces`` is out of range.
         """
         started = time.perf_counter()
@@ -256,13 +256,13 @@ class LiveModel:
         end = position + pieces
         beams = [{tuple(masked[position:end]): 0.0}] * len(self.heads)
         for step in range(1, pieces + 1):
-            if pause:
-                pause()
             # All layers share the passes, and equal rows are read once.
             fillings = list(dict.fromkeys(filled for beam in beams for filled in beam))
             rows = [[*masked[:position], *filled, *masked[end:]] for filled in fillings]
             parts = []
-            for some in batches_by_length([len(row) for row in rows], TOKENS_A_BATCH):
+            for some in batches_by_length([len(row) for row in rows], ENOUGH_TOKENS):
+                if pause:
+                    pause()
                 with checked(self.encoder.body, check):
                     read = head_states([rows[n] for n in some], self.encoder)
                 parts.append(torch.stack([state[:, position:end] for state in read]))

@@ -13,12 +13,7 @@ from probing.kernel.questions import Answer, SeveralMasks
 
 @command(AskRequest)
 def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Ask every layer to fill the mask of a sentence.
-
-    Several pieces are filled best first; the probability is the product of those that the pieces had when they were
-    filled. A followed word of several tokens is read with all of them masked: the worst rank of its tokens, and the
-    product of their probabilities.
-    """
+    """Ask every layer to fill the mask of a sentence."""
     from probing.live.ask import ask_layers
 
     try:
@@ -26,6 +21,13 @@ def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", hel
     except SeveralMasks as error:
         raise PromptError(f"{error} (here: --mask 0 reads the first)") from None
     typer.echo(_as_json(answer) if as_json else _as_text(answer))
+
+
+#: What a text with such an answer says of its numbers.
+FILLED = "Several pieces are filled best first; a phrase's probability is the product of theirs when they were filled."
+FOLLOWED = (
+    "A followed word of several tokens has all of them masked: their worst rank, the product of their probabilities."
+)
 
 
 def _as_json(answer: Answer) -> str:
@@ -47,6 +49,8 @@ def _as_text(answer: Answer) -> str:
         answer.prompt,
         f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms",
         *answer.notes,
+        *([FILLED] if answer.filled > 1 else []),
+        *([FOLLOWED] if any(len(word.ids) > 1 for word in answer.layers[0].watched) else []),
     ]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)
