@@ -47,6 +47,7 @@ TOP_OF_CELL = 20
 ROW, ROWS = 35, 18
 LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
 CURVE = "The followed words through the layers. Layer 0: before any layer."
+SEVERAL_TOKENS = " Several tokens: all masked, worst rank, product of probabilities."
 CURVE_HOW = (
     "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole"
     " vocabulary. Entropy, in nats: how undecided the layer is; 0 if one word has all probability. A word of several"
@@ -324,12 +325,14 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
     )
     drawn, colours, dashes = named(view, table, by_word=scale != "entropy")
     first = next(iter(answers.values()))
+    several = any(len(word.ids) > 1 for answer in answers.values() for word in answer.layers[0].watched)
+    caption = CURVE + (SEVERAL_TOKENS if several else "")
     blocks.figure(
         drawing(LINES[scale], drawn, colours=colours, dashes=dashes),
         table=table,
         stamp=Stamp(f"{', '.join(answers)}, {first.head} heads, {first.prompt}"),
         name="live-followed",
-        caption=f"{CURVE} Dotted: the changed sentence." if other else CURVE,
+        caption=f"{caption} Dotted: the changed sentence." if other else caption,
         how=CURVE_HOW,
         alt=f"{scale} by layer of the followed words for: {first.prompt}",
     )
