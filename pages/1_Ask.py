@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, SCALES, TOPS, AskSelection
+from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, PIECES, REPLACED, SCALES, TOPS, AskSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, live_models, selection
@@ -19,7 +19,7 @@ from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.theme import ink_on
-from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
+from probing.kernel.questions import MAX_PIECES, SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples, page_models, perturb
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
@@ -34,6 +34,7 @@ OPTIONS = {
     "live_head": "Read with (head)",
     "watch": "Followed words",
     "top": "Words per layer",
+    "pieces": "Pieces in the gap",
     "perturbation": "Changed sentence",
     "replaced": "Layers of the base put back",
 }
@@ -46,10 +47,16 @@ TOP_OF_CELL = 20
 ROW, ROWS = 35, 18
 LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
 CURVE = "The followed words through the layers. Layer 0: before any layer."
+SEVERAL_TOKENS = " Several tokens: all masked, worst rank, product of probabilities."
 CURVE_HOW = (
     "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole"
-    " vocabulary. Entropy, in nats: how undecided the layer is; 0 if one word has all probability."
+    " vocabulary. Entropy, in nats: how undecided the layer is; 0 if one word has all probability. A word of several"
+    " tokens is read with all of them masked, each at its own mask (independent): its probability is their product, its"
+    " rank the worst of theirs. Rank 1: the layer, filling every mask by itself, says exactly this word. Entropy of"
+    " several masks: their sum."
 )
+#: How a sentence on a word of several tokens begins: how it is read, or how the shown phrases were filled in.
+MASKED, BEST_FIRST = Markdown("With all its tokens masked, "), Markdown("Filled best first, ")
 TOKENS = (
     "The best word of each layer at each token; the stronger its colour, the more probable. A click on a cell lists its"
     " twenty best."
@@ -125,7 +132,7 @@ def gap(view: View) -> None:
         return
     own = selection.of(AskSelection)
     there = page_models.ready(view, page_models.chosen(view), own.live_head)
-    question = Question(prompt, own.live_head, TOP, words[:MAX_WATCHED])
+    question = Question(prompt, own.live_head, TOP, words[:MAX_WATCHED], pieces=own.pieces or None)
     gaps = page_models.of_each(dict.fromkeys(there, question), live_models.gaps)
     there = [choice for choice in there if choice.name in gaps]
     if not there:
@@ -179,6 +186,7 @@ def gap_options(view: View, words: Sequence[str]) -> None:
     choose_head(view)
     for name, options, written in (
         ("top", TOPS, str),
+        ("pieces", PIECES, lambda pieces: str(pieces) if pieces else "automatic"),
         ("perturbation", PERTURBATIONS, {"": "as typed", **perturb.PERTURBATIONS}.__getitem__),
         ("replaced", REPLACED, {"": "none", "last": "the last", "first": "the first"}.__getitem__),
     ):
@@ -194,10 +202,12 @@ def gap_options(view: View, words: Sequence[str]) -> None:
 
 
 def followed(view: View, there: Sequence[Choice], question: Question, *, alone: bool) -> dict[Choice, Question]:
-    """Each model with its question, which follows only words that are one token of the model.
+    """Each model with its question, which follows only words that the model can be asked for.
 
-    Without such a word, what the first model says at the end is followed, if one gap is read ``alone``.
+    Without such a word, what the first model says at the end is followed, if one gap is read ``alone`` and filled by
+    one token: the best phrase of a filling need not be the one that the masks say by themselves.
     """
+    alone = alone and question.pieces in (None, 1)
     typed = selection.of(AskSelection).watch != OF_EXAMPLE
     questions = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
     if questions and not any(question_of.watch for question_of in questions.values()) and alone:
@@ -219,7 +229,8 @@ def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> t
     if refused and say:
         st.caption(
             filled(
-                "Not one token of {name}, so not followed: {names}.",
+                "Not followed, as they are not one to {most} tokens of {name} here: {names}.",
+                most=MAX_PIECES,
                 name=view.name(choice.name),
                 names=listing(refused),
             )
@@ -248,6 +259,8 @@ def choose_gap(
         st.caption(filled("At most {most} gaps are filled.", most=live_models.MAX_FILLED))
     if selection.of(AskSelection).perturbation:
         st.caption("A changed sentence needs exactly one gap.")
+    if not mask and selection.of(AskSelection).pieces > 1:
+        st.caption("To fill all, each gap gets one piece.")
     # A mask in one model's own spelling is not a gap for other models.
     if fewer := [view.name(choice.name) for choice in there if gaps[choice.name] < mask]:
         st.info(
@@ -274,15 +287,17 @@ def filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, An
 def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
     """Draws the sentence: at which layers the followed word comes first. Returns the word."""
     answers_in_order = list(answers.values())
-    watched = [answer.layers[-1].watched[0].token for answer in answers_in_order if answer.layers[-1].watched]
-    word = watched[0] if watched else answers_in_order[0].layers[-1].tokens[0].token
+    watched = [answer.layers[-1].watched[0] for answer in answers_in_order if answer.layers[-1].watched]
+    shown = watched[0] if watched else answers_in_order[0].layers[-1].tokens[0]
+    word, several = shown.token, len(shown.ids) > 1
     places = [page_examples.at_layers(first_layers(answer, word)) for answer in answers_in_order]
     others = [
         filled("in {name} {at}", name=view.name(answer.model), at=at)
         for answer, at in zip(answers_in_order[1:2], places[1:], strict=False)
     ]
     first = filled("**{word}** comes first {at}", word=word, at=places[0])
-    blocks.sentence(filled("{parts}.", parts=joined("; ", [first, *others])))
+    how = Markdown("") if not several else MASKED if watched else BEST_FIRST
+    blocks.sentence(filled("{how}{parts}.", how=how, parts=joined("; ", [first, *others])))
     for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
         st.info(escape(note), icon=":material/visibility:")
     return word if watched else ""
@@ -290,7 +305,9 @@ def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
 
 def guesses(answer: Answer, stored: Stored | None) -> Markdown:
     """The sentence's yardsticks: chance, a stored relation's commonest answer, and the pieces that the model reads."""
-    sentences = [filled("By chance a word has {share:.2g} %.", share=100 / answer.vocabulary)]
+    words, share = "By chance a {what} has {share:.2g} %.", 100 / answer.vocabulary**answer.filled
+    what = "word" if answer.filled == 1 else f"phrase of {answer.filled} pieces"
+    sentences = [filled(words, what=what, share=share)]
     if stored is not None and may_be_shown(stored.n):
         words = "The commonest answer of such sentences is {most}, right for {share:.0f} % of {n:,} facts."
         sentences.append(filled(words, most=stored.majority, share=stored.share * 100, n=stored.n))
@@ -308,12 +325,14 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
     )
     drawn, colours, dashes = named(view, table, by_word=scale != "entropy")
     first = next(iter(answers.values()))
+    several = any(len(word.ids) > 1 for answer in answers.values() for word in answer.layers[0].watched)
+    caption = CURVE + (SEVERAL_TOKENS if several else "")
     blocks.figure(
         drawing(LINES[scale], drawn, colours=colours, dashes=dashes),
         table=table,
         stamp=Stamp(f"{', '.join(answers)}, {first.head} heads, {first.prompt}"),
         name="live-followed",
-        caption=f"{CURVE} Dotted: the changed sentence." if other else CURVE,
+        caption=f"{caption} Dotted: the changed sentence." if other else caption,
         how=CURVE_HOW,
         alt=f"{scale} by layer of the followed words for: {first.prompt}",
     )

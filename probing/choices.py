@@ -12,6 +12,7 @@ from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
 from probing.kernel.figures.yardsticks import MODES
 from probing.kernel.models.names import HEADS, LOGIT_LENS
+from probing.kernel.questions import MAX_PIECES
 from probing.live import perturb
 from probing.own_model.space import WHAT
 from probing.sentences.examples import POOLINGS, PROTOCOLS
@@ -22,6 +23,8 @@ from probing.terms import RANKS
 VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
 SCALES = ("rank", "probability", "entropy")
 TOPS = (3, 5, 10)
+#: Tokens that fill a gap; 0: as many as the first followed word has.
+PIECES = tuple(range(MAX_PIECES + 1))
 PERTURBATIONS = ("", *perturb.PERTURBATIONS)
 #: Which layers of a fine-tuned model are replaced by the base's.
 REPLACED = ("", "last", "first")
@@ -75,6 +78,7 @@ class AskSelection:
     watch: str = OF_EXAMPLE
     scale: str = one_of(SCALES)
     top: int = one_of(TOPS)
+    pieces: int = one_of(PIECES)
     mask: int = 1
     gap: int = 1
     cell: str = ""

@@ -529,6 +529,13 @@ TERMS: tuple[Term, ...] = (
         ("answer_l2r", "within_word_l2r"),
     ),
     Term(
+        "filled best first",
+        "of several masks in a gap, and all tokens, the most probable one is filled and the others are predicted again;"
+        " each layer goes on with its five best",
+        "Jiang et al. 2020 (X-FACTR)",
+        ("confidence-based decoding",),
+    ),
+    Term(
         "PMI",
         "the log-likelihood of a candidate minus that without the prompt: what frequency and length give is subtracted",
         "Holtzman et al. 2021",

@@ -124,19 +124,24 @@ class Answer(SentenceShown[EveryLayer]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The best tokens: ``layer, rank, token, probability``, one row per layer and token, (layers * top) rows."""
+        """The best tokens: ``layer, rank, token, probability``, one row per layer and token, (layers * top) rows.
+
+        With several ``pieces`` a token is a phrase; see ``Model.ask`` for its probability.
+        """
         return tokens_of(self._answer).rename(columns={"place": "rank"})[["layer", "rank", "token", "probability"]]
 
     @property
     def watched(self) -> pd.DataFrame:
         """The watched words: ``layer, token, rank, probability``, one row per layer and word; no rows without
-        ``watch``.
+        ``watch``. See ``Model.ask`` for those of several tokens.
         """
         return watched_of(self._answer).rename(columns={"word": "token"})[["layer", "token", "rank", "probability"]]
 
     @property
     def entropy(self) -> pd.DataFrame:
-        """Entropy of each layer's distribution: ``layer, entropy``, in nats, (layers) rows."""
+        """Entropy of each layer's distribution: ``layer, entropy``, in nats, (layers) rows; of several masks the
+        sum.
+        """
         return entropy_of(self._answer)[["layer", "entropy"]]
 
     @checked

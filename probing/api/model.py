@@ -67,15 +67,28 @@ class Model:
         return f"Model({self.name!r}, head={self.head!r}, {of.depth} layers of {of.hidden}, on {of.device})"
 
     def ask(
-        self, sentence: str, top: int = 5, watch: str | Sequence[str] | None = None, mask: int | None = None
+        self,
+        sentence: str,
+        top: int = 5,
+        watch: str | Sequence[str] | None = None,
+        mask: int | None = None,
+        pieces: int | None = None,
     ) -> Answer:
         """Predicts the gap of a sentence at every layer.
 
+        A gap of several tokens is filled best first by every layer (confidence-based decoding, Jiang et al. 2020,
+        X-FACTR): of all masks and tokens the most probable one is filled, the others are predicted again, and the five
+        best go on. The probability of a phrase is the product of those that its tokens had when they were filled.
+
         Args:
             sentence: text with a gap, written ``[MASK]``, ``<mask>`` or ``___``.
-            top: number of best tokens per layer, from 1 to the size of the vocabulary.
-            watch: a word or words to follow through the layers; each must be one token.
+            top: number of best tokens, or phrases, per layer, from 1 to the size of the vocabulary.
+            watch: a word or words to follow through the layers, each of one to five tokens. Several tokens are all
+                masked and each is read at its own mask (``independent`` of ``rank``): the probability is their product,
+                the rank the worst of theirs, so 1 if the layer, filling every mask by itself, says exactly this word.
             mask: which of several gaps is predicted, counted from 0; the others stay gaps.
+            pieces: number of tokens that fill the gap, from 1 to 5; by default as many as the first watched word has,
+                else 1.
 
         Returns:
             The predictions of the layers 0 (the embeddings) to L.
@@ -83,7 +96,8 @@ class Model:
         Raises:
             OptionError: if an argument has another type.
             PromptError: if the sentence has no gap, several gaps without ``mask``, or more word pieces than the model
-                takes; if a watched word is several tokens; or if ``top`` or ``mask`` is out of range.
+                takes; if a watched word has no tokens of its own, or more than five; or if ``top``, ``mask`` or
+                ``pieces`` is out of range.
 
         >>> import probing
         >>> model = probing.load("nesia-mini")
@@ -91,11 +105,14 @@ class Model:
         [1, 2, 3]
         >>> model.ask("Lyon is in [MASK] and [MASK].", top=1, mask=1).table["layer"].tolist()
         [0, 1, 2, 3, 4, 5, 6, 7, 8]
+        >>> model.ask("Rocky Balboa was born in [MASK].", top=1, pieces=3).table.tail(1)["token"].tolist()
+        ['philadelphia in philadelphia']
         """
         text("sentence", sentence, "one text with a gap, as in 'Paris is the capital of [MASK].'")
         number = None if mask is None else whole_number("mask", mask)
+        filled = None if pieces is None else whole_number("pieces", pieces)
         try:
-            return Answer(self.live.ask(sentence, whole_number("top", top), several("watch", watch), number))
+            return Answer(self.live.ask(sentence, whole_number("top", top), several("watch", watch), number, filled))
         except SeveralMasks as error:
             raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
 

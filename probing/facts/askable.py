@@ -28,29 +28,19 @@ from probing.kernel.models.states import Filled, fill_gaps, filled_by, masked_ro
 _Answer = tuple[int | str, list[int], Filled]
 
 
-def one_token_ids(
-    prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None
-) -> list[int | str]:
-    """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
+def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder) -> list[_Answer]:
+    """What each word is in place of its prompt's one ``[MASK]``.
 
     The tokenizer encodes the filled prompt: a word is one token if a single token covers it, with at most the space
-    before it, and the other tokens are those that the model is asked. ``gaps``: which of a prompt's masks, from 0.
+    before it, and the other tokens are those that the model is asked.
     """
-    return [token for token, *_ in _answers(prompts, words, encoder, gaps or [0] * len(prompts))]
-
-
-def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int]) -> list[_Answer]:
-    """What each word is in its prompt."""
     rows, tokenizer = masked_rows(prompts, encoder), encoder.tokenizer
-    inserted = [[other] * prompt.count(MASK) for prompt, (_, other) in zip(prompts, rows, strict=True)]
-    for fillers, word, gap in zip(inserted, words, gaps, strict=True):
-        fillers[gap] = word
     answers: list[_Answer] = []
     lost = no_answers(encoder)
-    for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
-        pieces = filled.own_pieces(gap)
+    for (row, _), filled in zip(rows, fill_gaps(prompts, [[word] for word in words], encoder), strict=True):
+        pieces = filled.own_pieces(0)
         answer: int | str
-        if not filled.pieces(*filled.words[gap]):
+        if not filled.pieces(*filled.words[0]):
             answer = UNKNOWN
         elif len(pieces) != 1:
             # A split object may have unknown pieces, too; "several pieces" is the reason that a user can act on.
@@ -73,7 +63,7 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
     ids: list[int | str] = [NOT_ONE_MASK] * len(facts)
     numbers = [n for n, fact in enumerate(facts) if fact.prompt.count(MASK) == 1]
     some = [facts[n] for n in numbers]
-    read = _answers([fact.prompt for fact in some], [fact.object for fact in some], encoder, [0] * len(some))
+    read = _answers([fact.prompt for fact in some], [fact.object for fact in some], encoder)
     for n, fact, (answer, row, filled) in zip(numbers, some, read, strict=True):
         if row.count(encoder.tokenizer.mask_token_id) != 1:
             continue

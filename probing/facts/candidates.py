@@ -133,23 +133,27 @@ def ask(
     return asked
 
 
-def cut_in(prompt: str, candidates: Sequence[str], encoder: Encoder) -> Cut:
-    """The candidates as they are cut in place of the prompt's ``[MASK]``."""
-    ((row, _),) = masked_rows([prompt], encoder)
-    filled = fill_gaps([prompt] * len(candidates), [[text] for text in candidates], encoder)
+def cut_in(prompt: str, candidates: Sequence[str], encoder: Encoder, gap: int = 0) -> Cut:
+    """The candidates as they are cut in place of the prompt's ``[MASK]``, or of one of several, from 0."""
+    ((row, other),) = masked_rows([prompt], encoder)
+    gaps = range(prompt.count(MASK))
+    words = [[text if place == gap else other for place in gaps] for text in candidates]
+    filled = fill_gaps([prompt] * len(candidates), words, encoder)
     mask, lost = encoder.tokenizer.mask_token_id, no_answers(encoder)
-    read = [_pieces(one, row, mask, lost) for one in filled]
+    read = [_pieces(one, row, mask, lost, gap) for one in filled]
     return Cut(tuple(candidates), *(tuple(column) for column in zip(*read, strict=True)))  # type: ignore[arg-type]
 
 
-def _pieces(filled: Filled, row: list[int], mask: int, lost: set[int]) -> tuple[tuple[int, ...], tuple[int, ...], str]:
+def _pieces(
+    filled: Filled, row: list[int], mask: int, lost: set[int], gap: int = 0
+) -> tuple[tuple[int, ...], tuple[int, ...], str]:
     """Token ids of the words in the gap, the tokenizer's word that each is of, and why they are left out if they are.
 
     The first of these words has the number 0.
     """
-    own = filled.own_pieces(0)
+    own = filled.own_pieces(gap)
     ids = tuple(filled.ids[n] for n in own)
-    if not filled.pieces(*filled.words[0]) or lost.intersection(ids):
+    if not filled.pieces(*filled.words[gap]) or lost.intersection(ids):
         return (), (), UNKNOWN
     if not own or filled.masked(mask) != row:
         return (), (), OTHER_PROMPT

@@ -133,8 +133,12 @@ class AskRequest(OfModel):
     model: ModelName = SHIPPED
     head: Head = None
     top: Annotated[int, Option("Top-k per layer.", least=1)] = 10
-    watch: Annotated[tuple[str, ...], Option("A word to follow through the layers; repeatable.", repeated=True)] = ()
+    watch: Annotated[tuple[str, ...], Option("A word of up to five tokens to follow; repeatable.", repeated=True)] = ()
     mask: Annotated[int | None, Option("Which of several masks to read, from 0.")] = None
+    pieces: Annotated[
+        int | None,
+        Option("Tokens that fill the gap; none: as many as the first followed word has, else 1.", least=1, most=5),
+    ] = None
 
     def check(self) -> None:
         """Gives the kind of heads its usual name."""

@@ -23,6 +23,8 @@ _GAP = re.compile(
     rf"|(?<![_\uff3f])(?:(?<!{_SPACED})[_\uff3f]{{3,}}|[_\uff3f]{{3,}}(?!{_SPACED}))",
     re.IGNORECASE,
 )
+#: Most tokens of a followed word, and of what fills a gap.
+MAX_PIECES = 5
 #: How a gap can be written, for messages and labels.
 SPELLINGS = ("[MASK]", "<mask>", "___")
 
@@ -39,35 +41,41 @@ class Question:
     prompt: str
     head: str
     top: int = 5
-    #: Words to follow, each one token.
+    #: Words to follow, each of up to ``MAX_PIECES`` tokens.
     watch: tuple[str, ...] = ()
     #: Which of several gaps is predicted, from 0; None if there is one, or for every gap.
     mask: int | None = None
+    #: Tokens that fill the gap; None: as many as the first followed word has, else 1.
+    pieces: int | None = None
 
 
 @dataclass(frozen=True)
 class TokenProbability:
-    """One of a layer's best tokens."""
+    """One of a layer's best fillings of the gap; of several tokens see ``LiveModel.ask``."""
 
     token: str
     probability: float
     log_probability: float
-    id: int
+    ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class WatchedToken:
-    """A token that the user follows; rank from 1."""
+    """A word that the user follows; rank from 1.
+
+    Several tokens are all masked, and each is read at its own mask: the rank is the worst of theirs, the probability
+    their product.
+    """
 
     token: str
     rank: int
     probability: float
-    id: int
+    ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class LayerAnswer:
-    """What one layer predicts at the mask; entropy in nats."""
+    """What one layer predicts in the gap; entropy in nats, of several masks the sum."""
 
     layer: int
     tokens: tuple[TokenProbability, ...]
@@ -85,14 +93,18 @@ class Answer:
     #: From the typed text to the predictions.
     seconds: float
     prompt: str
+    #: Of the prompt, with a mask for each token of the gap, the first of which is at ``mask_position``.
     pieces: tuple[str, ...]
     mask_position: int
     layers: tuple[LayerAnswer, ...]
-    #: (layers,) probabilities of the last layer's best token.
-    of_best: tuple[float, ...]
     vocabulary: int
     #: What the model reads otherwise than the user may think, such as unknown pieces or typed special tokens.
     notes: tuple[str, ...] = ()
+
+    @property
+    def filled(self) -> int:
+        """How many tokens fill the gap."""
+        return len(self.layers[0].tokens[0].ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,4 +147,4 @@ class TooLong(PromptError):
 
 
 class UnknownWord(PromptError):
-    """A watched word is not one token of the vocabulary."""
+    """A watched word cannot stand in the gap as one to ``MAX_PIECES`` tokens of the vocabulary."""

@@ -1,9 +1,11 @@
 """Predictions of every layer for a typed cloze sentence, also with some layers replaced by the base's."""
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,8 @@ from tokenizers.models import WordPiece
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from probing.facts.askable import one_token_ids
+from probing.facts.askable import no_answers
+from probing.facts.candidates import cut_in
 from probing.facts.fact import MASK
 from probing.facts.requests import AskRequest
 from probing.heads.decode import best_tokens, layer_logits
@@ -24,9 +27,10 @@ from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import Where, replaced_states
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LOGIT_LENS
-from probing.kernel.models.states import head_states, tokenize
-from probing.kernel.models.tokens import token_texts
+from probing.kernel.models.states import ENOUGH_TOKENS, batches_by_length, head_states, tokenize
+from probing.kernel.models.tokens import phrase_text, token_texts
 from probing.kernel.questions import (
+    MAX_PIECES,
     Answer,
     EveryToken,
     LayerAnswer,
@@ -44,6 +48,12 @@ from probing.kernel.text import NO_TEXT, refuse_half_characters
 _SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>")
 #: Tokens of a text that are decoded at once.
 _AT_ONCE = 64
+#: Partly filled gaps that each layer keeps.
+BEAM = 5
+#: A followed word, its token ids, and what a reader should know of it.
+_Followed = tuple[str, tuple[int, ...], str]
+#: (layers, positions, vocabulary) natural log-probabilities at positions of a row of tokens.
+_Read = Callable[[list[int], Sequence[int]], torch.Tensor]
 
 
 class LiveModel:
@@ -51,7 +61,7 @@ class LiveModel:
 
     def __init__(self, encoder: Encoder, heads: Sequence[Head], kind: str):
         self.encoder, self.heads, self.kind = encoder, list(heads), kind
-        self._shown: dict[int, str] = {}
+        self._shown: dict[tuple[int, ...], str] = {}
 
     @property
     def weights(self) -> dict[int, torch.Tensor]:
@@ -73,34 +83,35 @@ class LiveModel:
         self._position(row, 0)
         return row.count(self.encoder.tokenizer.mask_token_id)
 
-    def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
-        """The token id of a watched word at a mask, as ``probe`` has it, or of the token written so, or UnknownWord."""
+    def watched_ids(self, word: str, prompt: str, mask_index: int = 0) -> tuple[int, ...]:
+        """Token ids of a watched word at a mask, as ``probe`` has them, or of the token written so, or UnknownWord."""
         return self._followed(word, prompt, mask_index)[1]
 
-    def _followed(self, word: str, prompt: str, mask_index: int) -> tuple[str, int, str]:
-        """The word, its token id, and a note if only a token of the vocabulary looks so."""
+    def _followed(self, word: str, prompt: str, mask_index: int) -> _Followed:
+        """The word, its token ids, and a note if only a token of the vocabulary looks so."""
         refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
         text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
-        token_id = one_token_ids([text], [word.strip()], self.encoder, [mask_index])[0]
-        if not isinstance(token_id, str):
-            return word, token_id, ""
+        (ids,) = cut_in(text, [word.strip()], self.encoder, mask_index).pieces
+        if len(ids) == 1:
+            return word, ids, ""
         before, after = text.split(MASK)[mask_index : mask_index + 2]
         token: int | None = tokenizer.backend_tokenizer.token_to_id(word.strip())
         if token is not None and _is_marked(tokenizer, word.strip()):
-            return word, token, ""
+            return word, (token,), ""
         # Beside a letter, a token that looks like the word would be another one: "45" after "19" is not the token of
         # the word 45.
         if token is not None and not before[-1:].isalnum() and not after[:1].isalnum():
             return (
                 word,
-                token,
+                (token,),
                 f"{word} is not one token as a word here; the token {word} of the vocabulary is followed.",
             )
-        alone = tokenizer.tokenize(word)
+        if 1 < len(ids) <= MAX_PIECES:
+            return word, ids, ""
+        cut = f"{len(ids)} tokens" if ids else f"no tokens of its own (alone: {tokenizer.tokenize(word)})"
         raise UnknownWord(
-            f"{word!r} is not one token of {self.encoder.name} at this gap (alone: {alone}); choose a word that is one"
-            " token"
+            f"{word!r} has {cut} of {self.encoder.name} at this gap; choose a word of one to {MAX_PIECES} tokens"
         )
 
     def ask(
@@ -109,22 +120,34 @@ class LiveModel:
         top: int = 10,
         watch: Sequence[str] = (),
         mask_index: int | None = None,
+        pieces: int | None = None,
         *,
-        read: Callable[[list[int], int], torch.Tensor] | None = None,
+        read: _Read | None = None,
         check: Callable[[], None] | None = None,
+        pause: Callable[[], None] | None = None,
     ) -> Answer:
         """Every layer's best tokens at the mask, or at one of several (``mask_index``, from 0), and the watched words.
 
-        ``read`` gives other (rows, vocabulary) log-probabilities, from token ids and position, in place of layers.
-        ``check`` is called before every layer and head; an error that it raises stops the computation. Errors: NoMask,
-        SeveralMasks, TooLong, UnknownWord, or PromptError if ``top`` or ``mask_index`` is out of range.
+        ``pieces``: tokens that fill the gap; None: as many as the first watched word has, else 1. Several are filled
+        best first by every layer, see ``_best_first``; the probability is the product of those that the tokens had when
+        they were filled. ``read`` gives the log-probabilities in place of layers, of one token. ``check`` is called
+        before every layer and head; an error that it raises stops the computation. ``pause`` is called before every
+        pass of such fillings, when the model is not in use. Errors: NoMask, SeveralMasks, TooLong, UnknownWord, or
+        PromptError if ``top``, ``mask_index`` or ``pieces`` is out of range.
         """
         started = time.perf_counter()
         row = self._row(prompt)
         position = self._position(row, mask_index)
         followed = [self._followed(word, prompt, mask_index or 0) for word in watch]
-        logp = read(row, position) if read else self._log_probabilities(row, position, check)
-        return self._answer(self._common_mask(prompt), row, position, logp, top, followed, started)
+        if pieces is None:
+            pieces = len(followed[0][1]) if followed else 1
+        elif not 1 <= pieces <= MAX_PIECES:
+            raise PromptError(f"got {pieces} pieces in the gap, expected 1 to {MAX_PIECES}")
+        _check_top(top, len(self.encoder.tokenizer))
+        masked = self._masked(row, position, pieces)
+        best = self._best_first(masked, position, pieces, top, check, pause) if pieces > 1 else None
+        read = read or partial(self._log_probabilities, check=check)
+        return self._answer(self._common_mask(prompt), row, position, read, top, followed, started, best)
 
     def fill_left_to_right(
         self,
@@ -143,6 +166,7 @@ class LiveModel:
         text, row = self._common_mask(prompt), self._row(prompt)
         answers: list[Answer] = []
         self._position(row, 0)
+        _check_top(top, len(tokenizer))
         # In the typed prompt, before a neighbouring gap is filled.
         followed = [[self._followed(word, prompt, gap) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
@@ -150,9 +174,13 @@ class LiveModel:
                 pause()
             started = time.perf_counter()
             position = self._position(row, 0)
-            logp = self._log_probabilities(row, position, check)
-            answers.append(self._answer(text, row, position, logp, top, followed[len(answers)], started))
-            last = logp[-1].clone()
+            logp = self._log_probabilities(row, [position], check)
+
+            def read(masked: list[int], at: Sequence[int], known: torch.Tensor = logp) -> torch.Tensor:
+                return known if len(at) == 1 else self._log_probabilities(masked, at, check)
+
+            answers.append(self._answer(text, row, position, read, top, followed[len(answers)], started))
+            last = logp[-1, 0].clone()
             last[tokenizer.all_special_ids] = -torch.inf
             best = int(last[: len(tokenizer)].argmax())
             row = [*row[:position], best, *row[position + 1 :]]
@@ -187,7 +215,7 @@ class LiveModel:
                 ids.append(torch.cat(best).numpy())
                 odds.append(torch.cat(values).numpy())
         of = np.stack(ids)
-        words = {int(token): self._text(int(token)) for token in np.unique(of)}
+        words = {int(token): self._text((int(token),)) for token in np.unique(of)}
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
         seconds, device, shown_text = time.perf_counter() - started, str(self.encoder.device), self._common_mask(text)
         return EveryToken(
@@ -201,71 +229,138 @@ class LiveModel:
             )
 
     def _log_probabilities(
-        self, row: list[int], position: int, check: Callable[[], None] | None = None
+        self, row: list[int], positions: Sequence[int], check: Callable[[], None] | None = None
     ) -> torch.Tensor:
-        """(layers, vocabulary) natural log-probabilities at one position."""
+        """(layers, positions, vocabulary) natural log-probabilities."""
         with checked(self.encoder.body, check):
-            states = torch.stack([state[0, position] for state in head_states([row], self.encoder)])
+            states = [state[0] for state in head_states([row], self.encoder)]
         with torch.inference_mode():
-            return layer_logits(self.heads, states, check).log_softmax(1)
+            every = [torch.stack([state[position] for state in states]) for position in positions]
+            return torch.stack([layer_logits(self.heads, at, check).log_softmax(1) for at in every], dim=1)
+
+    def _best_first(
+        self,
+        masked: list[int],
+        position: int,
+        pieces: int,
+        top: int,
+        check: Callable[[], None] | None,
+        pause: Callable[[], None] | None,
+    ) -> list[tuple[TokenProbability, ...]]:
+        """Each layer's best fillings of the masks from a position on.
+
+        Of all masks and tokens the most probable one is filled first, and the others are predicted again (Jiang et al.
+        2020, confidence-based decoding); each layer goes on with its ``BEAM`` best. A log-probability is the sum of
+        those that the tokens had when they were filled; of several orders the most probable one counts.
+        """
+        end = position + pieces
+        beams = [{tuple(masked[position:end]): 0.0}] * len(self.heads)
+        for step in range(1, pieces + 1):
+            # All layers share the passes, and equal rows are read once.
+            fillings = list(dict.fromkeys(filled for beam in beams for filled in beam))
+            rows = [[*masked[:position], *filled, *masked[end:]] for filled in fillings]
+            parts = []
+            for some in batches_by_length([len(row) for row in rows], ENOUGH_TOKENS):
+                if pause:
+                    pause()
+                with checked(self.encoder.body, check):
+                    read = head_states([rows[n] for n in some], self.encoder)
+                parts.append(torch.stack([state[:, position:end] for state in read]))
+            states, places = torch.cat(parts, dim=1), {filled: n for n, filled in enumerate(fillings)}
+            for layer, (head, beam) in enumerate(zip(self.heads, beams, strict=True)):
+                if check:
+                    check()
+                of = [states[layer, places[filled]] for filled in beam]
+                beams[layer] = self._filled_further(head, of, beam, BEAM if step < pieces else top)
+        return [
+            tuple(TokenProbability(self._text(ids), math.exp(value), value, ids) for ids, value in beam.items())
+            for beam in beams
+        ]
+
+    def _filled_further(
+        self, head: Head, states: Sequence[torch.Tensor], beam: Mapping[tuple[int, ...], float], keep: int
+    ) -> dict[tuple[int, ...], float]:
+        """The best fillings that have one token more, with log-probabilities; states are (masks, hidden) of each."""
+        tokenizer, fillings = self.encoder.tokenizer, list(beam)
+        gaps = [
+            (n, place)
+            for n, filled in enumerate(fillings)
+            for place, token in enumerate(filled)
+            if token == tokenizer.mask_token_id
+        ]
+        with torch.inference_mode():
+            logp = head(torch.stack([states[n][place] for n, place in gaps])).log_softmax(1)
+            self._refuse_damage(logp)
+            for row, (n, _) in zip(logp, gaps, strict=True):
+                row += beam[fillings[n]]
+            lost = torch.tensor(sorted(no_answers(self.encoder)), device=logp.device)
+            logp.index_fill_(1, lost, -math.inf)[:, len(tokenizer) :] = -math.inf
+            # A filling is reached by each of its tokens as the last one.
+            values, numbers = best_tokens(logp.reshape(1, -1), keep * len(fillings[0]))
+        found: dict[tuple[int, ...], float] = {}
+        for value, number in zip(values[0].tolist(), numbers[0].tolist(), strict=True):
+            (n, place), token = gaps[number // logp.shape[1]], number % logp.shape[1]
+            if value > -math.inf and len(found) < keep:
+                found.setdefault((*fillings[n][:place], token, *fillings[n][place + 1 :]), value)
+        return found
 
     def _answer(
         self,
         prompt: str,
         row: list[int],
         position: int,
-        logp: torch.Tensor,
+        read: _Read,
         top: int,
-        followed: Sequence[tuple[str, int, str]],
+        followed: Sequence[_Followed],
         started: float,
+        best: Sequence[tuple[TokenProbability, ...]] | None = None,
     ) -> Answer:
-        tokenizer = self.encoder.tokenizer
-        self._refuse_damage(logp)
-        _check_top(top, len(tokenizer))
-        chosen = torch.tensor([token for _, token, _ in followed], dtype=torch.long, device=logp.device)
-        values, best = best_tokens(logp, top)
-        gold = logp[:, chosen]
-        columns = zip(
-            best.tolist(),
-            values.tolist(),
-            values.exp().tolist(),
-            (logp[:, :, None] >= gold[:, None, :]).sum(1).tolist(),
-            gold.exp().tolist(),
-            entropies(logp).tolist(),
-            strict=True,
-        )
+        """``best``: each layer's fillings of several tokens; None: of one token, by its probability."""
+        tokenizer, filled = self.encoder.tokenizer, len(best[0][0].ids) if best else 1
+        watched: dict[tuple[int, ...], list[tuple[int, float]]] = {}
+        for pieces in sorted({*(len(ids) for _, ids, _ in followed), filled}, key=lambda n: n == filled):
+            logp = read(self._masked(row, position, pieces), range(position, position + pieces))
+            self._refuse_damage(logp)
+            for ids in {ids for _, ids, _ in followed if len(ids) == pieces}:
+                gold = torch.stack([logp[:, place, token] for place, token in enumerate(ids)], dim=1)
+                ranks = (logp >= gold[:, :, None]).sum(2).amax(1)
+                watched[ids] = list(zip(ranks.tolist(), gold.sum(1).exp().tolist(), strict=True))
+        if best is None:
+            values, tokens = best_tokens(logp[:, 0], top)
+            columns = zip(tokens.tolist(), values.exp().tolist(), values.tolist(), strict=True)
+            best = [
+                tuple(TokenProbability(self._text((i,)), p, v, (i,)) for i, p, v in zip(*of, strict=True))
+                for of in columns
+            ]
+        entropy = entropies(logp.flatten(0, 1)).view(logp.shape[:2]).sum(1).tolist()
         layers = tuple(
             LayerAnswer(
                 layer,
-                tuple(TokenProbability(self._text(i), p, v, i) for i, v, p in zip(ids, logs, odds, strict=True)),
-                tuple(WatchedToken(w, r, p, i) for (w, i, _), r, p in zip(followed, ranks, watched, strict=True)),
-                entropy,
+                tokens,
+                tuple(WatchedToken(w, *watched[ids][layer], ids) for w, ids, _ in followed),
+                entropy[layer],
             )
-            for layer, (ids, logs, odds, ranks, watched, entropy) in enumerate(columns)
+            for layer, tokens in enumerate(best)
         )
-        pieces = tuple(tokenizer.convert_ids_to_tokens(row))
-        notes = (*_notes(tokenizer, prompt, pieces), *filter(None, (note for *_, note in followed)))
-        seconds = time.perf_counter() - started
-        of_best = tuple(logp[:, best[-1, 0]].exp().tolist())
-        device = str(self.encoder.device)
+        names = tuple(tokenizer.convert_ids_to_tokens(self._masked(row, position, filled)))
+        notes = (*_notes(tokenizer, prompt, names), *filter(None, (note for *_, note in followed)))
+        seconds, device = time.perf_counter() - started, str(self.encoder.device)
         return Answer(
-            self.encoder.name,
-            self.kind,
-            device,
-            seconds,
-            prompt,
-            pieces,
-            position,
-            layers,
-            of_best,
-            logp.shape[1],
-            notes,
+            self.encoder.name, self.kind, device, seconds, prompt, names, position, layers, logp.shape[2], notes
         )
 
-    def _text(self, token_id: int) -> str:
-        if token_id not in self._shown:
-            self._shown[token_id] = readable_token(self.encoder.tokenizer, token_id)
-        return self._shown[token_id]
+    def _masked(self, row: list[int], position: int, pieces: int) -> list[int]:
+        """The row with a mask for each of some pieces in place of one."""
+        return self._fitting([*row[:position], *[self.encoder.tokenizer.mask_token_id] * pieces, *row[position + 1 :]])
+
+    def _text(self, ids: tuple[int, ...]) -> str:
+        """The tokens as a reader writes them; half characters are shown token by token."""
+        if ids not in self._shown:
+            tokenizer = self.encoder.tokenizer
+            tokens = [tokenizer.backend_tokenizer.id_to_token(token) for token in ids]
+            text = phrase_text(tokenizer, tokens) if len(ids) > 1 else NO_TEXT
+            self._shown[ids] = " ".join(readable_token(tokenizer, one) for one in ids) if NO_TEXT in text else text
+        return self._shown[ids]
 
     def _common_mask(self, prompt: str) -> str:
         return with_masks(prompt.replace(self.encoder.tokenizer.mask_token, MASK))
@@ -274,7 +369,9 @@ class LiveModel:
         if not prompt.strip():
             raise NoMask(f"the prompt is empty; type a sentence with a gap, written {MASK} or ___")
         refuse_half_characters(prompt, "the prompt", PromptError)
-        row = tokenize([self._common_mask(prompt)], self.encoder)[0]
+        return self._fitting(tokenize([self._common_mask(prompt)], self.encoder)[0])
+
+    def _fitting(self, row: list[int]) -> list[int]:
         if len(row) > self.encoder.max_pieces:
             limit = self.encoder.max_pieces
             message = f"the prompt has {len(row)} word pieces, {self.encoder.name} takes at most {limit}; shorten it"
@@ -385,24 +482,25 @@ def ask_replaced(
     mask_index: int | None = None,
     check: Callable[[], None] | None = None,
 ) -> ReplacedAnswer:
-    """Predictions at the mask with n = 0..L layers replaced, always by the live model's own last head.
+    """Predictions of one token at the mask with n = 0..L layers replaced, always by the live model's own last head.
 
     ``check`` is called before every n, when the model is not in use. Errors as in ``LiveModel.ask``; NotReplaceable.
     """
 
-    def read(row: list[int], at: int) -> torch.Tensor:
+    def read(row: list[int], at: Sequence[int]) -> torch.Tensor:
         states = replaced_states(row, live.encoder, base, where, check)
         with torch.inference_mode():
             # All n in one batch, as in ``LiveModel.ask``, so that n = L is the base to the last bit.
-            return layer_logits([live.heads[-1]] * len(states), states[:, at]).log_softmax(1)
+            every = [layer_logits([live.heads[-1]] * len(states), states[:, position]) for position in at]
+            return torch.stack(every, dim=1).log_softmax(2)
 
-    answer = live.ask(prompt, top, watch, mask_index, read=read)
+    answer = live.ask(prompt, top, watch, mask_index, 1, read=read)
     return ReplacedAnswer(live.encoder.name, base.name, live.encoder.base, where, answer)
 
 
 def ask_layers(request: AskRequest, say: Say = print) -> Answer:
     """Every layer's predictions; ``say`` gets a line if the logit lens replaces heads that are not trained."""
-    return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask)
+    return _opened(request, say).ask(request.prompt, request.top, request.watch, request.mask, request.pieces)
 
 
 def _opened(request: AskRequest, say: Say) -> LiveModel:

@@ -23,6 +23,13 @@ def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", hel
     typer.echo(_as_json(answer) if as_json else _as_text(answer))
 
 
+#: What a text with such an answer says of its numbers.
+FILLED = "Several pieces are filled best first; a phrase's probability is the product of theirs when they were filled."
+FOLLOWED = (
+    "A followed word of several tokens has all of them masked: their worst rank, the product of their probabilities."
+)
+
+
 def _as_json(answer: Answer) -> str:
     layers = [
         {
@@ -42,6 +49,8 @@ def _as_text(answer: Answer) -> str:
         answer.prompt,
         f"{answer.model}, {answer.head} heads, {answer.device}, {answer.seconds * 1000:.0f} ms",
         *answer.notes,
+        *([FILLED] if answer.filled > 1 else []),
+        *([FOLLOWED] if any(len(word.ids) > 1 for word in answer.layers[0].watched) else []),
     ]
     for layer in answer.layers:
         tokens = "  ".join(f"{t.token} {100 * t.probability:.1f}%" for t in layer.tokens)

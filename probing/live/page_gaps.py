@@ -57,9 +57,23 @@ CHANGED = "dot"
 _WORDS = (
     "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
 )
-_PUT_BACK = "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model."
+_PUT_BACK = (
+    "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model. The gap has"
+    " one piece."
+)
+_PHRASES = (
+    "Each cell is a phrase that a layer fills in piece by piece, best first; the first followed word is orange. Layer"
+    " 0: before any layer."
+)
 #: What a row is -> the line below the grids.
 CAPTIONS = {"layer": _WORDS, "n": _PUT_BACK}
+#: What a gap of several pieces adds to ``HOW``.
+HOW_PHRASES = (
+    "Here the gap has several pieces, filled best first (Jiang et al. 2020): of all masks and tokens the layer fills"
+    " the most probable one and predicts the others again; its five best fillings go on. A phrase's probability is the"
+    " product of those that its pieces had when they were filled. Its rank is another measure (independent): with all"
+    " its tokens masked, the worst of their places, each at its own mask."
+)
 HOW = (
     f"Every layer of the model fills the gap, read by a decoding head; the last layer is on top. {token_grids.SHADES}"
     " Rank: the place of the first followed word in the layer's list of all words; without a word of yours that is the"
@@ -73,17 +87,19 @@ def grid(view: View, answer: Answer, note: str = "") -> Grid:
     watched = {layer.layer: layer.watched[0] for layer in answer.layers if layer.watched}
     tokens = tokens_of(answer).assign(
         framed=[
-            layer.layer in watched and token.id == watched[layer.layer].id
+            layer.layer in watched and token.ids == watched[layer.layer].ids
             for layer in answer.layers
             for token in layer.tokens
         ]
     )
     tuned = is_tuned(answer.model)
+    # A phrase's curve has the probabilities of its cells.
+    right = {layer: token.probability for layer, token in watched.items()} if answer.filled == 1 else {}
     return Grid(
         view.label(answer.model),
         tokens,
         {layer: token.rank for layer, token in watched.items()},
-        {layer: token.probability for layer, token in watched.items()},
+        right,
         note or ("after fine-tuning" if tuned else ""),
         tuned=tuned,
     )
@@ -105,8 +121,9 @@ def grids(
     ``how``: what this sentence adds to how the grids are read; ``note``: what the grids are; ``steps``: what a row is,
     if it is no layer; ``table``: the numbers, if they are others than those of the grids.
     """
-    columns = selection.of(AskSelection).top
-    drawn, abreast = [grid(view, answer, note) for answer in answers], 2 if columns == token_grids.COLUMNS else 1
+    columns, phrases = selection.of(AskSelection).top, max(answer.filled for answer in answers) > 1
+    drawn = [grid(view, answer, note) for answer in answers]
+    abreast = 2 if columns == token_grids.COLUMNS and not phrases else 1
     for place in range(0, len(drawn), abreast):
         row = drawn[place : place + abreast]
         token_grids.draw(row, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
@@ -117,8 +134,8 @@ def grids(
         table=numbers.dropna(axis="columns", how="all") if table is None else table,
         stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
-        caption=CAPTIONS[steps],
-        how=f"{HOW} {how}",
+        caption=_PHRASES if phrases else CAPTIONS[steps],
+        how=f"{HOW} {HOW_PHRASES} {how}" if phrases else f"{HOW} {how}",
     )
 
 
@@ -247,7 +264,7 @@ def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
         (choice_of_base for choice_of_base in questions if live_models.base_of(choice_of_base) in offered),
         list(questions)[-1],
     )
-    question, base = questions[choice], live_models.base_of(choice)
+    question, base = replace(questions[choice], pieces=1), live_models.base_of(choice)
     if base not in offered and not (base := _unknown_base(view, choice, offered)):
         return
     try:

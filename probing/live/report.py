@@ -11,7 +11,14 @@ from probing.kernel.questions import Answer, EveryToken
 def tokens_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, layer, place, token, probability, framed``; ``framed`` marks tokens that are tracked."""
     rows = [
-        (got.model, layer.layer, place, token.token, token.probability, token.id in {word.id for word in layer.watched})
+        (
+            got.model,
+            layer.layer,
+            place,
+            token.token,
+            token.probability,
+            token.ids in {word.ids for word in layer.watched},
+        )
         for layer in got.layers
         for place, token in enumerate(layer.tokens, 1)
     ]

@@ -1,6 +1,6 @@
 import pytest
 
-from probing.facts.askable import answer_ids, askable, one_token_ids
+from probing.facts.askable import answer_ids, askable
 from probing.facts.fact import (
     NOT_ONE_MASK,
     OTHER_PROMPT,
@@ -128,4 +128,4 @@ def test_read_is_asked_plus_left_out_by_reason(bert):
 
 
 def test_nothing_asked_is_nothing_found(bert):
-    assert one_token_ids([], [], bert) == answer_ids([], bert) == []
+    assert answer_ids([], bert) == []

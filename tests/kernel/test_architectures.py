@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForMaskedLM, EsmTokenizer, pipeline
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from probing.facts.askable import answer_ids, one_token_ids
+from probing.facts.askable import answer_ids
+from probing.facts.candidates import cut_in
 from probing.facts.fact import SEVERAL_TOKENS, TOO_LONG, Fact
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead
 from probing.kernel.models.check import longest_input, with_offsets
@@ -68,7 +69,7 @@ def probabilities(model, row, position) -> list[float]:
 
 def by_token(layer) -> list[float]:
     """The probabilities of all tokens of a layer's answer, by token id."""
-    found = {token.id: token.probability for token in layer.tokens}
+    found = {token.ids[0]: token.probability for token in layer.tokens}
     return [found[number] for number in range(len(found))]
 
 
@@ -148,11 +149,11 @@ def test_neither_padding_nor_batches_nor_what_is_too_long_changes_an_answer(arch
 def test_a_masked_prompt_is_the_filled_one_with_the_mask_in_place_of_the_word(architecture, encoder_of):
     encoder = encoder_of(architecture)
     for word in ("red", "music"):
-        (token,) = one_token_ids([PROMPT], [word], encoder)
+        (ids,) = cut_in(PROMPT, [word], encoder).pieces
         filled = encoder.tokenizer(PROMPT.replace("[MASK]", word))["input_ids"]
         (row,) = tokenize([PROMPT], encoder)
         (place,) = mask_positions([row], encoder)
-        assert [*row[:place], token, *row[place + 1 :]] == filled
+        assert [*row[:place], *ids, *row[place + 1 :]] == filled
 
 
 def test_every_masked_language_model_of_transformers_is_read_or_refused_with_its_reason():
@@ -247,10 +248,11 @@ def test_a_masked_residue_of_a_protein_is_one_token_and_is_filled_as_fill_mask_d
         answer.pieces == ("<cls>", *"MKT", "<mask>", *"LLVAGG", "<eos>") and answer.layers[-1].watched[0].token == "A"
     )
     filled = pipeline("fill-mask", model=str(folder), device="cpu", top_k=3)(sequence.replace("[MASK]", "<mask>"))
-    assert [(token.id, token.probability) for token in answer.layers[-1].tokens] == [
+    assert [(token.ids[0], token.probability) for token in answer.layers[-1].tokens] == [
         (one["token"], pytest.approx(one["score"], abs=1e-6)) for one in filled
     ]
-    assert one_token_ids([sequence] * 2, ["W", "WW"], encoder) == [own.convert_tokens_to_ids("W"), SEVERAL_TOKENS]
+    w = own.convert_tokens_to_ids("W")
+    assert cut_in(sequence, ["W", "WW"], encoder).pieces == ((w,), (w, w))
 
 
 def test_an_esm_without_the_weights_of_its_contact_prediction_is_complete(folder_of, encoder_of, tmp_path):

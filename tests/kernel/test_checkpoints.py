@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
-from probing.facts.askable import one_token_ids
+from probing.facts.candidates import cut_in
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead
 from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
@@ -174,7 +174,8 @@ def test_added_tokens_have_no_place_in_the_bases_head_and_the_others_have_its_nu
     ours, row, at = read(encoder)
     assert ours.shape[1] == size + 2 and not ours[:, size:].any()
     assert torch.allclose(ours[:, :size], plain(model, base, row, at), atol=1e-6)
-    assert one_token_ids([PROMPT] * 2, ["aspirin", "paris"], encoder) == ["object is unknown to the vocabulary", 5]
+    cut = cut_in(PROMPT, ["aspirin", "paris"], encoder)
+    assert (cut.pieces, cut.reasons) == (((), (5,)), ("object is unknown to the vocabulary", ""))
 
 
 def test_tokens_that_only_the_base_has_are_no_answers(bert_copy, folder_of, tmp_path):

@@ -86,15 +86,16 @@ def test_a_run_is_probed_where_the_model_is(architecture, elsewhere, encoder_of,
     np.testing.assert_allclose(found[0]["top_logp"], found[1]["top_logp"], atol=1e-4)
 
 
-def test_a_sentence_is_answered_where_the_model_is(architecture, elsewhere, encoder_of):
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_sentence_is_answered_where_the_model_is(pieces, architecture, elsewhere, encoder_of):
     encoder = elsewhere(architecture)
     theirs, ours = (
-        LiveModel(one, heads_of(one), "full").ask(PROMPT, 5, ("philadelphia",))
+        LiveModel(one, heads_of(one), "full").ask(PROMPT, 5, ("philadelphia",), None, pieces)
         for one in (encoder, encoder_of(architecture))
     )
     assert theirs.device == str(ELSEWHERE)
     for one, other in zip(theirs.layers, ours.layers, strict=True):
-        assert [token.id for token in one.tokens] == [token.id for token in other.tokens]
+        assert [token.ids for token in one.tokens] == [token.ids for token in other.tokens]
         assert one.watched[0].rank == other.watched[0].rank
 
 

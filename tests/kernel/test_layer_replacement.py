@@ -91,14 +91,14 @@ def test_the_two_models_are_as_they_were_afterwards(pair):
 def test_the_answer_is_read_by_the_fine_tuned_models_own_last_head(encoder_of):
     base = encoder_of("bert")
     live = load_live(changed(base), "logit_lens", None)
-    found = ask_replaced(live, base, PROMPT, "last", 4, ("philadelphia",))
+    found = ask_replaced(live, base, PROMPT, "last", 4, ("philadelphia", "red green"))
     assert (found.model, found.base, found.reader, found.where) == ("tuned", "tiny-bert", "tiny-bert", "last")
     ends = [
-        live.ask(PROMPT, 4, ("philadelphia",)).layers[-1],
-        load_live(base, "logit_lens", None).ask(PROMPT, 4, ("philadelphia",)).layers[-1],
+        live.ask(PROMPT, 4, ("philadelphia", "red green")).layers[-1],
+        load_live(base, "logit_lens", None).ask(PROMPT, 4, ("philadelphia", "red green")).layers[-1],
     ]
     for step, end in zip((found.answer.layers[0], found.answer.layers[-1]), ends, strict=True):
-        assert [token.id for token in step.tokens] == [token.id for token in end.tokens]
+        assert [token.ids for token in step.tokens] == [token.ids for token in end.tokens]
         assert step.watched == end.watched
     assert [step.layer for step in found.answer.layers] == list(range(base.layers))
     with pytest.raises(NoMask):

@@ -8,7 +8,7 @@ from transformers import AddedToken, PreTrainedTokenizerFast
 
 from probing.changes.passes import Attending, ask_attention
 from probing.edges.states import cut_words
-from probing.facts.askable import one_token_ids
+from probing.facts.candidates import cut_in
 from probing.kernel.models.states import tokenize
 from probing.sentences.ask import sentence_vectors
 from probing.sentences.vectors import Row, pooled_states
@@ -99,19 +99,17 @@ def test_a_prompt_is_the_filled_sentence_with_the_mask_in_place_of_the_answer(en
     tokenizer = encoder.tokenizer
     asked = 0
     for word in ("Paris", "red", "a", "2", "?"):
-        rows = tokenize(PROMPTS, encoder)
-        for prompt, row, token in zip(
-            PROMPTS, rows, one_token_ids(PROMPTS, [word] * len(PROMPTS), encoder), strict=True
-        ):
-            if isinstance(token, int):
+        for prompt, row in zip(PROMPTS, tokenize(PROMPTS, encoder), strict=True):
+            (ids,) = cut_in(prompt, [word], encoder).pieces
+            if ids:
                 at = row.index(tokenizer.mask_token_id)
-                assert [*row[:at], token, *row[at + 1 :]] == tokenizer(prompt.replace("[MASK]", word))["input_ids"], (
+                assert [*row[:at], *ids, *row[at + 1 :]] == tokenizer(prompt.replace("[MASK]", word))["input_ids"], (
                     prompt,
                     word,
                 )
                 asked += 1
     assert asked >= 15
-    assert isinstance(one_token_ids(PROMPTS[:1], ["Paris"], encoder)[0], int)
+    assert len(cut_in(PROMPTS[0], ["Paris"], encoder).pieces[0]) == 1
 
 
 def test_the_space_before_the_answer_and_the_full_stop_after_it_are_as_in_the_filled_sentence(encoder):
@@ -124,8 +122,9 @@ def test_the_space_before_the_answer_and_the_full_stop_after_it_are_as_in_the_fi
 
 @pytest.mark.parametrize("gap", [0, 1])
 def test_each_of_several_gaps_takes_the_same_answer(gap, encoder):
-    alone = one_token_ids(["It is [MASK] and it."], ["Paris"], encoder)
-    assert one_token_ids(["It is [MASK] and [MASK] and it."], ["Paris"], encoder, [gap]) == alone
+    words = ["Paris", "red green"]
+    alone = cut_in("It is [MASK] and it.", words, encoder).pieces
+    assert all(alone) and cut_in("It is [MASK] and [MASK] and it.", words, encoder, gap).pieces == alone
 
 
 def test_readers_of_whole_sentences_take_the_models_mask_for_a_gap(encoder_of):

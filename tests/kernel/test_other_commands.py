@@ -43,6 +43,9 @@ def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
         assert set(watched) == {"token", "rank", "probability"}
         assert watched["token"] == "Philadelphia"
         assert 1 <= watched["rank"] <= 43
+    phrases = json.loads(run(*words, "--watch", "red green", "--pieces", 3).stdout)["layers"]
+    assert all(len(layer["tokens"]) == 4 and layer["watched"][0]["probability"] < 1 for layer in phrases)
+    assert "red green: rank" in run(*words[:-1], "--watch", "red green").stdout
 
 
 def test_runs_and_check_of_an_empty_and_a_full_store(run, cache, tiny_model, facts_file):

@@ -174,7 +174,7 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
     asked, visitors, ends = threading.Event(), threading.local(), {}
     newer_waits = threading.Event()
 
-    def compute(prompt, *_given, check):
+    def compute(prompt, *_given, check, pause):
         if prompt == "older":
             asked.set()
             assert newer_waits.wait(20)
@@ -224,7 +224,7 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
     loads, newer_asked, ends = threading.Event(), threading.Event(), {}
     live = SimpleNamespace(
         encoder=SimpleNamespace(device="another device", notes=()),
-        ask=lambda prompt, *_given, check: Said(f"answer to {prompt}"),
+        ask=lambda prompt, *_given, check, pause: Said(f"answer to {prompt}"),
     )
 
     def load(model, head):

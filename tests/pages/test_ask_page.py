@@ -13,7 +13,7 @@ from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.questions import Question
 from probing.own_model import run as background
 from probing.own_model.run import Wish
-from tests.pages.conftest import grids, link, numbers, words
+from tests.pages.conftest import grids, line_with, link, numbers, words
 from tests.tiny_models import LAYERS, save
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -80,8 +80,8 @@ def best(grid: dict) -> list[str]:
     return [row["tokens"][0]["word"] for row in grid["layers"]]
 
 
-def asked_of(model: str, prompt: str = PARIS, watch: tuple[str, ...] = ("france",)):
-    return live_models.ask(live_models.choices()[model], Question(prompt, "logit_lens", 10, watch))
+def asked_of(model: str, prompt: str = PARIS, watch: tuple[str, ...] = ("france",), pieces: int | None = None):
+    return live_models.ask(live_models.choices()[model], Question(prompt, "logit_lens", 10, watch, pieces=pieces))
 
 
 def test_grids_ranks_and_the_sentence_are_what_the_models_answer(ask, family):
@@ -119,6 +119,27 @@ def test_a_sentence_nobody_knows_follows_what_the_first_model_says_at_the_end(as
     assert grids(app)[0]["layers"][0]["rank"] == 1 and any(
         f"**{word}** comes first" in text.value.replace("\\", "") for text in app.markdown
     )
+
+
+def test_a_followed_phrase_and_a_gap_of_several_pieces_have_their_measures(ask, family, pauses):
+    phrase, both = "one two three", {"live_models": "tiny-tuned", "scale": "probability"}
+    app = ask(watch=f"{phrase}, france", replaced="last", perturbation="negated", **both)
+    found = {model: asked_of(model, watch=(phrase, "france")) for model in ("tiny", "tiny-tuned")}
+    assert not app.exception and not app.warning and len(grids(app)) == 5 and "pieces" not in app.query_params
+    for grid, answer in zip(grids(app), found.values(), strict=False):
+        assert best(grid) == [one.tokens[0].token for one in reversed(answer.layers)]
+        assert [row["rank"] for row in grid["layers"]] == [one.watched[0].rank for one in reversed(answer.layers)]
+    assert phrase in line_with(app, "masked") and len(pauses) >= 2 * 3
+    app = ask(watch=f"france, {phrase}, {'one ' * 6}", pieces="2", **both)
+    shown = lines(app)[f"{phrase} · tiny"]["y"]
+    assert numbers(shown) == pytest.approx([100 * one.watched[0].probability for one in found["tiny"].layers])
+    assert link(app, "pieces") == "2" and "one one" in words(app)
+    assert best(grids(app)[0]) == [one.tokens[0].token for one in reversed(asked_of("tiny", pieces=2).layers)]
+    several = ask("[MASK] is the capital of [MASK].", mask="0", pieces="2", watch="", **both)
+    assert not several.exception and len(several.success) == 2 and "one piece" in words(several)
+    app = ask(pieces="2", watch="", **both)
+    first = best(grids(app)[0])[0]
+    assert line_with(app, first) and not app.get("plotly_chart")
 
 
 def test_several_gaps_are_read_one_by_one_or_filled(ask, family, pauses):

@@ -38,7 +38,7 @@ def measure(quick: bool = False) -> list[Measurement]:
             rounds,
         )
         last, wanted = live.ask(prompt, TOP).layers[-1].tokens, pipe(text)
-        far = far_apart([token.id for token in last], [token.log_probability for token in last], wanted)
+        far = far_apart([token.ids[0] for token in last], [token.log_probability for token in last], wanted)
         require_equal(
             far < NEAR,
             f"{kind}: got {[token.token for token in last]} for {prompt!r}, expected"

@@ -253,7 +253,15 @@ def ask(choice: Choice, question: Question) -> Answer:
 def _ask(choice: Choice, question: Question) -> Answer:
     live = load(choice, question.head)
     with _turn(live) as check:
-        answer = live.ask(question.prompt, question.top, question.watch, question.mask, check=check)
+        answer = live.ask(
+            question.prompt,
+            question.top,
+            question.watch,
+            question.mask,
+            question.pieces,
+            check=check,
+            pause=check.pause,
+        )
     return replace(answer, notes=(*live.encoder.notes, *answer.notes))
 
 
@@ -271,7 +279,7 @@ def _every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
 
 
 def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
-    """Fills up to ``MAX_FILLED`` gaps from the left; see ``LiveModel.fill_left_to_right``."""
+    """Fills up to ``MAX_FILLED`` gaps from the left, a token each; see ``LiveModel.fill_left_to_right``."""
     if (n_gaps := gaps(choice, question)) > MAX_FILLED:
         raise PromptError(
             f"the sentence has {n_gaps:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a"
@@ -289,7 +297,7 @@ def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]
 
 
 def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
-    """The last layer's predictions with n = 0..L layers replaced by the base's; see ``kernel.models.layer_swap``."""
+    """The last layer's tokens with n = 0..L layers replaced by the base's; see ``kernel.models.layer_swap``."""
     with _newest_only():
         return _replaced(choice, base, question, where)
 
@@ -322,7 +330,7 @@ def gaps(choice: Choice, question: Question) -> int:
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that are one token of the model at the question's gap, or at every gap; and those that are not."""
+    """The words that the model can be asked for at the question's gap, or at every gap; and those that it cannot."""
     with _newest_only():
         return _watchable(choice, replace(question, top=1))
 
@@ -335,7 +343,7 @@ def _watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tup
         for word in question.watch:
             try:
                 for place in places:
-                    live.watched_id(word, question.prompt, place)
+                    live.watched_ids(word, question.prompt, place)
                 good.append(word)
             except UnknownWord:
                 bad.append(word)

@@ -104,6 +104,7 @@ function table(parent, grid, answer, steps) {
   // Cells of both grids are equally wide: what the layer and the rank leave is divided by the number of words.
   made.style.flex = `${places} 1 100px`
   made.classList.toggle("many", places > 3)
+  made.classList.toggle("phrases", grid.layers.some((one) => one.tokens.some((token) => token.word.includes(" "))))
   const head = add(add(made, "thead", ""), "tr", "")
   cell(head, "th", "layer", steps)
   for (let place = 1; place <= places; place++) cell(head, "th", `place${place}`, ["first", "second", "third"][place - 1] ?? `${place}th`)

@@ -11,6 +11,16 @@ from probing.kernel.text import SPACE, TokenText
 _BEFORE = "a"
 
 
+def phrase_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> str:
+    """Tokens in the vocabulary's notation as one text, joined by its decoder: ``york ##er`` is yorker."""
+    model, decoder = tokenizer.backend_tokenizer.model, tokenizer.backend_tokenizer.decoder
+    if decoder is None:
+        return " ".join(tokens)
+    if isinstance(model, models.WordPiece):
+        return decoder.decode(list(tokens))
+    return decoder.decode([_BEFORE, *tokens]).removeprefix(_BEFORE).strip() or SPACE
+
+
 def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[TokenText]:
     """The texts of tokens in the vocabulary's notation (``Ġparis``, ``▁paris``), by its decoder; ``##`` stays."""
     model, decoder = tokenizer.backend_tokenizer.model, tokenizer.backend_tokenizer.decoder
