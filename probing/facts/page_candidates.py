@@ -5,7 +5,7 @@ import streamlit as st
 
 from probing.choices import LayersSelection
 from probing.facts.figures import candidate_curve
-from probing.facts.report_candidates import NUMBERS, alike, by_layer, grouped, newest
+from probing.facts.report_candidates import alike, by_layer, by_length, newest
 from probing.facts.store_candidates import candidate_runs
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
@@ -84,7 +84,7 @@ def draw_candidates(view: View) -> None:
         alt=f"P@1 among candidates by layer for {', '.join(labels[model] for model in runs['model'])}",
         call=plot("candidates", "layers", {**chosen, "average": average}, False),
     )
-    _by_length(view, runs, view.read(by_layer, runs, ("micro",)), labels, words)
+    _by_length(view, runs, labels, words)
 
 
 def _compared(view: View, stored: pd.DataFrame) -> pd.DataFrame:
@@ -108,15 +108,11 @@ def _compared(view: View, stored: pd.DataFrame) -> pd.DataFrame:
     return shown.sort_values("model", key=lambda names: names.map(order.index), ignore_index=True)
 
 
-def _by_length(view: View, runs: pd.DataFrame, points: pd.DataFrame, labels: dict[str, str], words: str) -> None:
+def _by_length(view: View, runs: pd.DataFrame, labels: dict[str, str], words: str) -> None:
     """A row for each model, number of tokens of the right answer, and its last and best layer."""
     st.markdown("### By the length of the answer")
     st.caption(LENGTHS)
-    best = points.loc[points.groupby("run_id")["value"].idxmax()].set_index("run_id")["layer"]
-    table = view.read(grouped, runs, "pieces")
-    last = table.groupby("run_id")["layer"].transform("max")
-    table = table[(table["layer"] == last) | (table["layer"] == table["run_id"].map(best))]
-    table = table[["run_id", "model", "pieces", "layer", *NUMBERS]].reset_index(drop=True)
+    table = view.read(by_length, runs)
     number = st.column_config.NumberColumn
     share = {"value": "right (P@1)", "low": "low", "high": "high", "chance": "chance", "alone": "answer alone"}
     blocks.table_with_download(

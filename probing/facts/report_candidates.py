@@ -83,6 +83,15 @@ def grouped(db: Database, runs: pd.DataFrame, by: str = "", average: str = "micr
     return found[["run_id", *RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
 
 
+def by_length(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """``grouped`` by pieces, of each run in turn at its last layer, and at the one where most answers are right."""
+    whole, table = grouped(db, runs), grouped(db, runs, "pieces")
+    best = whole.loc[whole.groupby("run_id")["value"].idxmax()].set_index("run_id")["layer"]
+    last = table.groupby("run_id")["layer"].transform("max")
+    table = table[(table["layer"] == last) | (table["layer"] == table["run_id"].map(best))]
+    return runs[["run_id"]].merge(table, on="run_id")
+
+
 def _numbers(rows: pd.DataFrame, average: str) -> tuple[float, ...]:
     """``NUMBERS`` of some facts, from their sums by relation."""
     columns = (rows[name].tolist() for name in ("hits", "reciprocal_rank", "squared_reciprocal_rank"))

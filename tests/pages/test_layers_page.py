@@ -3,6 +3,7 @@ kinds of heads.
 """
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -10,14 +11,18 @@ import pandas as pd
 import pytest
 
 from probing.facts.fact import Fact
+from probing.facts.report_candidates import CANDIDATES
 from probing.facts.report_forgotten import relation_forgetting, with_yardsticks
 from probing.facts.report_layers import precision_by_relation
 from probing.facts.totals import steepest
 from probing.kernel.store.opening import open_database
+from tests.candidates_planted import PlantedRanking, rows_of
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
+from tests.planted_files import write_planted
 from tests.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
 from tests.planted_heads import TUNED as COUNTED
+from tests.planted_relatives import COLA, PlantedModel
 from tests.planted_store import TOKENS, PlantedRun, plant_runs, planted_facts
 
 TUNED = "nesia-mini-qa-squad-1"
@@ -228,3 +233,38 @@ def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
     app = look("layers", snapshot, model=BASE, probe_set="questions", layers_tab="heads")
     assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
     assert "was probed on questions (ours) through one reader only" in plain(app)
+
+
+def test_answers_of_several_words_have_the_numbers_of_the_report(look, family, tmp_path):
+    snapshot, one = shutil.copytree(family, tmp_path / "snapshot"), PlantedModel("nesia-mini")
+    for run in (PlantedRanking(one), PlantedRanking(one, "answer_l2r"), PlantedRanking(COLA)):
+        write_planted(snapshot, run.run_id, None, rows_of, run)
+    with open_database(snapshot) as db:
+        layers, pieces = (
+            CANDIDATES.table(db, CANDIDATES.choose(name, {"measure": "independent", **more}))
+            for name, more in (("layers", {"average": "micro"}), ("pieces", {}))
+        )
+    query = {"snapshot": snapshot, "layers_tab": "candidates"}
+    app = look("layers", average="micro", models="nesia-mini", **query)
+    chart, called = drawn(app, "candidates"), {"nesia-mini": "nesia-mini", COLA.name: "planted · CoLA ?"}
+    assert set(lines(chart)) == set(called.values()) and {"chance", "answer alone"} <= set(named_ends(chart))
+    for model, name in called.items():
+        of_model = layers[layers["model"] == model]
+        (alone,) = [one for one in chart["data"] if one["name"] == f"{name}: answer alone"]
+        assert numbers(lines(chart)[name]["y"]) == pytest.approx(100 * of_model["value"])
+        assert numbers(alone["y"]) == pytest.approx(100 * of_model["alone"])
+    # Planted: the higher the layer the better, so the best layer is the last one, or ties with an earlier one.
+    best = int(layers.loc[layers["value"].idxmax(), "layer"])
+    shown = pieces[pieces["layer"].isin([best, pieces["layer"].max()])].reset_index(drop=True)
+    columns = ["pieces", "layer", "n", "value", "low", "high", "chance", "mrr"]
+    pd.testing.assert_frame_equal(table_of(app, "pieces")[columns], shown[columns])
+    # Of the models in the page's menu, the chosen ones are shown, and all by one measure.
+    assert set(lines(drawn(look("layers", models=TUNED, **query), "candidates"))) == {
+        f"{called[COLA.name]} · retrained reader"
+    }
+    left_to_right = look("layers", ranked_measure="answer_l2r", **query)
+    assert set(lines(drawn(left_to_right, "candidates"))) == {"nesia-mini · retrained reader"}
+
+
+def test_without_ranks_among_candidates_the_tab_has_the_command_that_makes_them(look):
+    assert any("--measure independent" in one.value for one in look("layers", layers_tab="candidates").code)
