@@ -26,9 +26,8 @@ def gather(say: Say = print) -> list[Path]:
     target, kind = snapshot_folder(), KINDS["candidates"]
     files = _gather_predictions(target, say) if has_runs(full_runs(), "runs", say) else []
     if has_runs(ranked_runs(), kind.runs, say):
-        files += gather_tables(
-            ranked_runs(), target, kind.runs, [one.name for one in kind.tables], {}, say, by_model=False
-        )
+        tables = [one.name for one in kind.tables]
+        files += gather_tables(ranked_runs(), target, kind.runs, tables, {}, say, by_model=False)
         relations = read_table(ranked_runs() / "relations.parquet", "relations").to_pylist()
         add_rows("relations", relations, target / "relations.parquet", say)
     return files

@@ -153,7 +153,7 @@ def candidate_curve(
     """``layer_curve`` of P@1 among candidates, as ``report_candidates.by_layer`` gives it; dotted: the answer alone."""
     return layer_curve(
         points.rename(columns={"alone": "swapped"}),
-        title=f"among candidates, % (P@1, {OVER[average]})",
+        title=f"right candidates, % (P@1, {OVER[average]})",
         unit="share",
         colours=colours,
         names={name: set_name(name) for name in points["probe_set"].unique()},

@@ -55,8 +55,7 @@ def draw_candidates(view: View) -> None:
         return
     runs = _compared(view, stored)
     if runs.empty:
-        words = "The chosen models have no such ranks."
-        blocks.missing(words, f"python -m probing probe --model {view.chosen.models[0]} --measure independent")
+        blocks.missing("The chosen models have no such ranks.", COMMAND.replace("nesia-mini", view.chosen.models[0]))
         return
     average = view.chosen.average
     points = view.read(by_layer, runs, (average,))
@@ -69,12 +68,7 @@ def draw_candidates(view: View) -> None:
         st.info("All facts are counted here: these ranks have no such filters.", icon=":material/filter_alt_off:")
     blocks.figure(
         drawing(
-            candidate_curve,
-            points,
-            average=average,
-            colours=view.all_colours,
-            labels=labels,
-            controls=view.controls,
+            candidate_curve, points, average=average, colours=view.all_colours, labels=labels, controls=view.controls
         ),
         table=points,
         stamp=view.stamp(f"P@1 among candidates, {average}, {words}", tuple(runs["run_id"])),

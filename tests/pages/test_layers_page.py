@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from probing.facts.fact import Fact
-from probing.facts.report_candidates import CANDIDATES
+from probing.facts.report_candidates import CANDIDATES, NUMBERS
 from probing.facts.report_forgotten import relation_forgetting, with_yardsticks
 from probing.facts.report_layers import precision_by_relation
 from probing.facts.totals import steepest
@@ -237,34 +237,20 @@ def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
 
 def test_answers_of_several_words_have_the_numbers_of_the_report(look, family, tmp_path):
     snapshot, one = shutil.copytree(family, tmp_path / "snapshot"), PlantedModel("nesia-mini")
+    assert any("--measure independent" in said.value for said in look("layers", layers_tab="candidates").code)
     for run in (PlantedRanking(one), PlantedRanking(one, "answer_l2r"), PlantedRanking(COLA)):
         write_planted(snapshot, run.run_id, None, rows_of, run)
     with open_database(snapshot) as db:
-        layers, pieces = (
-            CANDIDATES.table(db, CANDIDATES.choose(name, {"measure": "independent", **more}))
-            for name, more in (("layers", {"average": "micro"}), ("pieces", {}))
-        )
+        layers = CANDIDATES.table(db, CANDIDATES.choose("layers", {"measure": "independent", "average": "micro"}))
+        pieces = CANDIDATES.table(db, CANDIDATES.choose("pieces", {"measure": "independent"}))
     query = {"snapshot": snapshot, "layers_tab": "candidates"}
     app = look("layers", average="micro", models="nesia-mini", **query)
     chart, called = drawn(app, "candidates"), {"nesia-mini": "nesia-mini", COLA.name: "planted · CoLA ?"}
     assert set(lines(chart)) == set(called.values()) and {"chance", "answer alone"} <= set(named_ends(chart))
     for model, name in called.items():
-        of_model = layers[layers["model"] == model]
-        (alone,) = [one for one in chart["data"] if one["name"] == f"{name}: answer alone"]
-        assert numbers(lines(chart)[name]["y"]) == pytest.approx(100 * of_model["value"])
-        assert numbers(alone["y"]) == pytest.approx(100 * of_model["alone"])
-    # Planted: the higher the layer the better, so the best layer is the last one, or ties with an earlier one.
-    best = int(layers.loc[layers["value"].idxmax(), "layer"])
-    shown = pieces[pieces["layer"].isin([best, pieces["layer"].max()])].reset_index(drop=True)
-    columns = ["pieces", "layer", "n", "value", "low", "high", "chance", "mrr"]
-    pd.testing.assert_frame_equal(table_of(app, "pieces")[columns], shown[columns])
-    # Of the models in the page's menu, the chosen ones are shown, and all by one measure.
-    assert set(lines(drawn(look("layers", models=TUNED, **query), "candidates"))) == {
-        f"{called[COLA.name]} · retrained reader"
-    }
-    left_to_right = look("layers", ranked_measure="answer_l2r", **query)
-    assert set(lines(drawn(left_to_right, "candidates"))) == {"nesia-mini · retrained reader"}
-
-
-def test_without_ranks_among_candidates_the_tab_has_the_command_that_makes_them(look):
-    assert any("--measure independent" in one.value for one in look("layers", layers_tab="candidates").code)
+        of_model, every = layers[layers["model"] == model], {one["name"]: one for one in chart["data"]}
+        for line, column in ((name, "value"), (f"{name}: answer alone", "alone")):
+            assert numbers(every[line]["y"]) == pytest.approx(100 * of_model[column])
+    shown = pieces[pieces["layer"].isin([layers.loc[layers["value"].idxmax(), "layer"], pieces["layer"].max()])]
+    pd.testing.assert_frame_equal(table_of(app, "pieces")[[*NUMBERS]], shown[[*NUMBERS]].reset_index(drop=True))
+    assert len(lines(drawn(look("layers", ranked_measure="answer_l2r", **query), "candidates"))) == 1
