@@ -34,10 +34,10 @@ CURVE_HOW = (
     " a list of yours. A candidate's score is its log-likelihood, the sum over its tokens. Independent: all tokens are"
     " masked; left to right: a token is scored with those before it visible, and of each layer the 50 best of"
     " independent are scored. Bands: 95 % intervals. Grey: chance, 1 / candidates. Dotted: the same score without the"
-    " prompt; where a line is no higher, the prompt decides nothing. Other right answers of a prompt do not count"
-    " against it; candidates that tie for the first place share it. Macro: every relation counts once; micro: every"
-    " fact. Data has MRR and the mean rank beside chance, the shortest candidates, and the rank minus the answer alone"
-    " (pmi)."
+    " prompt; where a line is no higher, the prompt brings no more right answers. Other right answers of a prompt do"
+    " not count against it; candidates that tie for the first place share it. Macro: every relation counts once; micro:"
+    " every fact. Data has MRR and the mean rank beside chance, the shortest candidates, and the score minus that of"
+    " the answer alone (pmi)."
 )
 LENGTHS = (
     "Every fact counts once. Each model at its last layer and at the layer with most right answers, which is chosen on"
