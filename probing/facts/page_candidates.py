@@ -93,7 +93,7 @@ def _compared(view: View, stored: pd.DataFrame) -> pd.DataFrame:
             there = sorted(set(left[column]))
             if len(there) > 1:
                 selection.bound(
-                    st.selectbox, label, field, view.page, value=value, options=there, format_func=words, width=260
+                    st.selectbox, label, field, view.page, value=value, options=there, format_func=words, width=320
                 )
             left = left[left[column] == value]
     models = {*view.chosen.models, *(set(stored["model"]) - set(view.colours))}
