@@ -14,6 +14,7 @@ from probing.facts.figures import metric_curve, series_name
 from probing.facts.figures_pairs import loss_points
 from probing.facts.figures_relations import MAX_LINES, ORDERS, relation_curves, relation_map
 from probing.facts.forgotten import DEFINITIONS
+from probing.facts.page_candidates import draw_candidates
 from probing.facts.report_forgotten import by_model, forgotten, relation_forgetting, with_yardsticks
 from probing.facts.report_layers import (
     METRIC_COLUMNS,
@@ -39,7 +40,7 @@ from probing.kernel.figures.yardsticks import MODES, above
 from probing.kernel.models.names import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
 from probing.terms import METRICS, RANKS
 
-TABS = {"relations": "Relations", "heads": "Does the reader matter?"}
+TABS = {"relations": "Relations", "heads": "Does the reader matter?", "candidates": "Answers of several words"}
 METRIC_WORDS = {
     "p_at_k": "right answers (P@k)",
     "mrr": "mean of 1 / rank (MRR)",
@@ -55,8 +56,8 @@ NO_FACTS = "No facts are left under these filters. Loosen them."
 FIGURE_3 = ("P463", "P530", "P37")
 
 CURVE = (
-    "Share of facts whose right word a layer ranks first. Dotted: a blind guess, with somebody else's name in the"
-    " question."
+    "Share of facts whose right word (one token) a layer ranks first of all words. Dotted: a blind guess, with somebody"
+    " else's name in the question."
 )
 CURVE_HOW = (
     "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of"
@@ -711,6 +712,8 @@ relations = draw_map(view, minus)
 with selection.open_tab("layers_tab", TABS, view.page) as tab:
     if tab == "relations":
         relations_tab(view, relations, minus)
-    else:
+    elif tab == "heads":
         heads_tab(view, minus)
+    else:
+        draw_candidates(view)
 end(view)

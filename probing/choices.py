@@ -6,7 +6,7 @@ from probing.edges.targets import OWN
 from probing.facts import forgotten
 from probing.facts.figures_relations import ORDERS
 from probing.facts.forgotten import DEFINITIONS
-from probing.facts.requests import INDEPENDENT, VOCABULARY
+from probing.facts.requests import AMONG_CANDIDATES, INDEPENDENT, VOCABULARY
 from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
@@ -263,13 +263,16 @@ class HomeSelection:
 
 
 METRICS = ("p_at_k", "mrr", "answer_p_at_1")
-LAYERS_TABS = ("relations", "heads")
+LAYERS_TABS = ("relations", "heads", "candidates")
 
 
 @declared("layers", "models", "heads", "probe_sets", *ONE_RUN, "k", "average", *FILTERS)
 @dataclass(frozen=True)
 class LayersSelection:
-    """The page's own choices; no ``relations`` means the page's default."""
+    """The page's own choices; no ``relations`` means the page's default.
+
+    ``ranked_set, ranked_measure, ranked_head`` are of ranks among candidates; empty means what most models have.
+    """
 
     metric: str = one_of(METRICS)
     minus: str = one_of(tuple(MODES))
@@ -279,6 +282,9 @@ class LayersSelection:
     relations: tuple[str, ...] = noted((), of=("probe_set",))
     definition: str = one_of(DEFINITIONS, "strict")
     layers_tab: str = one_of(LAYERS_TABS)
+    ranked_set: str = ""
+    ranked_measure: str = one_of(("", *AMONG_CANDIDATES))
+    ranked_head: str = ""
 
 
 METHODS_TABS = {

@@ -16,7 +16,8 @@ from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, ProbingError
 from probing.kernel.registry import read_registry
 from probing.kernel.store.check import check_store
-from probing.kernel.store.parquet import files_of, read_table
+from probing.kernel.store.parquet import files_of, read_table, write_table
+from tests.candidates_planted import plant_candidates
 from tests.planted_store import PlantedRun, plant_runs
 
 
@@ -196,6 +197,18 @@ def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(
         "total_counts.parquet",
     } <= names
     assert check_store([tmp_path / "snapshot"]) == []
+
+
+def test_ranks_among_candidates_ship_in_one_file_with_the_relations_of_all_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(family.facts, "snapshot_folder", lambda: tmp_path)
+    for name, folder in (("P36", tmp_path), ("river", plant_candidates(plan.ranked_runs()))):
+        row = {"relation": name, "probe_set": "trex", "label": name, "cardinality": "1-1"}
+        write_table("relations", [row], folder / "relations.parquet")
+    family.facts.gather(lambda line: None)
+    assert len(read_table(tmp_path / "candidate_runs.parquet", "candidate_runs")) == 3
+    stored = read_table(tmp_path / "relations.parquet", "relations").to_pylist()
+    assert {row["relation"] for row in stored} == {"P36", "river"} and check_store([tmp_path]) == []
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The shipped predictions: fact by fact for few models, counts for all others."""
+"""The shipped predictions: fact by fact for few models, counts for all others; and ranks among candidates."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.making.plan import fact_by_fact, full_runs
+from data.making.plan import fact_by_fact, full_runs, ranked_runs
 from probing.kernel.errors import Say
 from probing.kernel.files import atomic_copy, snapshot_folder
 from probing.kernel.models.records import add_rows
+from probing.kernel.store.gather import gather_tables, has_runs
 from probing.kernel.store.kinds import FACTS, KINDS
 from probing.kernel.store.opening import OF_RUN
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
@@ -21,8 +22,20 @@ _COUNTS = [table.name for table in KINDS[FACTS].tables if table.per == "run_id" 
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores predictions and counts of all runs in the snapshot; of most only the counts."""
-    target, files = snapshot_folder(), []
+    """Stores all runs in the snapshot: of most runs on facts only their counts, and ranks among candidates."""
+    target, kind = snapshot_folder(), KINDS["candidates"]
+    files = _gather_predictions(target, say) if has_runs(full_runs(), "runs", say) else []
+    if has_runs(ranked_runs(), kind.runs, say):
+        tables = [one.name for one in kind.tables]
+        files += gather_tables(ranked_runs(), target, kind.runs, tables, {}, say, by_model=False)
+        relations = read_table(ranked_runs() / "relations.parquet", "relations").to_pylist()
+        add_rows("relations", relations, target / "relations.parquet", say)
+    return files
+
+
+def _gather_predictions(target: Path, say: Say) -> list[Path]:
+    """The files of the runs on facts."""
+    files = []
     counted: dict[tuple, dict] = {}
     for folder in sorted(path for path in full_runs().glob("*") if path.is_dir()):
         rows = [row for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]

@@ -188,7 +188,7 @@ def estimate(plan: Sequence[Step], done: Mapping[str, float], jobs: int) -> list
 
 
 def _kind(name: str) -> str:
-    kinds = ("fine-tune", "facts", "edge probes", "sentence probes", "changes", "lost facts", "states")
+    kinds = ("fine-tune", "facts", "candidates", "edge probes", "sentence probes", "changes", "lost facts", "states")
     return next((kind for kind in kinds if name.startswith(kind)), "heads" if "heads" in name else "other")
 
 

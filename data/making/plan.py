@@ -25,8 +25,9 @@ from data.making.models import (
 )
 from probing.changes.measure_run import measure_changes
 from probing.edges.train import train_edges
+from probing.facts.fact import PHRASES
 from probing.facts.probe import probe
-from probing.facts.requests import ProbeRequest
+from probing.facts.requests import AMONG_CANDIDATES, INDEPENDENT, ProbeRequest
 from probing.forgetting.recover import recover
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import train_all_heads as train_heads
@@ -56,10 +57,15 @@ def full_runs() -> Path:
     return cache_folder() / "nesia-facts"
 
 
+def ranked_runs() -> Path:
+    """Folder of all runs that rank candidates."""
+    return cache_folder() / "nesia-candidates"
+
+
 def steps() -> list[Step]:
     """The plan: of two steps that do not depend on each other, the more important one first."""
     made = [_tuning(one) for one in TUNED]
-    return made + list(_heads()) + list(_facts()) + list(_probes()) + list(_forgetting())
+    return made + list(_heads()) + list(_facts()) + list(_candidates()) + list(_probes()) + list(_forgetting())
 
 
 def _tuning(one: Tuned) -> Step:
@@ -121,6 +127,21 @@ def _facts() -> Iterator[Step]:
         yield step(one.called, LOGIT_LENS, _of(one))
     for one in (*PAPER, CONTROL):
         yield step(one.called, TIED, (f"{TIED} heads of {one.name}",))
+
+
+def _candidates() -> Iterator[Step]:
+    """Answers of several words, ranked among candidates by every model that ships, and by the base in further ways."""
+
+    def step(called: str, after: tuple[str, ...], head: str = LOGIT_LENS, measure: str = INDEPENDENT) -> Step:
+        how = {"measure": measure, "threads": 1, "device": "cpu", "progress": False, "out": ranked_runs()}
+        request = ProbeRequest(called, PHRASES, head, **how)  # type: ignore[arg-type]
+        return Step(f"candidates of {called} by {head}, {measure}", partial(probe, request), 1, after)
+
+    for measure in AMONG_CANDIDATES:
+        yield step(MODEL, (), measure=measure)
+    yield step(MODEL, (f"{TIED} heads of {MODEL}",), head=TIED)
+    for one in FIRST:
+        yield step(one.called, _of(one))
 
 
 def _probes() -> Iterator[Step]:

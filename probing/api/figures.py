@@ -14,7 +14,8 @@ from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.report_summary import PARTS
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.targets import AT, CUMULATIVE
-from probing.facts.figures import metric_curve, total_bars
+from probing.facts import report_candidates
+from probing.facts.figures import candidate_curve, metric_curve, total_bars
 from probing.facts.figures_pairs import alluvial
 from probing.facts.figures_relations import relation_map
 from probing.facts.report import chosen_pairs, chosen_runs
@@ -182,6 +183,17 @@ def _transitions(asked: Asked) -> "go.Figure":
     return alluvial(row, base=row["base"], model=row["model"], **asked.lines)
 
 
+def _among_candidates(asked: Asked) -> "go.Figure":
+    """P@1 among candidates by layer, one line per model, with 95 % intervals, chance and the answer alone."""
+    for name in ("probe_set", "measure"):
+        asked.single(name)
+    wanted = {name: asked.choice[name] or () for name in ("probe_set", "measure", "head")}
+    average = asked.single("average", AVERAGES[0])
+    runs = report_candidates.alike(report_candidates.chosen(asked.db, asked.choice), **wanted)
+    points = report_candidates.by_layer(asked.db, runs, (average,))
+    return candidate_curve(points, average=average, controls=asked.controls, **asked.lines)
+
+
 def _edges(asked: Asked, published: bool = True) -> EdgePanels:
     """The panels of the page Grammar; the figures other than F1 by layer show cumulative probes."""
     runs = edge_runs(asked.db)
@@ -336,6 +348,7 @@ FIGURES: dict[tuple[str, str], Callable[..., "go.Figure"]] = {
     ("facts", "total"): _total,
     ("facts", "forgotten"): _forgotten,
     ("facts", "transitions"): _transitions,
+    ("candidates", "layers"): _among_candidates,
     ("edges", "summary"): _edge_summary,
     ("edges", "scores"): _edge_scores,
     ("edges", "labels"): _edge_labels,

@@ -1,12 +1,13 @@
 """The reports of right answers among candidates: by layer, by relation, by number of tokens, and fact by fact."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
 from probing.facts.requests import AMONG_CANDIDATES
 from probing.facts.store_candidates import SUMS, candidate_runs, ranked_facts, sums
-from probing.kernel.models.names import listed
+from probing.kernel.figures.looks import set_order
+from probing.kernel.models.names import head_order, listed
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
 from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, macro_mean, micro, micro_mean, parallel_map
 from probing.kernel.store.database import Database
@@ -18,6 +19,12 @@ _MRR = ("mrr", "mrr_low", "mrr_high", "mrr_chance")
 #: P@1 of the answer alone, of the answers with the fewest tokens, and after the answer alone is subtracted.
 _ALONE = ("alone", "shortest", "pmi")
 NUMBERS = ("n", "candidates", *_P_AT_1, *_MRR, "mean_rank", "mean_rank_chance", *_ALONE)
+#: What one figure shows a single value of -> the order of its values.
+_ORDER: dict[str, Callable[[str], int]] = {
+    "probe_set": set_order,
+    "measure": AMONG_CANDIDATES.index,
+    "head": head_order,
+}
 #: Column -> the sum that it is the mean of.
 _MEANS = {
     "candidates": "candidates",
@@ -37,6 +44,20 @@ def newest(runs: pd.DataFrame) -> pd.DataFrame:
     return whole_runs(runs, RUN, [frozenset()] * len(runs))
 
 
+def alike(runs: pd.DataFrame, **wanted: Sequence[str]) -> pd.DataFrame:
+    """The runs that one figure compares, of those of ``newest``: one for each model and kind of heads.
+
+    ``wanted``: values of ``probe_set``, ``measure`` and ``head``. Of what has none, or none that is stored with the
+    others, the value that most models have is taken.
+    """
+    runs = runs[runs["seed"] == 0].sort_values("template_set", key=lambda names: names != "default", kind="stable")
+    for name, order in _ORDER.items():
+        models = runs.groupby(name)["model"].nunique()
+        there = sorted(models.index, key=lambda value: (-models[value], order(value)))
+        runs = runs[runs[name].isin([value for value in wanted.get(name, ()) if value in there] or there[:1])]
+    return runs.drop_duplicates(["model", "head"])
+
+
 def by_layer(db: Database, runs: pd.DataFrame, averages: Sequence[str] = AVERAGES) -> pd.DataFrame:
     """P@1, MRR and mean rank of runs at every layer, as mean over relations (macro) and over facts (micro).
 
@@ -46,7 +67,7 @@ def by_layer(db: Database, runs: pd.DataFrame, averages: Sequence[str] = AVERAGE
     prompt. n facts; candidates: how many there are on average.
     """
     parts = [grouped(db, runs, average=average).assign(average=average) for average in averages]
-    return pd.concat(parts, ignore_index=True)[[*RUN, "average", "layer", *NUMBERS]]
+    return pd.concat(parts, ignore_index=True)[["run_id", *RUN, "average", "layer", *NUMBERS]]
 
 
 def grouped(db: Database, runs: pd.DataFrame, by: str = "", average: str = "micro") -> pd.DataFrame:
@@ -59,7 +80,16 @@ def grouped(db: Database, runs: pd.DataFrame, by: str = "", average: str = "micr
     frame = pd.DataFrame(rows, columns=["run_id", *keys, *NUMBERS])
     frame = frame.astype(dict.fromkeys(NUMBERS[1:], "float64") | {"n": "int64"})
     found = runs[["run_id", *RUN]].merge(frame, on="run_id")
-    return found[[*RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
+    return found[["run_id", *RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
+
+
+def by_length(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """``grouped`` by pieces, of each run in turn at its last layer, and at the one where most answers are right."""
+    whole, table = grouped(db, runs), grouped(db, runs, "pieces")
+    best = whole.loc[whole.groupby("run_id")["value"].idxmax()].set_index("run_id")["layer"]
+    last = table.groupby("run_id")["layer"].transform("max")
+    table = table[(table["layer"] == last) | (table["layer"] == table["run_id"].map(best))]
+    return runs[["run_id"]].merge(table, on="run_id")
 
 
 def _numbers(rows: pd.DataFrame, average: str) -> tuple[float, ...]:
@@ -80,7 +110,8 @@ def fact_by_fact(db: Database, runs: pd.DataFrame, layers: Sequence[int] | None 
     return runs[["run_id", *RUN]].merge(ranked_facts(db, list(runs["run_id"]), layers), on="run_id")
 
 
-def _chosen(db: Database, choice: Choice) -> pd.DataFrame:
+def chosen(db: Database, choice: Choice) -> pd.DataFrame:
+    """The runs of a report's filters."""
     runs = candidate_runs(db)
     for name in ("model", "head", "probe_set", "measure"):
         if choice[name]:
@@ -104,28 +135,28 @@ CANDIDATES = Reports(
             "candidates",
             "layers",
             "by layer",
-            lambda db, choice: by_layer(db, _chosen(db, choice), choice["average"] or AVERAGES),
+            lambda db, choice: by_layer(db, chosen(db, choice), choice["average"] or AVERAGES),
             shown=(*_ID, "average", *_SHOWN),
         ),
         Report(
             "candidates",
             "relations",
             "by relation and layer",
-            lambda db, choice: grouped(db, _chosen(db, choice), "relation"),
+            lambda db, choice: grouped(db, chosen(db, choice), "relation"),
             shown=(*_ID, "relation", *_SHOWN),
         ),
         Report(
             "candidates",
             "pieces",
             "by the number of tokens of the right answer and layer",
-            lambda db, choice: grouped(db, _chosen(db, choice), "pieces"),
+            lambda db, choice: grouped(db, chosen(db, choice), "pieces"),
             shown=(*_ID, "pieces", *_SHOWN),
         ),
         Report(
             "candidates",
             "facts",
             "every right answer at every layer",
-            lambda db, choice: fact_by_fact(db, _chosen(db, choice), choice["layer"]),
+            lambda db, choice: fact_by_fact(db, chosen(db, choice), choice["layer"]),
             (*RUN, *_FACT, *_FACT_MORE),
             further=True,
             shown=(*_ID, *_FACT, "pieces", "pmi_rank"),

@@ -3,6 +3,7 @@ kinds of heads.
 """
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -10,14 +11,18 @@ import pandas as pd
 import pytest
 
 from probing.facts.fact import Fact
+from probing.facts.report_candidates import CANDIDATES, NUMBERS
 from probing.facts.report_forgotten import relation_forgetting, with_yardsticks
 from probing.facts.report_layers import precision_by_relation
 from probing.facts.totals import steepest
 from probing.kernel.store.opening import open_database
+from tests.candidates_planted import PlantedRanking, rows_of
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
+from tests.planted_files import write_planted
 from tests.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
 from tests.planted_heads import TUNED as COUNTED
+from tests.planted_relatives import COLA, PlantedModel
 from tests.planted_store import TOKENS, PlantedRun, plant_runs, planted_facts
 
 TUNED = "nesia-mini-qa-squad-1"
@@ -228,3 +233,24 @@ def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
     app = look("layers", snapshot, model=BASE, probe_set="questions", layers_tab="heads")
     assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
     assert "was probed on questions (ours) through one reader only" in plain(app)
+
+
+def test_answers_of_several_words_have_the_numbers_of_the_report(look, family, tmp_path):
+    snapshot, one = shutil.copytree(family, tmp_path / "snapshot"), PlantedModel("nesia-mini")
+    assert any("--measure independent" in said.value for said in look("layers", layers_tab="candidates").code)
+    for run in (PlantedRanking(one), PlantedRanking(one, "answer_l2r"), PlantedRanking(COLA)):
+        write_planted(snapshot, run.run_id, None, rows_of, run)
+    with open_database(snapshot) as db:
+        layers = CANDIDATES.table(db, CANDIDATES.choose("layers", {"measure": "independent", "average": "micro"}))
+        pieces = CANDIDATES.table(db, CANDIDATES.choose("pieces", {"measure": "independent"}))
+    query = {"snapshot": snapshot, "layers_tab": "candidates"}
+    app = look("layers", average="micro", models="nesia-mini", **query)
+    chart, called = drawn(app, "candidates"), {"nesia-mini": "nesia-mini", COLA.name: "planted · CoLA ?"}
+    assert set(lines(chart)) == set(called.values()) and {"chance", "answer alone"} <= set(named_ends(chart))
+    for model, name in called.items():
+        of_model, every = layers[layers["model"] == model], {one["name"]: one for one in chart["data"]}
+        for line, column in ((name, "value"), (f"{name}: answer alone", "alone")):
+            assert numbers(every[line]["y"]) == pytest.approx(100 * of_model[column])
+    shown = pieces[pieces["layer"].isin([layers.loc[layers["value"].idxmax(), "layer"], pieces["layer"].max()])]
+    pd.testing.assert_frame_equal(table_of(app, "pieces")[[*NUMBERS]], shown[[*NUMBERS]].reset_index(drop=True))
+    assert len(lines(drawn(look("layers", ranked_measure="answer_l2r", **query), "candidates"))) == 1

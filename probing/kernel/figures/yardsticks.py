@@ -1,4 +1,6 @@
-"""What a share of known facts is compared with: the commonest answer, a blind guess (a swapped subject) and chance."""
+"""What a share of known facts is compared with: the commonest answer, a blind guess (a swapped subject), chance, and
+the answer alone.
+"""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,7 +8,7 @@ import plotly.graph_objects as go
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import EndLabel
 
-MAJORITY, SWAPPED, CHANCE = "commonest answer", "blind guess", "chance"
+MAJORITY, SWAPPED, CHANCE, ALONE = "commonest answer", "blind guess", "chance", "answer alone"
 #: Mode of a figure -> what 0 means in it; empty for the values themselves.
 MODES = {"value": "", "majority": MAJORITY, "swapped": SWAPPED}
 #: Column -> (name, dash) of the yardsticks that depend only on the facts, not on the model.

@@ -1,0 +1,127 @@
+"""The tab of Layers on answers of several words: ranks among candidates by layer, and by the answer's tokens."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.choices import LayersSelection
+from probing.facts.figures import candidate_curve
+from probing.facts.report_candidates import alike, by_layer, by_length, newest
+from probing.facts.store_candidates import candidate_runs
+from probing.kernel.app import blocks, filters, selection
+from probing.kernel.app.figure_cache import drawing
+from probing.kernel.app.frame import View
+from probing.kernel.app.save import plot
+from probing.kernel.figures.looks import head_name, set_name
+
+COMMAND = "python -m probing probe --model nesia-mini --facts phrases --measure independent"
+MEASURE_WORDS = {
+    "independent": "all its tokens masked (independent)",
+    "answer_l2r": "left to right (answer_l2r)",
+    "within_word_l2r": "left to right in words (within_word_l2r)",
+}
+#: Field of the page -> column of the runs, label, words of a value.
+_MENUS = {
+    "ranked_set": ("probe_set", "Facts (probe set)", set_name),
+    "ranked_measure": ("measure", "A candidate's score (measure)", lambda name: MEASURE_WORDS.get(name, name)),
+    "ranked_head": ("head", "Read with (head)", head_name),
+}
+CURVE = (
+    "Share of facts whose right answer ranks first among its relation's answers. Dotted: the score of the answer"
+    " alone, without the prompt."
+)
+CURVE_HOW = (
+    "Answers of any number of tokens are ranked among candidates, not among all words: the answers of the relation, or"
+    " a list of yours. A candidate's score is its log-likelihood, the sum over its tokens. Independent: all tokens are"
+    " masked; left to right: a token is scored with those before it visible, and of each layer the 50 best of"
+    " independent are scored. Bands: 95 % intervals. Grey: chance, 1 / candidates. Dotted: the same score without the"
+    " prompt; where a line is no higher, the prompt brings no more right answers. Other right answers of a prompt do"
+    " not count against it; candidates that tie for the first place share it. Macro: every relation counts once; micro:"
+    " every fact. Data has MRR and the mean rank beside chance, the shortest candidates, and the score minus that of"
+    " the answer alone (pmi)."
+)
+LENGTHS = (
+    "Every fact counts once. Each model at its last layer and at the layer with most right answers, which is chosen on"
+    " these facts."
+)
+
+
+def draw_candidates(view: View) -> None:
+    """The tab: the chosen models by layer, and by the number of tokens of the right answer."""
+    st.header("Answers of several words")
+    stored = newest(view.read(candidate_runs))
+    stored = stored[stored["seed"] == 0]
+    if stored.empty:
+        blocks.missing("No ranks among candidates are stored.", COMMAND)
+        return
+    runs = _compared(view, stored)
+    if runs.empty:
+        blocks.missing("The chosen models have no such ranks.", COMMAND.replace("nesia-mini", view.chosen.models[0]))
+        return
+    average = view.chosen.average
+    points = view.read(by_layer, runs, (average,))
+    first = runs.iloc[0]
+    words = f"{set_name(first['probe_set'])}, {first['measure']}, {first['head']}"
+    labels = {model: view.label(model) for model in view.all_colours}
+    chosen = {"model": list(runs["model"]), **{name: first[name] for name in ("head", "probe_set", "measure")}}
+    filters.say_size(points)
+    if view.filtered:
+        st.info("All facts are counted here: these ranks have no such filters.", icon=":material/filter_alt_off:")
+    blocks.figure(
+        drawing(
+            candidate_curve, points, average=average, colours=view.all_colours, labels=labels, controls=view.controls
+        ),
+        table=points,
+        stamp=view.stamp(f"P@1 among candidates, {average}, {words}", tuple(runs["run_id"])),
+        name="candidates",
+        caption=CURVE,
+        how=CURVE_HOW,
+        alt=f"P@1 among candidates by layer for {', '.join(labels[model] for model in runs['model'])}",
+        call=plot("candidates", "layers", {**chosen, "average": average}, False),
+    )
+    _by_length(view, runs, labels, words)
+
+
+def _compared(view: View, stored: pd.DataFrame) -> pd.DataFrame:
+    """Draws the filters; the runs of the page's models, and of those that its menu lacks, with one value of each."""
+    own = selection.of(LayersSelection)
+    wanted = {column: (getattr(own, field),) for field, (column, *_) in _MENUS.items()}
+    shown = alike(stored, **wanted)
+    left = stored
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="candidate-filters"):
+        for field, (column, label, words) in _MENUS.items():
+            value = shown[column].iloc[0]
+            there = sorted(set(left[column]))
+            if len(there) > 1:
+                selection.bound(
+                    st.selectbox, label, field, view.page, value=value, options=there, format_func=words, width=320
+                )
+            left = left[left[column] == value]
+    models = {*view.chosen.models, *(set(stored["model"]) - set(view.colours))}
+    order = [model for model in view.all_colours if model in models]
+    shown = shown[shown["model"].isin(order)]
+    return shown.sort_values("model", key=lambda names: names.map(order.index), ignore_index=True)
+
+
+def _by_length(view: View, runs: pd.DataFrame, labels: dict[str, str], words: str) -> None:
+    """A row for each model, number of tokens of the right answer, and its last and best layer."""
+    st.markdown("### By the length of the answer")
+    st.caption(LENGTHS)
+    table = view.read(by_length, runs)
+    number = st.column_config.NumberColumn
+    share = {"value": "right (P@1)", "low": "low", "high": "high", "chance": "chance", "alone": "answer alone"}
+    blocks.table_with_download(
+        table,
+        shown=table.assign(model=table["model"].map(labels)),
+        stamp=view.stamp(f"P@1 among candidates by the tokens of the answer, micro, {words}", tuple(runs["run_id"])),
+        name="candidate-lengths",
+        height=38 + 35 * min(len(table), 6),
+        column_order=["model", "pieces", "layer", "n", *share, "mrr", "mrr_chance"],
+        column_config={
+            "model": st.column_config.TextColumn(pinned=True),
+            "pieces": number("tokens"),
+            "n": number("facts"),
+            **{name: number(title, format="percent") for name, title in share.items()},
+            "mrr": number("MRR", format="%.2f"),
+            "mrr_chance": number("MRR, chance", format="%.2f"),
+        },
+    )
