@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 
 def __getattr__(name: str) -> Any:
