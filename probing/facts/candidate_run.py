@@ -81,7 +81,7 @@ def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Ranking]:
         answers: dict[str, set[str]] = defaultdict(set)
         for fact in every:
             answers[fact.relation].add(fact.object)
-        candidates = {relation: tuple(sorted(texts)) for relation, texts in answers.items()}
+        candidates = {relation: tuple(sorted(texts)) for relation, texts in answers.items()} | dict(found.candidates)
     right: dict[tuple[str, str], set[str]] = defaultdict(set)
     for fact in every:
         right[fact.relation, fact.prompt].add(fact.object)

@@ -5,7 +5,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,9 @@ MASK = "[MASK]"
 #: The shipped probe set whose answers have several words.
 PHRASES = "phrases"
 
+#: Probe sets that ``fetch`` brings, read from their own folders.
+FETCHED = ("bear", "bear-big")
+
 #: Internal name -> how the app shows it. LAMA's names are kept for LAMA's facts only.
 PROBE_SETS = {
     "trex": "T-REx",
@@ -26,6 +29,8 @@ PROBE_SETS = {
     "common_sense": "common sense (ours)",
     "questions": "questions (ours)",
     PHRASES: "answers of several words (ours)",
+    "bear": "BEAR",
+    "bear-big": "BEAR-big",
     "own": "your own facts",
 }
 
@@ -90,6 +95,8 @@ class FactSet:
     template_set: str = "default"
     dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
     said: str = field(default="", repr=False, compare=False)
+    #: Relation -> its possible answers, if the data set names them.
+    candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def left_out_in_words(self) -> str:
