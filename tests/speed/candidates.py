@@ -57,7 +57,7 @@ def _against_minicons(encoder: Encoder, folder: Path, quick: bool) -> list[Measu
     far = float(np.abs(found[-1] - minicons_scores(theirs, asked[0], batch)).max())
     require_equal(far < NEAR, f"log-likelihoods of the candidates of {asked[0][0]!r} by {far:.1e}")
     note = (
-        f"{count} of {of} facts with answers of several words, extrapolated; {min(mine):.1f} to {max(mine):.1f} s against"
+        f"{count} of {of} facts with answers of several words, extrapolated; {min(mine):.1f} to {max(mine):.1f} s and"
         f" {min(other):.1f} to {max(other):.1f} s; threads {thread_count()}; batches of {batch}, best of {BATCHES}"
     )
     equal = f"last layer, within_word_l2r: log-likelihoods of {found.shape[1]} candidates within {far:.0e}"
