@@ -5,7 +5,7 @@ import json
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,9 @@ MASK = "[MASK]"
 #: The shipped probe set whose answers have several words.
 PHRASES = "phrases"
 
+#: Probe sets that ``fetch`` brings, read from their own folders.
+FETCHED = ("bear", "bear-big")
+
 #: Internal name -> how the app shows it. LAMA's names are kept for LAMA's facts only.
 PROBE_SETS = {
     "trex": "T-REx",
@@ -26,6 +29,8 @@ PROBE_SETS = {
     "common_sense": "common sense (ours)",
     "questions": "questions (ours)",
     PHRASES: "answers of several words (ours)",
+    "bear": "BEAR",
+    "bear-big": "BEAR-big",
     "own": "your own facts",
 }
 
@@ -91,10 +96,12 @@ class FactSet:
     template_set: str = "default"
     dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
     said: str = field(default="", repr=False, compare=False)
+    #: Relation -> its possible answers, if the data set names them.
+    answer_spaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def candidates(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, str], set[str]]]:
-        """The different answers of each relation, and the right ones of each prompt of a relation.
+        """The answer space of each relation, else its different answers; and the right ones of each of its prompts.
 
         A relation with a single answer has those of all relations. Answers of facts that are left out, such as those
         without a gap, are candidates, too.
@@ -104,7 +111,8 @@ class FactSet:
             answers[fact.relation].add(fact.object)
             right[fact.relation, fact.prompt].add(fact.object)
         every = set().union(*answers.values())
-        return {name: tuple(sorted(texts if len(texts) > 1 else every)) for name, texts in answers.items()}, right
+        among = {name: tuple(sorted(texts if len(texts) > 1 else every)) for name, texts in answers.items()}
+        return among | dict(self.answer_spaces), right
 
     @property
     def left_out_in_words(self) -> str:

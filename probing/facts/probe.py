@@ -341,14 +341,14 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         asked = [askable(kept, exact) for kept in sets]
         every = [pair for kept, answers in asked for pair in zip(kept.facts, answers, strict=True)]
         if every:
-            say(against_exact(encoder, exact, random.Random(0).sample(every, min(len(every), COMPARED))))
+            say(against_exact(encoder, exact, random.Random(0).sample(every, min(len(every), COMPARED)))[1])
     entry = find_entry(request.model, request.base, request.name, request.revision)
     done = probe_sets(request, sets, encoder, at_same_commits(entry, encoder), say)
     return [one.run_id for one in done if one.run_id]
 
 
-def against_exact(encoder: Encoder, exact: Encoder, asked: Sequence[tuple[Fact, int]]) -> str:
-    """The speed of a body of shorter numbers, and how many ranks stay what they are, under the model's own head."""
+def against_exact(encoder: Encoder, exact: Encoder, asked: Sequence[tuple[Fact, int]]) -> tuple[list[float], str]:
+    """Seconds of the exact and the shorter body; in words the speed and how many of the own head's ranks stay equal."""
     rows, gold = tokenize([fact.prompt for fact, _ in asked], exact), [answer for _, answer in asked]
     places, seconds, ranks = mask_positions(rows, exact), [], []
     for body in (exact, encoder):
@@ -361,7 +361,7 @@ def against_exact(encoder: Encoder, exact: Encoder, asked: Sequence[tuple[Fact, 
         read = [read_out(body.head, state, gold, [[]] * len(gold), alone, 1, body.device) for state in states]
         ranks.append(np.array([layer.gold_rank for layer in read]))
     equal, right = ranks[0] == ranks[1], (ranks[0] == 1) == (ranks[1] == 1)
-    return (
+    return seconds, (
         f"{encoder.dtype_name} against {exact.dtype_name} on {len(rows):,} facts: {seconds[0] / seconds[1]:.2f} times"
         f" the speed, {equal.mean():.1%} of the ranks equal over all layers, {equal[-1].mean():.1%} at the last one;"
         f" first or not first alike {right.mean():.1%}"

@@ -66,7 +66,8 @@ class ProbeRequest(StoredRuns):
     """The model, the facts, and how they are probed. The model of a notebook that has no folder is called ``""``."""
 
     facts: Annotated[
-        str, Option("trex, google_re, common_sense, questions, phrases, all; a LAMA folder; or a file with a table.")
+        str,
+        Option("trex, google_re, common_sense, questions, phrases, all; bear, bear-big; a LAMA folder; or a table."),
     ] = "all"
     head: Head = None
     called: Annotated[

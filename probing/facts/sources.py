@@ -1,5 +1,6 @@
-"""The one way to read facts: a shipped name, a folder in LAMA's layout, or a user's own file."""
+"""The one way to read facts: a shipped or fetched name, a folder in LAMA's layout, or a user's own file."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probing.facts.fact import MALFORMED, MASK, PHRASES, PROBE_SETS, Fact, FactSet, Relation, select
+from probing.facts.fact import FETCHED, MALFORMED, MASK, PHRASES, PROBE_SETS, Fact, FactSet, Relation, checked, select
 from probing.facts.lama import known_probe_sets, read_lama, read_templated
 from probing.kernel.errors import FactsError
-from probing.kernel.files import FACTS_FOLDER
+from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
+from probing.kernel.text import counted, without_controls
 from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
@@ -187,8 +189,8 @@ _CLOZES = ("common_sense", "questions")
 #: The sets whose answers are one word, which ``all`` means.
 ALL = (*_TEMPLATED, *_CLOZES)
 SHIPPED = (*ALL, PHRASES)
-#: What a name may be: one set, or all of one-word answers.
-SOURCES = (*SHIPPED, "all")
+#: What a name may be: one set, or all shipped ones of one-word answers.
+SOURCES = (*SHIPPED, *FETCHED, "all")
 
 
 def read_facts(
@@ -214,6 +216,8 @@ def read_facts(
             f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)})"
             " gets one"
         )
+    if name_or_path in FETCHED:
+        return [_read_bear(str(name_or_path), template_set or "default")]
     if name_or_path in SOURCES:
         if shipped == FACTS_FOLDER and not has_data():
             raise FactsError(where_data_are(f"the set of facts {name_or_path}"))
@@ -246,3 +250,42 @@ def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_se
     if missing := set(names) - {facts.probe_set for facts in sets}:
         raise FactsError(f"{folder} lacks {sorted(missing)}; expected the facts that ship with the project")
     return sets
+
+
+def _read_bear(name: str, template_set: str) -> FactSet:
+    """BEAR's folder (Wiland et al. 2024): a file of facts for each relation, and the templates and answers of all.
+
+    A relation's candidates are its whole answer space. Its first template is ``default``, the others ``bear-2``, ...
+    """
+    folder = cache_folder() / "downloads" / name
+    path = folder / "metadata_relations.json"
+    if not path.is_file():
+        raise FactsError(f"the facts {name} are not fetched yet: no {path}; fetch them: python -m probing fetch {name}")
+    try:
+        metadata = json.loads(path.read_text(encoding="utf-8"))
+        texts = {key: (relation["templates"], relation["answer_space_labels"]) for key, relation in metadata.items()}
+        if not all(isinstance(text, str) for both in texts.values() for some in both for text in some):
+            raise ValueError("not all of them are texts")
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise FactsError(
+            f"cannot read {path}: {error}; expected BEAR's lists templates and answer_space_labels of each relation"
+        ) from error
+    templates = {
+        relation: {f"bear-{n}" if n > 1 else "default": checked(text, f"{path}, {relation}") for n, text in numbered}
+        for relation, (wordings, _) in texts.items()
+        if (numbered := list(enumerate(wordings, 1)))
+    }
+    files = sorted(folder.glob("*.jsonl"))
+    if known := sorted({one for file in files for one in templates.get(file.stem, {})}):
+        if template_set not in known:
+            raise FactsError(f"{name} has no templates {template_set!r}; expected one of {', '.join(known)}")
+    else:
+        raise FactsError(f"{folder} holds no facts of a relation in {path.name}; expected files such as P36.jsonl")
+    found = read_templated(files, templates, template_set, name)
+    cleaned = {
+        relation: [without_controls(text).strip() for text in answers] for relation, (_, answers) in texts.items()
+    }
+    spaces = {relation: tuple(dict.fromkeys(filter(None, answers))) for relation, answers in cleaned.items()}
+    again = [relation for relation, answers in cleaned.items() for _ in range(len(answers) - len(spaces[relation]))]
+    said = "; ".join([found.said] * bool(found.said) + [counted("answers named twice or empty", again)] * bool(again))
+    return replace(found, said=said, answer_spaces={file.stem: spaces[file.stem] for file in files})

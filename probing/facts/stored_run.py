@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probing.facts.fact import Fact, FactSet, Relation
+from probing.facts.fact import FETCHED, Fact, FactSet, Relation
 from probing.facts.lama import folder_relations
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import head_path, read_identity, read_seconds, validation_losses
@@ -169,9 +170,11 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
     rows = dict(ours)
     if Path(source).is_dir():
         rows = {**folder_relations(Path(source)), **rows}
+    known = list(rows.values())
+    if source in FETCHED:  # They are Wikidata's, as T-REx's are.
+        known += [replace(r, probe_set=source, cardinality="") for r in ours.values() if r.probe_set == "trex"]
     table = [
-        {"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality}
-        for r in rows.values()
+        {"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in known
     ]
     add_rows("relations", table, target / "relations.parquet", say)
 

@@ -2,6 +2,7 @@
 
 import shutil
 import uuid
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -59,11 +60,11 @@ class Straightforward:
 
     def take(self, step: int, blocks: np.ndarray) -> None:
         """One step on whole blocks."""
-        ids = torch.tensor([self.text.row(int(block)) for block in blocks])
+        ids = torch.tensor([self.text.row(int(block)) for block in blocks], device=self.model.device)
         labels = torch.full_like(ids, -100)
         for row, block in enumerate(blocks):
             positions = self.text.positions_of(int(block))
-            labels[row, self.text.index[positions]] = torch.from_numpy(self.text.labels[positions])
+            labels[row, self.text.index[positions]] = torch.from_numpy(self.text.labels[positions]).to(labels.device)
         with torch.no_grad():
             states = self.model(input_ids=ids, output_hidden_states=True).hidden_states[LAYER]
         loss = F.cross_entropy(self.head(states).flatten(0, 1), labels.flatten(), ignore_index=-100)
@@ -75,13 +76,14 @@ class Straightforward:
         self.optimiser.step()
 
 
-def measure(quick: bool = False) -> list[Measurement]:
+def measure(quick: bool = False, device: str = "cpu", source: Path | None = None) -> list[Measurement]:
     """Training of 12 full heads, encoder pass counted."""
     counted = 1 if quick else 4
     steps = counted + 1
     folder = cache_folder() / "bench"
-    source = random_bert_base(folder)
-    encoder, model = load_encoder(source, device="cpu"), AutoModelForMaskedLM.from_pretrained(source).bert.eval()
+    source = source or random_bert_base(folder)
+    encoder = load_encoder(source, device=device)
+    model = AutoModelForMaskedLM.from_pretrained(source, dtype=torch.float32).bert.eval().to(device)
     recipe = recipe_of(steps)
     inside = BLOCK - 2
     text = mask_rows(encoder, made_up_text(encoder, steps * BLOCKS_A_STEP * inside + inside), recipe, 0, 0)

@@ -2,6 +2,7 @@
 layer.
 """
 
+from pathlib import Path
 from statistics import median, quantiles
 
 from probing.kernel.models.head import fresh_copy
@@ -19,11 +20,11 @@ PIECES = 10
 BOUNDS = {"logit_lens": 1.3, "tied": 1.3, "full": 4.0}
 
 
-def measure(quick: bool = False) -> list[Measurement]:
+def measure(quick: bool = False, device: str = "cpu", source: Path | None = None) -> list[Measurement]:
     """One sentence at every layer through each kind of head, tokenization and the words of the answer included."""
     rounds = 5 if quick else 50
-    folder = random_bert_base(bench_folder())
-    encoder, pipe = load_encoder(folder, device="cpu"), fill_mask(folder)
+    folder = source or random_bert_base(bench_folder())
+    encoder, pipe = load_encoder(folder, device=device), fill_mask(folder, device)
     facts = trex_prompts(encoder, 512).facts
     prompt = next(fact.prompt for fact in facts if len(tokenize([fact.prompt], encoder)[0]) == PIECES)
     text, rows = prompt, []

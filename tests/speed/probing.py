@@ -21,15 +21,15 @@ from tests.speed.measurement import Measurement, alternate, random_bert_base, re
 from tests.speed.prompts import BATCHES, NEAR, TOP, Asked, bench_folder, best_batch, far_apart, fill_mask, trex_prompts
 
 
-def measure(quick: bool = False) -> list[Measurement]:
+def measure(quick: bool = False, device: str = "cpu", source: Path | None = None) -> list[Measurement]:
     """Thirteen layers by ``logit_lens`` and by ``full`` heads, each against one pass and against thirteen passes of
     ``fill-mask``.
     """
     count, rounds = (64, 1) if quick else (512, 2)
-    folder = random_bert_base(bench_folder())
-    encoder = load_encoder(folder, device="cpu")
+    folder = source or random_bert_base(bench_folder())
+    encoder = load_encoder(folder, device=device)
     asked = trex_prompts(encoder, count)
-    pipe = fill_mask(folder)
+    pipe = fill_mask(folder, device)
     prompts = sorted((fact.prompt for fact in asked.facts), key=lambda text: len(tokenize([text], encoder)[0]))
     batch = best_batch(pipe, prompts)
     rows = []

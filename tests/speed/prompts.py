@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
 from probing.facts.askable import askable
-from probing.facts.fact import Fact, shipped_relations
+from probing.facts.fact import Fact, FactSet, shipped_relations
 from probing.facts.sources import read_facts
 from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
@@ -33,17 +34,24 @@ class Asked:
     of: int
 
 
+#: Weights of a model -> the facts that it can be asked, and their answers, which take longer than some benchmarks.
+_ASKABLE: dict[str, tuple[FactSet, list[int]]] = {}
+
+
 def trex_prompts(encoder: Encoder, count: int) -> Asked:
     """``count`` askable facts, evenly spread, so that relations and lengths are mixed as in all facts."""
-    (found,) = read_facts("trex", shipped_relations(), None)
-    kept, answers = askable(found, encoder)
+    if encoder.weights_id not in _ASKABLE:
+        (found,) = read_facts("trex", shipped_relations(), None)
+        _ASKABLE[encoder.weights_id] = askable(found, encoder)
+    kept, answers = _ASKABLE[encoder.weights_id]
     at = [n * len(kept.facts) // count for n in range(count)]
     return Asked([kept.facts[n] for n in at], [answers[n] for n in at], len(kept.facts))
 
 
 def bench_folder() -> Path:
-    """Folder of the files that benchmarks make."""
-    return cache_folder() / "bench"
+    """Folder of the files that benchmarks make, made if it is missing."""
+    (folder := cache_folder() / "bench").mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 #: Best tokens that both give.
@@ -53,10 +61,11 @@ NEAR = 1e-4
 BATCHES = (1, 8, 16, 32, 64)
 
 
-def fill_mask(folder: Path) -> FillMaskPipeline:
-    """The pipeline on the CPU."""
-    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
-    return pipeline("fill-mask", model=model, tokenizer=AutoTokenizer.from_pretrained(folder), device="cpu", top_k=TOP)
+def fill_mask(folder: Path, device: str = "cpu") -> FillMaskPipeline:
+    """The pipeline, on a device."""
+    # Else it would take the numbers' format from the file.
+    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    return pipeline("fill-mask", model=model, tokenizer=AutoTokenizer.from_pretrained(folder), device=device, top_k=TOP)
 
 
 def best_batch(pipe: FillMaskPipeline, prompts: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from probing.facts.fact import PROBE_SETS
 from probing.facts.runs import one_run_each
-from probing.facts.sources import SHIPPED
+from probing.facts.sources import SOURCES
 from probing.facts.store import fact_runs, left_out_files, stored_models
 from probing.finetuning.objectives import CONTROL
 from probing.finetuning.success import Verdict
@@ -358,7 +358,7 @@ def probe_command(run: Mapping[str, Any] | Any) -> str:
     """The command that stores a run's predictions per fact."""
     probe_set, templates = run["probe_set"], run.get("template_set", "default")
     own = f"FILE --as {probe_set}" if probe_set not in PROBE_SETS else "LAMA_FOLDER"
-    facts = probe_set if probe_set in SHIPPED and templates == "default" else own
+    facts = probe_set if probe_set in SOURCES and templates == "default" else own
     return f"python -m probing probe --model {run['model']} --head {run['head']} --facts {facts}"
 
 
