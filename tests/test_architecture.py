@@ -76,23 +76,23 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: its reason in the commit's message.
 MOST_LINES = {
     "app.py": 213,
-    "data/making": 2491,
-    "pages": 3414,
-    "probing": 2062,
-    "probing/api": 2092,
+    "data/making": 2525,
+    "pages": 3480,
+    "probing": 2081,
+    "probing/api": 2127,
     "probing/changes": 3346,
     "probing/edges": 8436,
-    "probing/facts": 9594,
+    "probing/facts": 9838,
     "probing/finetuning": 4459,
     "probing/forgetting": 5104,
     "probing/heads": 2306,
-    "probing/kernel": 14_450,
-    "probing/live": 2901,
-    "probing/own_model": 1918,
+    "probing/kernel": 14_474,
+    "probing/live": 3032,
+    "probing/own_model": 2060,
     "probing/papers": 3503,
     "probing/sentences": 5950,
     "probing/sharing": 1092,
-    "tests": 46_641,
+    "tests": 47_515,
 }
 
 
