@@ -242,7 +242,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
     both = [run_ids] if measure == VOCABULARY and base is not None else []
     if measure == INDEPENDENT:
         compared = stored[measure][stored[measure]["run_id"].isin(run_ids)]
-        k, layers = 1, grouped(db, compared).merge(compared[["model", "run_id"]], on="model")
+        k, layers = 1, grouped(db, compared)
         changed = _among_answers(db, run_ids)
     elif base is None:
         layers, changed = (

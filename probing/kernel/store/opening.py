@@ -219,19 +219,16 @@ def _create_views(connection: duckdb.DuckDBPyConnection, table: str, files: Sequ
     if TABLES[table].per == "run_id":
         _create_view_of_runs(connection, table, files)
         return
-    rows = " UNION ALL ".join(f"SELECT {key} FROM {read_files([path])}" for path in paths)
-    if (
-        len(paths) < 2
-        or not connection.execute(f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall()
-    ):
+    # One scan of all files: a scan for each would hold the buffers of all at once.
+    twice = f"SELECT 1 FROM {read_files(paths)} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
+    if len(paths) < 2 or not connection.execute(twice).fetchall():
         _create_view(connection, table, paths)
         return
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
-    rows = " UNION ALL ".join(
-        f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths)
-    )
     connection.execute(
-        f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({rows}) ORDER BY {key}, _file, {columns}"
+        f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM {read_files(paths)}"
+        f" ORDER BY {key}, list_position($paths, filename), {columns}",
+        {"paths": [str(path) for path in paths]},
     )
 
 
