@@ -13,7 +13,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from probing.facts.candidates import BEST, Question, Ranks, Scorer, ask, rank
-from probing.facts.fact import DUPLICATE, TOO_LONG, Fact, FactSet, facts_sha256, restrict
+from probing.facts.fact import DUPLICATE, SAME_TOKENS, TOO_LONG, Fact, FactSet, facts_sha256, restrict
 from probing.facts.probe import Asked, HeadsWork, configuration, shard_numbers
 from probing.facts.requests import INDEPENDENT, CandidateRunConfig
 from probing.facts.stored_run import in_order
@@ -85,12 +85,21 @@ def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Ranking]:
     # Prompts with one cut and as much room leave out the same candidates.
     distinct = {(id(one.cut), one.room): (fact.relation, one) for fact, one in zip(facts, work, strict=True)}
     lost = {
-        (relation, one.cut.texts[number], one.cut.reasons[number] or TOO_LONG)
+        (
+            relation,
+            one.cut.texts[number],
+            one.cut.reasons[number] or (SAME_TOKENS if one.possible[number] else TOO_LONG),
+        )
         for relation, one in distinct.values()
-        for number in np.flatnonzero(~one.possible).tolist()
+        for number in np.flatnonzero(~one.distinct).tolist()
     }
     left_out.update(reason for *_, reason in lost)
-    cache, used = cache_folder().absolute(), {fact.relation: candidates[fact.relation] for fact in facts}
+    cache, used, first = cache_folder().absolute(), dict[str, object](), dict[int, str]()
+    for fact in facts:
+        # Relations that share a list name the first of them, as such a list may be as long as the file.
+        texts = candidates[fact.relation]
+        named = first.setdefault(id(texts), fact.relation)
+        used[fact.relation] = texts if named == fact.relation else named
     config = CandidateRunConfig(
         **configuration(asked, kept, facts_sha256(facts, [question.cut.pieces[question.answer] for question in work])),
         measure=request.measure,
@@ -171,7 +180,7 @@ def _fact_rows(run_id: str, facts: Sequence[Fact], questions: Sequence[Question]
         counts = {
             "pieces": pieces,
             "candidates": int(among.sum()),
-            "filtered": int(question.possible.sum() - among.sum()),
+            "filtered": int(question.distinct.sum() - among.sum()),
             "fewer_pieces": int((lengths[among] < pieces).sum()),
             "equal_pieces": int((lengths[among] == pieces).sum()),
         }

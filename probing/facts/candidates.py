@@ -62,6 +62,12 @@ class Cut:
         """(candidates,) number of tokens; 0 of one that is left out."""
         return np.array([len(pieces) for pieces in self.pieces], dtype=np.int64)
 
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """(candidates,) number of the first one with the same tokens: ``Paris`` and ``paris`` may be one answer."""
+        seen: dict[tuple[int, ...], int] = {}
+        return np.array([seen.setdefault(pieces, n) for n, pieces in enumerate(self.pieces)], dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -79,11 +85,17 @@ class Question:
         return (self.cut.lengths > 0) & (self.cut.lengths <= self.room)
 
     @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """(candidates,) those that can stand in this prompt, the first of each that have the same tokens."""
+        return self.possible & (self.cut.first == np.arange(len(self.cut.first)))
+
+    @property
     def among(self) -> NDArray[np.bool_]:
         """(candidates,) those that the right answer is ranked among, itself included."""
-        possible = self.possible
-        possible[list(self.others)] = False
-        return possible
+        distinct = self.distinct
+        distinct[self.cut.first[[*self.others, self.answer]]] = False
+        distinct[self.answer] = True
+        return distinct
 
 
 def ask(
@@ -97,12 +109,14 @@ def ask(
     ``candidates`` are different texts by relation, ``right`` the right answers by relation and prompt.
     """
     prompts, mask = [fact.prompt for fact in facts], encoder.tokenizer.mask_token_id
-    numbers = {relation: {text: n for n, text in enumerate(texts)} for relation, texts in candidates.items()}
+    # Relations may share one long list.
+    numbers = {id(texts): {text: n for n, text in enumerate(texts)} for texts in candidates.values()}
     filled = fill_gaps(prompts, [[fact.object] for fact in facts], encoder)
     lost, cuts = no_answers(encoder), dict[tuple[object, ...], Cut]()
     asked: list[Question | str] = []
     for fact, (row, _), own in zip(facts, masked_rows(prompts, encoder), filled, strict=True):
-        known, cut = numbers[fact.relation], None
+        texts, cut = candidates[fact.relation], None
+        known = numbers[id(texts)]
         if row.count(mask) != 1:
             asked.append(NOT_ONE_MASK)
             continue
@@ -112,9 +126,9 @@ def ask(
         read = _pieces(own, row, mask, lost)
         # A text is cut by itself, once its ends are known (``masked_rows``), so prompts that are equal around the gap
         # cut alike. Should this prompt not, the candidates are cut in it.
-        for key in ((fact.relation, *_around(fact.prompt)), (fact.relation, fact.prompt)):
+        for key in ((id(texts), *_around(fact.prompt)), (id(texts), fact.prompt)):
             if key not in cuts:
-                cuts[key] = cut_in(fact.prompt, candidates[fact.relation], encoder)
+                cuts[key] = cut_in(fact.prompt, texts, encoder)
             cut = cuts[key]
             if (cut.pieces[answer], cut.words[answer], cut.reasons[answer]) == read:
                 break

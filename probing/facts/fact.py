@@ -41,6 +41,7 @@ NO_ANSWER = "no answer"
 JUDGED_WRONG = "judged wrong"
 MALFORMED = "malformed"
 DUPLICATE = "duplicate"
+SAME_TOKENS = "same tokens as another candidate"
 TOO_LONG = "prompt longer than the model takes"
 SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
 OTHER_PROMPT = "object changes the tokens around it"
@@ -103,15 +104,20 @@ class FactSet:
     def candidates(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, str], set[str]]]:
         """The answer space of each relation, else its different answers; and the right ones of each of its prompts.
 
-        A relation with a single answer has those of all relations. Answers of facts that are left out, such as those
+        A relation has the answers of all relations, and what is right for a prompt in any of them, if one of its
+        prompts has no wrong answer else, as with a single answer. Answers of facts that are left out, such as those
         without a gap, are candidates, too.
         """
         answers, right = defaultdict[str, set[str]](set), defaultdict[tuple[str, str], set[str]](set)
+        of_prompt = defaultdict[str, set[str]](set)
         for fact in (*self.facts, *(fact for fact, _ in self.dropped if fact.object)):
-            answers[fact.relation].add(fact.object)
-            right[fact.relation, fact.prompt].add(fact.object)
-        every = set().union(*answers.values())
-        among = {name: tuple(sorted(texts if len(texts) > 1 else every)) for name, texts in answers.items()}
+            for texts in (answers[fact.relation], right[fact.relation, fact.prompt], of_prompt[fact.prompt]):
+                texts.add(fact.object)
+        few = {relation for (relation, _), texts in right.items() if texts == answers[relation]}
+        few -= self.answer_spaces.keys()
+        every = tuple(sorted(set().union(*answers.values())))
+        among = {name: every if name in few else tuple(sorted(texts)) for name, texts in answers.items()}
+        right |= {key: of_prompt[key[1]] for key in right if key[0] in few}
         return among | dict(self.answer_spaces), right
 
     @property

@@ -3,27 +3,23 @@
 import hashlib
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
 from probing.choices import FactsSelection
-from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet
+from probing.facts.fact import Fact, FactSet
 from probing.facts.sources import COLUMNS, own_facts
 from probing.kernel.app import blocks, live_models, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, filled, joined, listing
-from probing.kernel.errors import ProbingError, PromptError
+from probing.kernel.errors import ProbingError
 from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
 from probing.kernel.user_tables import SUFFIXES
-
-#: What the rank of an answer of several tokens is.
-SEVERAL = "several tokens, all masked: the worst of their ranks"
 
 
 def of_model(facts: Sequence[Fact], model: str, base: str = "") -> Sequence[Fact]:
@@ -112,7 +108,12 @@ def show(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    say(facts)
+    if choice.here:
+        one_word = of_model(facts.facts, choice.location, choice.base and offered[choice.base].location)
+        words = "{facts}, {n:,} of them with an answer of one word piece, which has a rank here."
+        say(facts, filled(words, facts=count(len(facts.facts), "fact"), n=len(one_word)))
+    else:
+        say(facts)
     if len(facts.facts) > MAX_FACTS:
         _say_command(choice, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{choice.base}.{head}"
@@ -156,7 +157,7 @@ def _say_command(model: live_models.Choice, head: str) -> None:
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
     """Gold rank of every fact at every layer: one column ``layer 0`` to ``layer L``, missing with a ``note`` if it
-    cannot be asked; of several tokens the worst rank.
+    cannot be asked.
 
     The user has pressed a button to ask the model, so it is downloaded if it is not on this machine.
     """
@@ -173,12 +174,9 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
         row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS} | {"note": ""}
         if isinstance(answer, str):
             row["note"] = answer
-        if answer == SEVERAL_TOKENS or not isinstance(answer, str):
-            # An answer of more tokens than can be followed, or that fit, keeps the reason.
-            with suppress(PromptError):
-                got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,), pieces=1))
-                row |= {f"layer {layer.layer}": layer.watched[0].rank for layer in got.layers}
-                row["note"] = SEVERAL if answer == SEVERAL_TOKENS else ""
+        else:
+            got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,)))
+            row |= {f"layer {layer.layer}": layer.watched[0].rank for layer in got.layers}
         rows.append(row)
     bar.empty()
     table = pd.DataFrame(rows)

@@ -279,7 +279,7 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(snapsh
 
 @pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
-    from probing.facts.page_upload import SAMPLE, SEVERAL, ask_all
+    from probing.facts.page_upload import SAMPLE, ask_all
     from probing.facts.sources import own_facts
     from probing.kernel.app.live_models import Choice
 
@@ -288,7 +288,7 @@ def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
     table = ask_all(facts, Choice("own", str(save("bert", tmp_path / "own")), ""), "logit_lens")
     assert list(table.columns[4:-1]) == [f"layer {n}" for n in range(LAYERS + 1)]
     assert table.loc[0, "layer 0"] >= 1 and table.loc[0, "note"] == ""
-    assert table.loc[1, "note"] == SEVERAL and table.loc[1, "layer 1"] >= 1
+    assert table.loc[1, "note"] and table["layer 1"].isna()[1]
 
 
 @pytest.fixture
@@ -313,7 +313,10 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
         b' [MASK]."}\n{"subject": "Spain", "relation": "capital", "object": "Madrid", "prompt": "No gap"}\n{"subject":'
         b' "Peru", "relation": "capital", "object": "zzzqqq", "prompt": "The capital of Peru is [MASK]."}\n',
     )
-    assert "2 facts read. 1 left out: not exactly one mask" in words(app)
+    assert (
+        "2 facts, 1 of them with an answer of one word piece, which has a rank here. 1 left out: not exactly one mask"
+        in words(app)
+    )
     app.button(key="own.ask").click().run()
     assert not app.exception
     table = next(frame.value for frame in app.dataframe if "L0" in frame.value.columns)

@@ -15,6 +15,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTra
 
 from probing.kernel.errors import HeadError, JobError, ModelError, NoOwnHead
 from probing.kernel.models.check import (
+    SHORTEST,
     broken_files_named,
     casing_of,
     check_body,
@@ -229,7 +230,7 @@ def load_encoder(
         check_finite(source, body, head)
         body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
         on_top, padding_read = try_masks(source, body, head, tokenizer, longest)
-        body = body.to(dtype)
+        _shorten(source, body, head, tokenizer, dtype)
         return Encoder(
             name=name,
             body=body,
@@ -252,6 +253,15 @@ def load_encoder(
             on_top=on_top,
             reads_padding=padding_read,
         )
+
+
+def _shorten(
+    source: str | Path, body: PreTrainedModel, head: Head, tokenizer: PreTrainedTokenizerBase, dtype: torch.dtype
+) -> None:
+    """Gives the body's numbers their format, if it is another, in which not every operation exists."""
+    if dtype != next(body.parameters()).dtype:
+        torch.nn.Module.to(body, dtype)
+        try_masks(source, body, head, tokenizer, SHORTEST)
 
 
 def _exact(dtype: torch.dtype) -> torch.dtype:
@@ -421,7 +431,7 @@ def encoder_of(
             if lent is None
             else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
         )
-        torch.nn.Module.to(body, dtype)
+        _shorten(source, body, head, tokenizer, dtype)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(kind)
         name = name or f"{origin}-{identity[:8]}"
         return Encoder(
