@@ -439,6 +439,8 @@ def listing(view: View) -> str:
     if own.fact:
         return own.fact
     rocky = page_examples.rocky(view) if unfiltered(view) else None
+    if rocky is not None and rocky["probe_set"] != view.chosen.probe_set:
+        rocky = None
     # A fact whose answer is part of its subject is a poor example.
     apart = [fact for fact, inside in zip(ids, facts["answer_in_subject"], strict=True) if not inside]
     return str(rocky["fact_id"]) if rocky is not None else (apart or ids)[0]

@@ -45,13 +45,12 @@ LACKS = {
     VOCABULARY: "No ranks among all words: for them an answer must be one word piece.",
     INDEPENDENT: "No ranks among the answers of the file: for them it needs two different answers.",
 }
-CAPTION_AMONG = (
-    "Squares: layers 1 to the last, full where the right answer is first among the answers of its relation in the file."
-)
+CAPTION_AMONG = "Squares: layers 1 to the last, full where the right answer is first among the answers of the file."
 HOW_AMONG = (
-    "The answers that the file has for a relation are ranked by log-likelihood, all word pieces of an answer masked"
-    " (independent). Known: alone in the first place; answers with equal scores share it in the curve (P@1). By"
-    " chance each of the answers is as likely. Lost: the base has it first at its last layer, and the fine-tuned"
+    "The answers that the file has for a relation, or all if it has one only, are ranked by log-likelihood, all word"
+    " pieces of an answer masked (independent). Known: alone in the first place; answers with equal scores share it in"
+    " the curve (P@1). By chance each of the answers is as likely; the answer alone is scored"
+    " without the prompt. Lost: the base has it first at its last layer, and the fine-tuned"
     " model has not; gained: the reverse. Every layer is read by the pre-trained head (logit lens)."
 )
 CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
@@ -80,9 +79,7 @@ def own_result(view: View, run: OwnRun | None) -> OwnResult | None:
             wish, probe_set = run.state.wish, run.state.wish.called
             model = wish.name or find_entry(wish.model, wish.base or None).name
         own = selection.of(OwnModelSelection)
-        # The rank is none of the choices among the answers of the file.
-        k = 1 if own.my_measure == INDEPENDENT else own.my_k
-        return view.read(result_of, model, probe_set, k, own.my_measure)
+        return view.read(result_of, model, probe_set, own.my_k, own.my_measure)
     except StoreError:
         return None
     except ProbingError as error:
@@ -211,14 +208,22 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
         if not of_words:
             return
         both = tuple(name for name in (result.base, result.model) if name)
-        link("layers", "Its curve in Layers", models=both, heads=(result.head,), probe_sets=(result.probe_set,))
+        # The other pages have the ranks among all words.
+        words = " (all words)" if among else ""
+        link(
+            "layers",
+            filled("Its curve in Layers{words}", words=words),
+            models=both,
+            heads=(result.head,),
+            probe_sets=(result.probe_set,),
+        )
         n = int(rows["fact_id"].isin(of_words).sum())
-        some = f" ({n:,} of {len(rows):,})" if n < len(rows) else ""
-        link("facts", f"These facts one by one{some}", afresh=True, **run)
+        some = f" ({n:,} of {len(rows):,})" if n < len(rows) else words
+        link("facts", filled("These facts one by one{some}", some=some), afresh=True, **run)
         if result.base:
             link(
                 "compare",
-                "Compared with its base",
+                filled("Compared with its base{words}", words=words),
                 tuned=result.model,
                 k=result.k,
                 head=result.head,
@@ -271,7 +276,7 @@ def ways(view: View, result: OwnResult) -> None:
     if result.back.empty:
         blocks.missing(
             "No ways back were looked for in this run: choose them before it starts.",
-            "python -m probing own --model FOLDER --recover",
+            "python -m probing own --model FOLDER --base BASE --facts FILE --recover",
         )
         return
     st.header("Of the facts that the base knew")
@@ -320,7 +325,10 @@ with selection.open_tab("own_tab", titles, view.page) as tab:
         if run is not None and run.status != background.DONE:
             draw_run(run, may_act=refused is None)
         elif result is None:
-            st.info("The results of this run are not stored any more.", icon=":material/info:")
+            st.info(
+                "No results of this run are stored: they were deleted, or none of its facts could be asked.",
+                icon=":material/info:",
+            )
         if result is not None:
             if tab == "facts":
                 facts(shown, result, rows, own=run is not None)

@@ -70,10 +70,14 @@ def by_layer(db: Database, runs: pd.DataFrame, averages: Sequence[str] = AVERAGE
     return pd.concat(parts, ignore_index=True)[["run_id", *RUN, "average", "layer", *NUMBERS]]
 
 
-def grouped(db: Database, runs: pd.DataFrame, by: str = "", average: str = "micro") -> pd.DataFrame:
-    """The numbers of ``by_layer``, of all facts, or ``by`` relation or ``pieces``, the right answer's tokens."""
+def grouped(
+    db: Database, runs: pd.DataFrame, by: str = "", average: str = "micro", *, common: bool = False
+) -> pd.DataFrame:
+    """The numbers of ``by_layer``, of all facts, or ``by`` relation or ``pieces``, the right answer's tokens; of
+    ``common`` facts as ``sums`` has them.
+    """
     keys = [*([by] if by else []), "layer"]
-    table = sums(db, list(runs["run_id"]))
+    table = sums(db, list(runs["run_id"]), common=common)
     of_relation = table.groupby(list(dict.fromkeys(["run_id", *keys, "relation"])), as_index=False)[list(SUMS)].sum()
     groups = list(of_relation.groupby(["run_id", *keys]))
     rows = parallel_map(lambda group: (*group[0], *_numbers(group[1], average)), groups)

@@ -38,12 +38,20 @@ SUMS = {
 }
 
 
-def sums(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """The sums of ``SUMS`` by run_id, layer, relation and pieces, the number of tokens of the right answer."""
+#: The facts of some runs; if they are to be common, those that all of them ranked among as many candidates.
+_CHOSEN = """SELECT * FROM candidate_facts WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+    QUALIFY NOT $common OR count(*) OVER (PARTITION BY fact_id, candidates) = len($run_ids)"""
+
+
+def sums(db: Database, run_ids: Sequence[str], *, common: bool = False) -> pd.DataFrame:
+    """The sums of ``SUMS`` by run_id, layer, relation and pieces, the number of tokens of the right answer.
+
+    ``common``: of the facts that all of the runs ranked among as many candidates.
+    """
     columns = ", ".join(f"CAST(sum({what}) AS DOUBLE) AS {name}" for name, what in SUMS.items())
     return db.query(
         f"""
-        WITH chosen AS (SELECT * FROM candidate_facts WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))),
+        WITH chosen AS ({_CHOSEN}),
         by_chance AS (
             SELECT candidates, list_avg(list_transform(range(1, candidates::BIGINT + 1), lambda x: 1e0 / x)) AS
                 reciprocal_rank
@@ -55,19 +63,20 @@ def sums(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
         JOIN by_chance c ON c.candidates = f.candidates
         GROUP BY k.run_id, k.layer, f.relation, f.pieces ORDER BY k.run_id, k.layer, f.relation, f.pieces
         """,
-        {"run_ids": list(run_ids)},
+        {"run_ids": list(run_ids), "common": common},
     )
 
 
-def ranked_facts(db: Database, run_ids: Sequence[str], layers: Sequence[int] | None = None) -> pd.DataFrame:
-    """The right answer of every fact at every layer, or at some, with the columns of the two tables."""
+def ranked_facts(
+    db: Database, run_ids: Sequence[str], layers: Sequence[int] | None = None, *, common: bool = False
+) -> pd.DataFrame:
+    """The right answer of every fact at every layer, or at some, with the columns of the two tables; see ``sums``."""
     return db.query(
-        """
+        f"""
         SELECT k.*, f.* EXCLUDE (run_id, fact_id)
-        FROM candidate_ranks k JOIN candidate_facts f ON f.run_id = k.run_id AND f.fact_id = k.fact_id
-        WHERE k.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
-            AND ($layers IS NULL OR k.layer IN (SELECT unnest($layers::BIGINT[])))
+        FROM candidate_ranks k JOIN ({_CHOSEN}) f ON f.run_id = k.run_id AND f.fact_id = k.fact_id
+        WHERE $layers IS NULL OR k.layer IN (SELECT unnest($layers::BIGINT[]))
         ORDER BY k.run_id, f.relation, f.subject, f.object, k.fact_id, k.layer
         """,
-        {"run_ids": list(run_ids), "layers": None if layers is None else list(layers)},
+        {"run_ids": list(run_ids), "layers": None if layers is None else list(layers), "common": common},
     )

@@ -13,6 +13,7 @@ from probing.kernel.commands import command, printed_or_written
 from probing.kernel.errors import FactsError, StoreError
 from probing.kernel.files import result_folders
 from probing.kernel.models.names import find_entry
+from probing.kernel.options import spelled
 from probing.kernel.registry import name_in_files
 from probing.own_model.check import in_bytes, refuse_unfit
 from probing.own_model.requests import OwnReportRequest, OwnRequest
@@ -114,6 +115,11 @@ def own_report(request: OwnReportRequest) -> None:
         raise StoreError(
             f"{request.model} on {request.facts} is stored by the measure {page.measure} only, not {request.measure};"
             " python -m probing own probes it by both"
+        )
+    if request.k != page.k:
+        raise StoreError(
+            f"{request.model} on {request.facts} is stored by the measure {page.measure} only, where the first place"
+            f" counts; leave {spelled('k', request.k)} out"
         )
     out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
     figure = own_curves(page.layers, base=page.base, model=page.model, k=page.k)

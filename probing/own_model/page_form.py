@@ -205,13 +205,19 @@ def draw_form(view: View, refused: Markdown | None, standing: Callable[[], None]
             one_word = of_model(one_word, named.text, base.text if base else "")
         candidates, right = facts.candidates
         ranked = sum(len(candidates[one.relation]) > len(right[one.relation, one.prompt]) for one in facts.facts)
-        words = "{facts}: {ranked:,} ranked among the answers of the file, {n:,} (one word piece) among all words."
+        # What the vocabulary lacks shows when the model is opened.
+        words = (
+            "{facts}: up to {ranked:,} ranked among the answers of the file, {n:,} (one word piece) among all words."
+        )
         numbers = {"facts": count(len(facts.facts), "fact"), "ranked": ranked, "n": len(one_word)}
         say(facts, filled(words, **numbers) if known else None)
         if one_word or ranked:
             _start(model, base, more, facts_given, (len(one_word), ranked), refused, standing, busy=busy)
             return
-        st.info("None of these facts can be asked.", icon=":material/info:")
+        st.info(
+            "None of these facts can be asked: an answer of several word pieces needs a second, different answer.",
+            icon=":material/info:",
+        )
     elif facts_given is not None:
         say(facts_given.facts)
     elif not busy:

@@ -27,6 +27,8 @@ from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 from probing.kernel.store.database import Database
 
 TREX = "trex"
+#: What to do where nothing is stored of a model on a set of facts.
+_AGAIN = "probe both with: python -m probing own"
 PARTS = ("lost", "gained", "kept", "never")
 _COLUMNS = (
     "part",
@@ -100,8 +102,11 @@ class OwnResult:
         if self.measure == VOCABULARY:
             return ""
         last = self.layers[self.layers["model"] == self.model].iloc[-1]
-        others, chance = (f"{n:,.1f}".removesuffix(".0") for n in (last["candidates"], last["chance"] * self.n))
-        return f"Among {others} answers (mean); by chance {chance} of {self.n:,} right."
+        numbers = (last["candidates"], last["chance"] * self.n, last["alone"] * self.n)
+        others, chance, alone = (f"{n:,.1f}".removesuffix(".0") for n in numbers)
+        return (
+            f"Among {others} answers (mean); of {self.n:,} facts {chance} right by chance, {alone} by the answer alone."
+        )
 
     @property
     def origin(self) -> str:
@@ -227,12 +232,12 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
     of_model = {name: runs[runs["model"] == model] for name, runs in stored.items()}
     measures = tuple(name for name, runs in of_model.items() if len(runs))
     if not measures:
-        known = (
-            ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()}))
-            or "nothing of it"
-        )
+        every = pd.concat([choose(db, [model]), candidate_runs(db)])[["model", "probe_set"]].drop_duplicates()
+        known = ", ".join(sorted(every.loc[every["model"] == model, "probe_set"])) or "nothing"
         raise StoreError(
-            f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own"
+            f"{model} has no results on {probe_set} (stored of it: {known}). Either it was not probed: python -m"
+            " probing own; or none of the facts could be asked: an answer of several tokens needs a second, different"
+            " answer in the file"
         )
     if measure not in measures:
         several = any(SEVERAL_TOKENS in _left_out(run) for run in of_model[VOCABULARY].to_dict("records"))
@@ -242,8 +247,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
     both = [run_ids] if measure == VOCABULARY and base is not None else []
     if measure == INDEPENDENT:
         compared = stored[measure][stored[measure]["run_id"].isin(run_ids)]
-        k, layers = 1, grouped(db, compared)
-        changed = _among_answers(db, run_ids)
+        k, layers, changed = 1, grouped(db, compared, common=True), _among_answers(db, run_ids)
     elif base is None:
         layers, changed = (
             shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")),
@@ -252,6 +256,11 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
     else:
         layers = shown_baselines(paired_with_yardsticks(db, base["run_id"], row["run_id"], k))
         changed = listed_facts(db, both, (k,), PARTS)[list(_COLUMNS)]
+    if base is not None and changed.empty and layers.empty:
+        raise StoreError(f"{model} and {base['model']} have no fact of {probe_set} in common; {_AGAIN}")
+    left_out = _left_out(row)
+    if apart := int(row["n_probed"]) - len(changed) if measure == INDEPENDENT else 0:
+        left_out["not ranked by the base, or among other candidates"] = apart
     forgetting_runs = stored_runs(db, [model], [probe_set], [k])
     return OwnResult(
         model=model,
@@ -261,7 +270,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
         k=k,
         run_ids=run_ids,
         n=len(changed) if measure == INDEPENDENT else int(layers["n"].max()) if len(layers) else 0,
-        left_out=_left_out(row),
+        left_out=left_out,
         layers=layers,
         changed=changed,
         trex=_on_trex(db, [run["model"] for run in (base, row) if run is not None], row["head"], k, measure),
@@ -278,12 +287,12 @@ def _rankings(db: Database, probe_set: str) -> pd.DataFrame:
     """The newest runs that ranked the answers of a file by ``independent``."""
     runs = newest(candidate_runs(db))
     ours = (runs["probe_set"] == probe_set) & (runs["measure"] == INDEPENDENT) & (runs["seed"] == 0)
-    return runs[ours & (runs["candidates_file"] == "")]
+    return runs[ours & (runs["candidates_file"] == "") & (runs["dtype"] == "float32")]
 
 
 def _among_answers(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """The facts that a base and a model, or a model alone, were asked, with their ranks at the last layer."""
-    rows = ranked_facts(db, run_ids)
+    rows = ranked_facts(db, run_ids, common=True)
     last = rows[rows["layer"] == rows.groupby("run_id")["layer"].transform("max")].rename(columns={"best": "answer"})
     base, model = (last[last["run_id"] == run_ids[n]].set_index("fact_id") for n in (0, -1))
     facts = model.join(base[["rank", "answer"]].add_prefix("base_"), how="inner")
@@ -308,7 +317,9 @@ def fact_rows(db: Database, result: OwnResult) -> pd.DataFrame:
         ranks = fact_ranks(db, result.run_ids)
     else:
         ranks = (
-            ranked_facts(db, result.run_ids).groupby(["fact_id", "run_id"], as_index=False).agg(ranks=("rank", list))
+            ranked_facts(db, result.run_ids, common=True)
+            .groupby(["fact_id", "run_id"], as_index=False)
+            .agg(ranks=("rank", list))
         )
     ranks = ranks.pivot(index="fact_id", columns="run_id", values="ranks")
     columns = _RANKS[-len(result.run_ids) :]

@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM
 import probing
 from probing.facts import candidates as measure
 from probing.facts.candidates import Question, Scorer, ask, best_of, cut_in, place, rank, rank_all
-from probing.facts.fact import MASK, NO_CANDIDATE, NO_OTHER, OTHER_PROMPT, TOO_LONG, UNKNOWN, Fact
+from probing.facts.fact import MASK, NO_CANDIDATE, NO_OTHER, OTHER_PROMPT, TOO_LONG, UNKNOWN, Fact, FactSet
 from probing.facts.requests import AMONG_CANDIDATES, ANSWER_L2R, INDEPENDENT, WITHIN_WORD_L2R
 from probing.heads.decode import decode
 from probing.kernel.errors import ModelError, OptionError, PromptError
@@ -190,6 +190,16 @@ def test_candidates_of_the_same_tokens_are_one_answer(bert):
     assert [np.flatnonzero(question.among).tolist() for question in questions] == [[0, 2, 4], [1, 2, 4], [3, 4]]
     found = rank(questions, scorer_of(bert))
     assert (found.tied == 1).all() and (found.rank[:, 0] == found.rank[:, 1]).all()
+
+
+def test_a_relation_with_a_prompt_without_a_wrong_answer_has_those_of_all_relations():
+    rows = [("city", "paris", "It"), ("town", "rome", "It"), ("land", "a", "x"), ("land", "b", "x")]
+    rows += [("sea", "c", "y"), ("sea", "d", "z")]
+    facts = tuple(Fact("own", relation, "", text, "", f"{prompt} [MASK]") for relation, text, prompt in rows)
+    among, right = FactSet("own", facts, len(facts), {}).candidates
+    every = ("a", "b", "c", "d", "paris", "rome")
+    assert among == {"city": every, "town": every, "land": every, "sea": ("c", "d")}
+    assert right["city", "It [MASK]"] == {"paris", "rome"} and right["sea", "y [MASK]"] == {"c"}
 
 
 def test_what_cannot_stand_in_the_gap_is_left_out_with_its_reason(bert):

@@ -11,7 +11,11 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probing.facts.fact import NO_OTHER, NOT_ONE_MASK
 from probing.kernel.errors import StoreError
+from probing.kernel.files import result_folders
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import read_table
 from probing.own_model import run as background
+from probing.own_model.report import result_of
 from tests.pages.conftest import app_at, charts, numbers_in, plain, table_of
 from tests.tiny_models import LAYERS, save
 
@@ -94,7 +98,7 @@ def test_an_answer_of_several_tokens_is_shown_at_its_layers_and_its_measure_is_n
     assert found["paris"] == ("gained", [1], [1, 3])
     assert numbers_in(app.main.markdown[0].value) == [0, 1, 1]
     # Among three answers, the only colour among all four; by chance three thirds and a quarter.
-    assert any(numbers_in(one.value.replace("\\", "")) == [3.2, 1.2, 4] for one in app.caption)
+    assert any(numbers_in(one.value.replace("\\", ""))[:3] == [3.2, 4, 1.2] for one in app.caption)
     assert not [one for one in app.get("button_group") if one.key == "own_model.my_k"]
     labels = [one.proto.label for one in app.main.get("page_link")]
     assert any(numbers_in(label) == [3, 4] for label in labels)
@@ -144,3 +148,34 @@ def test_where_all_answers_have_several_tokens_only_ranks_among_them_are_shown(o
     assert not app.exception and squares(app)[CITY] == ("not known", [2])
     assert "No ranks among all words" in plain(app) and not app.main.get("page_link")[:-1]
     assert not page(own_tab="curve").exception
+
+
+def test_only_facts_ranked_among_as_many_answers_are_compared_with_the_base(own, run, cache, tmp_path):
+    base, mine = planted(tmp_path / "base", {2, LAYERS}), planted(tmp_path / "mine", {2})
+    page, other = own(FACTS, "--model", mine, "--base", base), tmp_path / "other.csv"
+    again = ("probe", "--model", base, "--facts", other, "--as", "mine", "--head", "logit_lens")
+    report = ("own-report", "--model", "mine", "--facts", "mine", "--out", tmp_path / "report.html")
+    rows = [("relation", "object", "prompt"), *FACTS[:3]]
+    for more in ((), (("city", "berlin", FACTS[3][2]),)):
+        with other.open("w", newline="") as stream:
+            csv.writer(stream).writerows([*rows, *more])
+        # Of two runs of one second, either may be the newest.
+        for path in (cache / "runs").glob("candidate_runs-*"):
+            if read_table(path, "candidate_runs")["model"].to_pylist() == ["base"]:
+                path.unlink()
+        run(*again, "--measure", "independent")
+        if not more:
+            app = page(my_measure="independent")
+            assert not app.exception and set(squares(app)) == {CITY, "paris", "rome"}
+            assert any(numbers_in(one.value)[:3] == [3, 3, 1] for one in app.caption)
+            run(*report, "--measure", "independent")
+            assert "1 not ranked by the base" in (tmp_path / "report.html").read_text()
+    with pytest.raises(StoreError, match="no fact of mine in common"):
+        run(*report, "--measure", "independent")
+
+
+def test_the_rank_belongs_to_the_measure_that_is_shown(own, tmp_path):
+    own(FACTS[3:], "--model", planted(tmp_path / "mine", {2}))
+    with open_database(*result_folders()) as db:
+        found = result_of(db, "mine", "mine", 10, "independent")
+    assert (found.measure, found.k) == ("vocabulary", 10)

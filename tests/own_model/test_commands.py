@@ -292,7 +292,7 @@ def test_a_run_goes_on_in_the_background_is_cancelled_resumed_and_reported(
     run("own-report", "--model", "mine", "--facts", "capitals", "--measure", "vocabulary", "--out", out)
     text = out.read_text()
     assert "tiny-bert and mine were asked 4 facts of capitals" in text and "These are 4 facts, fewer than 50" in text
-    with pytest.raises(StoreError, match="mine was not probed on others; stored is mine on capitals"):
+    with pytest.raises(StoreError, match=r"mine has no results on others \(stored of it: capitals\)"):
         run("own-report", "--model", "mine", "--facts", "others", "--out", out)
 
 

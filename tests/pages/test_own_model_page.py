@@ -62,7 +62,8 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     said = plain(app)
     assert (
         "semicolons" in said
-        and "1 fact: 0 ranked among the answers of the file, 1 (one word piece) among all words. 1 left out" in said
+        and "1 fact: up to 0 ranked among the answers of the file, 1 (one word piece) among all words. 1 left out"
+        in said
         and "Takes about" in said
     )
     shown = commands(app)
