@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,10 @@ import pytest
 
 import probing
 from probing.facts import candidate_run
-from probing.facts.report_candidates import NUMBERS, by_layer, grouped, newest
+from probing.facts.report_candidates import CANDIDATES, NUMBERS, alike, by_layer, grouped, newest
 from probing.facts.requests import ANSWER_L2R, INDEPENDENT, ProbeRequest
 from probing.facts.store_candidates import candidate_runs
-from probing.kernel.errors import FactsError, OptionError
+from probing.kernel.errors import FactsError, OptionError, StoreError
 from probing.kernel.jobs import stored_runs
 from probing.kernel.stats.intervals import wilson_mean
 from probing.kernel.store.kinds import KINDS
@@ -22,7 +23,8 @@ from probing.kernel.store.parquet import as_stored, read_table
 from tests.candidates_planted import FACTS, PIECES, PlantedRanking, plant_candidates, rank_of, rows_of
 from tests.fixtures.commands import Killed, bytes_of
 from tests.jobs.planted import Elsewhere
-from tests.planted_relatives import LAYERS
+from tests.planted_files import write_planted
+from tests.planted_relatives import COLA, LAYERS
 
 ROWS = [
     ("france", "capital", "paris", "The capital of france is [MASK]."),
@@ -252,6 +254,27 @@ def test_the_newest_run_counts_and_a_random_order_has_the_numbers_by_chance(plan
     assert table["mrr_chance"].between(sum(1 / n for n in range(1, 6)) / 5 - 1e-9, math.inf).all()
     with pytest.raises(OptionError, match="no ranks among candidates of the model"):
         probing.results(plant_candidates(tmp_path / "runs")).report("candidates", "layers", model="nobody")
+
+
+def test_runs_of_other_numbers_or_candidates_do_not_hide_each_other_and_are_told_apart(tmp_path):
+    source = plant_candidates(tmp_path)
+    others = [PlantedRanking(dtype="bfloat16"), PlantedRanking(file="list.txt")]
+    for run in others:
+        write_planted(source, run.run_id, None, rows_of, run)
+    with open_database(source) as db:
+        report, choose = CANDIDATES.named("layers"), partial(CANDIDATES.choose, "layers")
+        table = CANDIDATES.table(db, choose())
+        assert set(table["run_id"]) == set(candidate_runs(db)["run_id"])
+        heading = report.written(table, "text").splitlines()[0]
+        assert "candidates_file" in heading and "dtype" in heading and "seed" not in heading
+        alone = CANDIDATES.table(db, choose({"dtype": "bfloat16", "measure": INDEPENDENT}))
+        assert set(alone["run_id"]) == {others[0].run_id}
+        assert "dtype" not in report.written(alone, "text").splitlines()[0]
+        shown = alike(newest(candidate_runs(db)))
+        assert set(shown["run_id"]) == {PlantedRanking().run_id, PlantedRanking(COLA).run_id}
+        assert set(alike(newest(candidate_runs(db)), dtype=["bfloat16"])["run_id"]) == {others[0].run_id}
+    with pytest.raises(StoreError, match="no ranks among candidates have"):
+        probing.results(source).report("candidates", "layers", dtype="float64").figure()
 
 
 def test_a_replicate_has_its_last_layer_only_and_ranks_are_among_the_candidates():
