@@ -48,7 +48,7 @@ CURVE_HOW = (
     " the answer alone (pmi)."
 )
 LENGTHS = (
-    "At the last layer, and at the one with most right answers, chosen on these facts. No shares of fewer than"
+    "Every fact counts once. At the last layer, and at the best one, chosen on these facts. No shares of fewer than"
     f" {MIN_FACTS} facts."
 )
 
@@ -62,11 +62,8 @@ def draw_candidates(view: View) -> None:
         own = selection.of(LayersSelection)
         asked = {column: getattr(own, field) for field, (column, *_) in _MENUS.items()}
         # What a link names is part of a command only if it is known.
-        known = asked | {
-            "probe_set": asked["probe_set"] if asked["probe_set"] in PROBE_SETS else "",
-            "candidates_file": "",
-        }
-        blocks.missing("No ranks among candidates are stored.", _command(view, known))
+        asked["probe_set"] *= asked["probe_set"] in PROBE_SETS
+        blocks.missing("No ranks among candidates are stored.", _command(view, asked))
         return
     runs, values = _compared(view, stored)
     if runs.empty:
@@ -106,7 +103,7 @@ def _command(view: View, values: Mapping[str, str]) -> str:
 def _compared(view: View, stored: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
     """Draws the filters; the runs of the page's models, and of those that its menu lacks, and the one value of each."""
     own = selection.of(LayersSelection)
-    wanted = {column: (getattr(own, field),) for field, (column, *_) in _MENUS.items()}
+    wanted = {column: (value,) for field, (column, *_) in _MENUS.items() if (value := getattr(own, field))}
     shown = alike(stored, **wanted)
     left, values = stored, dict[str, str]()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="candidate-filters"):

@@ -16,6 +16,7 @@ from probing.facts.requests import ANSWER_L2R, INDEPENDENT, ProbeRequest
 from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import FactsError, OptionError, StoreError
 from probing.kernel.jobs import stored_runs
+from probing.kernel.report import as_json, objects
 from probing.kernel.stats.intervals import wilson_mean
 from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database
@@ -101,6 +102,25 @@ def test_a_run_has_what_a_notebook_ranks(rank, cache, folder_of):
         assert [row[name] for row in ranks] == pytest.approx(own[name].tolist(), abs=1e-4)
     first = table.sort_values(["layer", "rank"]).groupby("layer")["candidate"].first()
     assert [row["best"] for row in ranks] == first.tolist()
+
+
+def test_a_notebook_has_the_stored_ranks_of_the_command(
+    rank, run, cache, folder_of, facts_of_several_tokens, tmp_path, caplog, monkeypatch
+):
+    (tmp_path / "list.txt").write_text("paris\nrome\nNew York City\n")
+    rank("--candidates", tmp_path / "list.txt")
+    rank()
+    report = json.loads(run("candidates", "report", "facts", "--json").stdout)
+    before = bytes_of(cache / "runs")
+    model = probing.load(str(folder_of("bert")), "logit_lens", device="cpu")
+    own = model.rank_facts(pd.read_csv(facts_of_several_tokens), called="mine", progress=False)
+    assert "6 facts are ranked; left out: 1 not exactly one mask, 1 object is unknown" in caplog.text
+    monkeypatch.setattr(candidate_run, "rank", None)
+    every = model.rank_facts(facts_of_several_tokens, progress=False)
+    listed = model.rank_facts(facts_of_several_tokens, candidates=tmp_path / "list.txt", progress=False)
+    for table, name in ((every, ""), (listed, "list.txt")):
+        assert json.loads(as_json(objects(table))) == [row for row in report if row["candidates_file"] == name]
+    assert own["rank"].tolist() == every["rank"].tolist() and before.items() <= bytes_of(cache / "runs").items()
 
 
 def test_the_measure_of_the_vocabulary_names_the_others_and_is_unchanged(
