@@ -23,14 +23,11 @@ class PlantedRanking:
 
     model: PlantedModel = BASE
     measure: str = INDEPENDENT
-    dtype: str = "float32"
-    file: str | None = None
 
     @property
     def config(self) -> str:
         """Canonical JSON of what the fingerprint is made of."""
-        more = {"measure": self.measure, "dtype": self.dtype, "file": self.file}
-        return self.model.config(head_recipe="{}", seed=0, head="tied", probe_set="cities", **more)
+        return self.model.config(head_recipe="{}", seed=0, head="tied", probe_set="cities", measure=self.measure)
 
     @property
     def run_id(self) -> str:
@@ -62,13 +59,13 @@ def rows_of(run: PlantedRanking) -> Rows:
         "measure": run.measure,
         "template_set": "default",
         "probe_set": "cities",
-        "candidates_file": run.file,
+        "candidates_file": None,
         "best": 0 if run.measure == INDEPENDENT else 50,
         "layers": len(LAYERS),
         "n_read": len(FACTS) + 2,
         "n_probed": len(FACTS),
         "left_out": '{"candidates": {"duplicate": 1}, "facts": {"not exactly one mask": 2}}',
-        "dtype": run.dtype,
+        "dtype": "float32",
         "device": "cpu",
         "code_version": "planted",
         "created": "2026-01-01T00:00:00+00:00",

@@ -150,8 +150,8 @@ class Model:
             facts: a DataFrame, an Arrow table or a list of dicts with ``subject, relation, object, prompt``, where the
                 prompt has one gap (``[MASK]`` or ``___``); the path of a file with such a table (CSV, TSV, JSON or
                 Parquet), or of a folder in LAMA's layout; or the name of shipped facts: ``trex``, ``google_re``,
-                ``common_sense``, ``questions`` or ``all`` of them, or ``bear`` if fetched. Answers of several tokens, such
-                as those of ``phrases``, are left out: ``rank_facts`` ranks them.
+                ``common_sense``, ``questions`` or ``all`` of them, or ``bear`` if fetched. Answers of several tokens,
+                such as those of ``phrases``, are left out: ``rank_facts`` ranks them.
             called: name of your own facts in results; by default the name of the file, or ``own-facts``.
             templates: name of a template set; by default that of the LAMA folder, else ``default``.
             out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the
@@ -246,39 +246,34 @@ class Model:
         out: str | Path | None = None,
         progress: bool = True,
     ) -> "pd.DataFrame":
-        """Ranks the right answers of facts, of any number of tokens, among candidates at every layer; stores the ranks.
+        """Ranks the right answers of facts, of any number of tokens, among candidates, like ``probe --measure``.
 
-        It is the command ``probe --measure``: a second call with the same facts reads the stored ranks, and after an
-        interruption, another call resumes. A warning counts the facts that are left out, by reason.
+        The ranks are stored, and a second call reads them. A warning counts the facts that are left out, by reason.
 
         Args:
-            facts, called, templates, out, progress: as for ``probe``; ``phrases`` are shipped facts with answers of two
-                to four words.
+            facts, called, templates, out, progress: as for ``probe``; ``phrases`` have answers of several tokens.
             measure: how candidates are scored, as for ``rank``.
-            candidates: the path of a file with one candidate per line; by default the answers of the fact's relation.
+            candidates: a file with one candidate per line; by default the answers of the fact's relation.
 
         Returns:
             One row per fact and layer (0, the embeddings, to L), with the columns of ``python -m probing candidates
-            report facts --json``: what was asked of which model, ``relation, subject, object, layer``; ``rank`` (from
-            1; candidates that tie have their mean rank) and ``tied`` (how many tie, itself included), among
-            ``candidates``, without the ``filtered`` other right answers of its prompt; ``best``, the first candidate;
-            ``pieces`` (tokens of the right answer), ``log_likelihood`` and ``alone_log_likelihood`` in nats,
-            ``alone_rank``, ``pmi_rank``, ``fact_id``, ``prompt`` and further ones. No rows if all facts are left out.
+            report facts --json``: ``rank`` from 1, candidates that tie (``tied``) have their mean rank; ``candidates``,
+            their number, without the ``filtered`` other right answers; ``best``, the first one; ``pieces``, tokens of
+            the right answer; ``log_likelihood`` in nats, ``alone_rank`` and ``pmi_rank`` as for ``rank``, and others.
 
         Raises:
-            FactsError: if the facts or the file of candidates do not exist, or cannot be used.
+            FactsError, CacheError, ModelError: as for ``probe``, also for the file of candidates.
             OptionError: if another argument has another type, or the measure is unknown.
-            CacheError, ModelError: as for ``probe``.
 
         >>> import probing
-        >>> born = {"Rocky Balboa": "Philadelphia", "Bob Dylan": "Duluth", "Jennifer Lopez": "New York City"}
+        >>> born = {"Bob Dylan": "New York City", "Rocky Balboa": "Philadelphia"}
         >>> facts = [
         ...     {"subject": name, "relation": "born in", "object": city, "prompt": f"{name} was born in [MASK]."}
         ...     for name, city in born.items()
         ... ]
         >>> ranks = probing.load("nesia-mini").rank_facts(facts, called="births", progress=False)
-        >>> ranks.query("layer == 8")[["object", "pieces", "rank", "candidates"]].tail(1).values.tolist()
-        [['Philadelphia', 1, 1.0, 3]]
+        >>> ranks.query("layer == 8")[["object", "pieces", "rank", "candidates"]].values.tolist()
+        [['New York City', 3, 2.0, 2], ['Philadelphia', 1, 1.0, 2]]
         """
         from probing.api.probed import rank_facts
 

@@ -16,7 +16,7 @@ from probing.facts.requests import ANSWER_L2R, INDEPENDENT, ProbeRequest
 from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import FactsError, OptionError, StoreError
 from probing.kernel.jobs import stored_runs
-from probing.kernel.report import as_json, objects
+from probing.kernel.report import objects
 from probing.kernel.stats.intervals import wilson_mean
 from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database
@@ -24,8 +24,7 @@ from probing.kernel.store.parquet import as_stored, read_table
 from tests.candidates_planted import FACTS, PIECES, PlantedRanking, plant_candidates, rank_of, rows_of
 from tests.fixtures.commands import Killed, bytes_of
 from tests.jobs.planted import Elsewhere
-from tests.planted_files import write_planted
-from tests.planted_relatives import COLA, LAYERS
+from tests.planted_relatives import LAYERS
 
 ROWS = [
     ("france", "capital", "paris", "The capital of france is [MASK]."),
@@ -104,23 +103,16 @@ def test_a_run_has_what_a_notebook_ranks(rank, cache, folder_of):
     assert [row["best"] for row in ranks] == first.tolist()
 
 
-def test_a_notebook_has_the_stored_ranks_of_the_command(
-    rank, run, cache, folder_of, facts_of_several_tokens, tmp_path, caplog, monkeypatch
+def test_a_notebook_reads_the_stored_ranks_of_the_command(
+    rank, run, folder_of, facts_of_several_tokens, tmp_path, caplog, monkeypatch
 ):
     (tmp_path / "list.txt").write_text("paris\nrome\nNew York City\n")
     rank("--candidates", tmp_path / "list.txt")
-    rank()
     report = json.loads(run("candidates", "report", "facts", "--json").stdout)
-    before = bytes_of(cache / "runs")
-    model = probing.load(str(folder_of("bert")), "logit_lens", device="cpu")
-    own = model.rank_facts(pd.read_csv(facts_of_several_tokens), called="mine", progress=False)
-    assert "6 facts are ranked; left out: 1 not exactly one mask, 1 object is unknown" in caplog.text
     monkeypatch.setattr(candidate_run, "rank", None)
-    every = model.rank_facts(facts_of_several_tokens, progress=False)
-    listed = model.rank_facts(facts_of_several_tokens, candidates=tmp_path / "list.txt", progress=False)
-    for table, name in ((every, ""), (listed, "list.txt")):
-        assert json.loads(as_json(objects(table))) == [row for row in report if row["candidates_file"] == name]
-    assert own["rank"].tolist() == every["rank"].tolist() and before.items() <= bytes_of(cache / "runs").items()
+    model = probing.load(str(folder_of("bert")), "logit_lens", device="cpu")
+    table = model.rank_facts(facts_of_several_tokens, candidates=tmp_path / "list.txt", progress=False)
+    assert objects(table) == report and "3 facts are ranked; left out: 1 not exactly one mask" in caplog.text
 
 
 def test_the_measure_of_the_vocabulary_names_the_others_and_is_unchanged(
@@ -272,29 +264,18 @@ def test_the_newest_run_counts_and_a_random_order_has_the_numbers_by_chance(plan
     table = by_layer(planted, newest(runs))
     assert not table[list(NUMBERS)].isna().any().any()
     assert table["mrr_chance"].between(sum(1 / n for n in range(1, 6)) / 5 - 1e-9, math.inf).all()
+    others = {"short": runs.assign(dtype="bfloat16"), "listed": runs.assign(candidates_file="list.txt")}
+    every = newest(pd.concat([*(of.assign(created="2027", run_id=name) for name, of in others.items()), runs]))
+    assert len(every) == 3 * len(runs) and {"dtype", "candidates_file"} <= {*CANDIDATES.named("layers").shown(every)}
+    assert "dtype" not in CANDIDATES.named("layers").shown(runs)
+    assert set(alike(every)["run_id"]) <= set(runs["run_id"]) and set(alike(every, dtype=["bfloat16"])["run_id"]) == {
+        "short"
+    }
+    report = partial(probing.results(plant_candidates(tmp_path / "runs")).report, "candidates", "layers")
     with pytest.raises(OptionError, match="no ranks among candidates of the model"):
-        probing.results(plant_candidates(tmp_path / "runs")).report("candidates", "layers", model="nobody")
-
-
-def test_runs_of_other_numbers_or_candidates_do_not_hide_each_other_and_are_told_apart(tmp_path):
-    source = plant_candidates(tmp_path)
-    others = [PlantedRanking(dtype="bfloat16"), PlantedRanking(file="list.txt")]
-    for run in others:
-        write_planted(source, run.run_id, None, rows_of, run)
-    with open_database(source) as db:
-        report, choose = CANDIDATES.named("layers"), partial(CANDIDATES.choose, "layers")
-        table = CANDIDATES.table(db, choose())
-        assert set(table["run_id"]) == set(candidate_runs(db)["run_id"])
-        heading = report.written(table, "text").splitlines()[0]
-        assert "candidates_file" in heading and "dtype" in heading and "seed" not in heading
-        alone = CANDIDATES.table(db, choose({"dtype": "bfloat16", "measure": INDEPENDENT}))
-        assert set(alone["run_id"]) == {others[0].run_id}
-        assert "dtype" not in report.written(alone, "text").splitlines()[0]
-        shown = alike(newest(candidate_runs(db)))
-        assert set(shown["run_id"]) == {PlantedRanking().run_id, PlantedRanking(COLA).run_id}
-        assert set(alike(newest(candidate_runs(db)), dtype=["bfloat16"])["run_id"]) == {others[0].run_id}
+        report(model="nobody")
     with pytest.raises(StoreError, match="no ranks among candidates have"):
-        probing.results(source).report("candidates", "layers", dtype="float64").figure()
+        report(dtype="float64").figure()
 
 
 def test_a_replicate_has_its_last_layer_only_and_ranks_are_among_the_candidates():

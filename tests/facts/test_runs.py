@@ -12,16 +12,7 @@ from probing.changes.report import perplexities, values
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import early_exit, total
 from probing.facts.report_pairs import transitions
-from probing.facts.runs import (
-    badge,
-    choose,
-    comparability,
-    differences,
-    identities,
-    one_run_each,
-    pairs,
-    stored_comparability,
-)
+from probing.facts.runs import badge, choose, comparability, differences, identities, pairs, stored_comparability
 from probing.facts.store import fact_runs
 from probing.finetuning.report_evidence import ENTROPY, evidence
 from probing.kernel.errors import StoreError
@@ -314,18 +305,6 @@ def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_p
         assert list(identities(db, ids)["run_id"]) == [ids[0], ids[2]]
         assert len(transitions(db, both, (1, 10))) == len(both) * 2
         assert transitions(db, [("unknown", ids[0])]).empty
-
-
-def test_a_later_run_in_other_numbers_does_not_hide_float32_unless_its_facts_are_others(tmp_path: Path):
-    exact, short = PlantedRun(), PlantedRun(made=(("dtype", "bfloat16"),))
-    source = plant_runs(tmp_path / "runs", [exact, short])
-    with open_database(source) as db:
-        every = fact_runs(db)
-    of_short = every["run_id"] == short.run_id
-    every.loc[of_short, ["dtype", "created"]] = "bfloat16", LATER
-    assert list(one_run_each(every)["run_id"]) == [exact.run_id]
-    every.loc[of_short, "config"] = '{"facts_sha256":"other"}'
-    assert list(one_run_each(every)["run_id"]) == [short.run_id]
 
 
 LATER = "2027-01-01T00:00:00Z"
