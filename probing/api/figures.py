@@ -191,9 +191,7 @@ def _among_candidates(asked: Asked) -> "go.Figure":
     average = asked.single("average", AVERAGES[0])
     runs = report_candidates.alike(report_candidates.chosen(asked.db, asked.choice), **wanted)
     if runs.empty:
-        raise StoreError(
-            "no ranks among candidates have the chosen names together; the report's table lists what is stored"
-        )
+        raise StoreError("no ranks among candidates have the chosen names together; results.runs lists the stored runs")
     points = report_candidates.by_layer(asked.db, runs, (average,))
     return candidate_curve(points, average=average, controls=asked.controls, **asked.lines)
 

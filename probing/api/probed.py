@@ -337,10 +337,9 @@ def probe_facts(
 def rank_facts(model: "Model", facts: Any, called: str | None, templates: str | None, **options: Any) -> pd.DataFrame:
     """The ranks of ``Model.rank_facts``, which documents arguments and errors; ``options`` are of ``ProbeRequest``."""
     request, done = _asked(model, facts, called, templates, **options)
-    for one in done:
-        if one.facts.left_out:
-            kept, words = len(one.facts.facts), one.facts.left_out_in_words
-            _log.warning("%s: %s facts are ranked; left out: %s", one.facts.probe_set, f"{kept:,}", words)
+    for one in (probed.facts for probed in done if probed.facts.left_out):
+        said = f"{len(one.facts):,} facts are ranked; left out: {one.left_out_in_words}"
+        _log.warning("%s: %s", one.probe_set, said)
     with open_database(request.target) as db:
         runs = candidate_runs(db)
         runs = newest(runs[runs["run_id"].isin([one.run_id for one in done])])

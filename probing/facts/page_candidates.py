@@ -59,8 +59,7 @@ def draw_candidates(view: View) -> None:
     stored = newest(view.read(candidate_runs))
     stored = stored[stored["seed"] == 0]
     if stored.empty:
-        own = selection.of(LayersSelection)
-        asked = {column: getattr(own, field) for field, (column, *_) in _MENUS.items()}
+        asked = {column: getattr(selection.of(LayersSelection), field) for field, (column, *_) in _MENUS.items()}
         # What a link names is part of a command only if it is known.
         asked["probe_set"] *= asked["probe_set"] in PROBE_SETS
         blocks.missing("No ranks among candidates are stored.", _command(view, asked))
@@ -96,8 +95,7 @@ def _command(view: View, values: Mapping[str, str]) -> str:
     """The command that ranks answers by the first of the page's models, with these values of the menus or the usual."""
     run = USUAL | {name: value for name, value in values.items() if value}
     command = f"{probe_command(run | {'model': view.chosen.models[0]})} --measure {run['measure']}"
-    command += f" --dtype {run['dtype']}" if run["dtype"] != USUAL["dtype"] else ""
-    return f"{command} --candidates FILE" if "candidates_file" in run else command
+    return f"{command} --dtype {run['dtype']}" + (" --candidates FILE" if "candidates_file" in run else "")
 
 
 def _compared(view: View, stored: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:

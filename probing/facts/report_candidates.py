@@ -130,8 +130,7 @@ def _refuse(db: Database, choice: Choice) -> None:
 
 
 _ID = ("model", "head", "probe_set", "measure")
-_MEAN_RANK = ("mean_rank", "mean_rank_chance")
-_SHOWN = ("layer", "n", *_P_AT_1, "mrr", "mrr_chance", *_MEAN_RANK, *_ALONE)
+_SHOWN = ("layer", "n", *_P_AT_1, "mrr", "mrr_chance", "mean_rank", "mean_rank_chance", *_ALONE)
 _FACT = ("relation", "subject", "object", "layer", "rank", "tied", "candidates", "filtered", "best")
 _FACT_MORE = ("pieces", "log_likelihood", "alone_log_likelihood", "alone_rank", "pmi_rank", "fact_id", "prompt")
 
