@@ -19,7 +19,7 @@ from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.theme import ink_on
-from probing.kernel.questions import MAX_PIECES, SPELLINGS, Answer, EveryToken, Question, with_masks
+from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples, page_models, perturb
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
@@ -46,8 +46,8 @@ TOP_OF_CELL = 20
 #: Rows and head of the table of all tokens, in pixels, and how many rows are shown before it scrolls.
 ROW, ROWS = 35, 18
 LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
-CURVE = "The followed words through the layers. Layer 0: before any layer."
-SEVERAL_TOKENS = " Several tokens: all masked, worst rank, product of probabilities."
+CURVE = "The followed words by layer. Layer 0: before any layer."
+SEVERAL_TOKENS = " Several tokens: all masked; worst rank, product of shares."
 CURVE_HOW = (
     "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole"
     " vocabulary. Entropy, in nats: how undecided the layer is; 0 if one word has all probability. A word of several"
@@ -227,14 +227,7 @@ def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> t
         # Asking the model will report the error.
         return ()
     if refused and say:
-        st.caption(
-            filled(
-                "Not followed, as they are not one to {most} tokens of {name} here: {names}.",
-                most=MAX_PIECES,
-                name=view.name(choice.name),
-                names=listing(refused),
-            )
-        )
+        st.caption(filled("Not followed in {name}: {names}.", name=view.name(choice.name), names=listing(refused)))
     return watch
 
 

@@ -6,7 +6,7 @@ from probing.edges.targets import OWN
 from probing.facts import forgotten
 from probing.facts.figures_relations import ORDERS
 from probing.facts.forgotten import DEFINITIONS
-from probing.facts.requests import AMONG_CANDIDATES, INDEPENDENT, VOCABULARY
+from probing.facts.requests import AMONG_CANDIDATES, DTYPES, INDEPENDENT, VOCABULARY
 from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
@@ -271,7 +271,8 @@ LAYERS_TABS = ("relations", "heads", "candidates")
 class LayersSelection:
     """The page's own choices; no ``relations`` means the page's default.
 
-    ``ranked_set, ranked_measure, ranked_head`` are of ranks among candidates; empty means what most models have.
+    ``ranked_set`` and the like are of ranks among candidates; empty means what most models have, of ``ranked_dtype``
+    float32, and of ``ranked_file`` the answers of the relation.
     """
 
     metric: str = one_of(METRICS)
@@ -284,7 +285,9 @@ class LayersSelection:
     layers_tab: str = one_of(LAYERS_TABS)
     ranked_set: str = ""
     ranked_measure: str = one_of(("", *AMONG_CANDIDATES))
-    ranked_head: str = ""
+    ranked_head: str = one_of(("", *HEADS))
+    ranked_file: str = ""
+    ranked_dtype: str = one_of(("", *DTYPES))
 
 
 METHODS_TABS = {

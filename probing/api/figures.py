@@ -185,11 +185,13 @@ def _transitions(asked: Asked) -> "go.Figure":
 
 def _among_candidates(asked: Asked) -> "go.Figure":
     """P@1 among candidates by layer, one line per model, with 95 % intervals, chance and the answer alone."""
-    for name in ("probe_set", "measure"):
+    for name in ("probe_set", "measure", "candidates_file", "dtype"):
         asked.single(name)
-    wanted = {name: asked.choice[name] or () for name in ("probe_set", "measure", "head")}
+    wanted = {name: asked.choice[name] or () for name in report_candidates.ORDER}
     average = asked.single("average", AVERAGES[0])
     runs = report_candidates.alike(report_candidates.chosen(asked.db, asked.choice), **wanted)
+    if runs.empty:
+        raise StoreError("no ranks among candidates have the chosen names together; results.runs lists the stored runs")
     points = report_candidates.by_layer(asked.db, runs, (average,))
     return candidate_curve(points, average=average, controls=asked.controls, **asked.lines)
 

@@ -150,7 +150,8 @@ class Model:
             facts: a DataFrame, an Arrow table or a list of dicts with ``subject, relation, object, prompt``, where the
                 prompt has one gap (``[MASK]`` or ``___``); the path of a file with such a table (CSV, TSV, JSON or
                 Parquet), or of a folder in LAMA's layout; or the name of shipped facts: ``trex``, ``google_re``,
-                ``common_sense``, ``questions``, ``phrases`` or ``all`` (without ``phrases``), or ``bear`` if fetched.
+                ``common_sense``, ``questions`` or ``all`` of them, or ``bear`` if fetched. Answers of several tokens,
+                such as those of ``phrases``, are left out: ``rank_facts`` ranks them.
             called: name of your own facts in results; by default the name of the file, or ``own-facts``.
             templates: name of a template set; by default that of the LAMA folder, else ``default``.
             out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the
@@ -233,6 +234,57 @@ class Model:
         table |= {"pieces": np.tile(cut.lengths, layers), **{name: of.reshape(-1) for name, of in columns.items()}}
         names = ["layer", "candidate", "pieces", "rank", "log_likelihood", "alone_log_likelihood", "pmi_rank"]
         return pd.DataFrame(table)[names].assign(left_out=left_out * layers)
+
+    def rank_facts(
+        self,
+        facts: "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]]",
+        measure: str = INDEPENDENT,
+        *,
+        candidates: str | Path | None = None,
+        called: str | None = None,
+        templates: str | None = None,
+        out: str | Path | None = None,
+        progress: bool = True,
+    ) -> "pd.DataFrame":
+        """Ranks the right answers of facts, of any number of tokens, among candidates, like ``probe --measure``.
+
+        The ranks are stored, and a second call reads them. A warning counts the facts that are left out, by reason.
+
+        Args:
+            facts, called, templates, out, progress: as for ``probe``; ``phrases`` have answers of several tokens.
+            measure: how candidates are scored, as for ``rank``.
+            candidates: a file with one candidate per line; by default the answers of the fact's relation.
+
+        Returns:
+            One row per fact and layer (0, the embeddings, to L), with the columns of ``python -m probing candidates
+            report facts --json``: ``rank`` from 1, candidates that tie (``tied``) have their mean rank; ``candidates``,
+            their number, without the ``filtered`` other right answers; ``best``, the first one; ``pieces``, tokens of
+            the right answer; ``log_likelihood`` in nats, ``alone_rank`` and ``pmi_rank`` as for ``rank``, and others.
+
+        Raises:
+            FactsError, CacheError, ModelError: as for ``probe``, also for the file of candidates.
+            OptionError: if another argument has another type, or the measure is unknown.
+
+        >>> import probing
+        >>> born = {"Bob Dylan": "New York City", "Rocky Balboa": "Philadelphia"}
+        >>> facts = [
+        ...     {"subject": name, "relation": "born in", "object": city, "prompt": f"{name} was born in [MASK]."}
+        ...     for name, city in born.items()
+        ... ]
+        >>> ranks = probing.load("nesia-mini").rank_facts(facts, called="births", progress=False)
+        >>> ranks.query("layer == 8")[["object", "pieces", "rank", "candidates"]].values.tolist()
+        [['New York City', 3, 2.0, 2], ['Philadelphia', 1, 1.0, 2]]
+        """
+        from probing.api.probed import rank_facts
+
+        with in_a_notebook():
+            refuse_unknown_words("measure", (measure,), AMONG_CANDIDATES)
+            optional_text("templates", templates, "the name of a template set")
+            called = optional_text("called", called, "a name for your own facts")
+            given = str(candidates) if isinstance(candidates, Path) else candidates
+            listed_in = optional_text("candidates", given, "the path of a file with one candidate per line")
+            options = {"measure": measure, "candidates": listed_in and Path(listed_in), "progress": progress}
+            return rank_facts(self, facts, called, templates, out=optional_folder("out", out), **options)
 
     def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
         """Predicts labels of words of a sentence at every layer, by edge probes.

@@ -15,11 +15,13 @@ from probing.facts.figures import layer_curve
 from probing.facts.forgotten import FATES, PARTS
 from probing.facts.probe import ProbedSet, probe_sets
 from probing.facts.report import KNOWLEDGE
+from probing.facts.report_candidates import CANDIDATES, fact_by_fact, newest
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import BESIDE, listed_facts, paired_by_layer, transitions_beside_wrong
 from probing.facts.requests import ProbeRequest
 from probing.facts.sources import own_facts, own_probe_set, read_facts
 from probing.facts.store import answers_of_runs
+from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import OptionError
 from probing.kernel.figures import theme
 from probing.kernel.models.names import known_model
@@ -328,6 +330,26 @@ def probe_facts(
     progress: bool = True,
 ) -> Probed:
     """The predictions of ``Model.probe``, which documents arguments and errors."""
+    request, done = _asked(model, facts, called, templates, out=out, progress=progress)
+    return Probed(model.name, model.head, request.target, done)
+
+
+def rank_facts(model: "Model", facts: Any, called: str | None, templates: str | None, **options: Any) -> pd.DataFrame:
+    """The ranks of ``Model.rank_facts``, which documents arguments and errors; ``options`` are of ``ProbeRequest``."""
+    request, done = _asked(model, facts, called, templates, **options)
+    for one in (probed.facts for probed in done if probed.facts.left_out):
+        said = f"{len(one.facts):,} facts are ranked; left out: {one.left_out_in_words}"
+        _log.warning("%s: %s", one.probe_set, said)
+    with open_database(request.target) as db:
+        runs = candidate_runs(db)
+        runs = newest(runs[runs["run_id"].isin([one.run_id for one in done])])
+        return CANDIDATES.named("facts").json_table(fact_by_fact(db, runs))
+
+
+def _asked(
+    model: "Model", facts: Any, called: str | None, templates: str | None, **options: Any
+) -> tuple[ProbeRequest, list[ProbedSet]]:
+    """The facts as they were asked, with the request; ``options`` are further ones of it."""
     if isinstance(facts, str | Path):
         text("facts", str(facts))
         named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
@@ -338,12 +360,8 @@ def probe_facts(
     for one in sets:
         if one.said:
             _log.warning("%s: %s", one.probe_set, one.said)
-    request = ProbeRequest(
-        model.source or "", named, model.head, out=out, templates=templates, base=model.base, progress=progress
-    )
-    return Probed(
-        model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info)
-    )
+    request = ProbeRequest(model.source or "", named, model.head, templates=templates, base=model.base, **options)
+    return request, probe_sets(request, sets, model.encoder, model.entry, _log.info)
 
 
 def _refuse_others(k: int, average: str) -> None:

@@ -1,19 +1,26 @@
 """The tab of Layers on answers of several words: ranks among candidates by layer, and by the answer's tokens."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
 from probing.choices import LayersSelection
+from probing.facts.fact import PHRASES, PROBE_SETS
 from probing.facts.figures import candidate_curve
 from probing.facts.report_candidates import alike, by_layer, by_length, newest
+from probing.facts.requests import INDEPENDENT
 from probing.facts.store_candidates import candidate_runs
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View
+from probing.kernel.app.frame import View, probe_command
 from probing.kernel.app.save import plot
 from probing.kernel.figures.looks import head_name, set_name
+from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.stats.intervals import MIN_FACTS, may_be_shown
 
-COMMAND = "python -m probing probe --model nesia-mini --facts phrases --measure independent"
+#: Without other choices, what the command of an empty tab stores.
+USUAL = {"probe_set": PHRASES, "measure": INDEPENDENT, "head": LOGIT_LENS, "dtype": "float32"}
 MEASURE_WORDS = {
     "independent": "all its tokens masked (independent)",
     "answer_l2r": "left to right (answer_l2r)",
@@ -24,10 +31,11 @@ _MENUS = {
     "ranked_set": ("probe_set", "Facts (probe set)", set_name),
     "ranked_measure": ("measure", "A candidate's score (measure)", lambda name: MEASURE_WORDS.get(name, name)),
     "ranked_head": ("head", "Read with (head)", head_name),
+    "ranked_file": ("candidates_file", "Candidates", lambda name: name or "the answers of the relation"),
+    "ranked_dtype": ("dtype", "Numbers (dtype)", str),
 }
 CURVE = (
-    "Share of facts whose right answer ranks first among its relation's answers. Dotted: the score of the answer"
-    " alone, without the prompt."
+    "Share of facts whose right answer ranks first ({measure}; {head}). Dotted: the answer alone, without the prompt."
 )
 CURVE_HOW = (
     "Answers of any number of tokens are ranked among candidates, not among all words: the answers of the relation, or"
@@ -40,8 +48,8 @@ CURVE_HOW = (
     " the answer alone (pmi)."
 )
 LENGTHS = (
-    "Every fact counts once. Each model at its last layer and at the layer with most right answers, which is chosen on"
-    " these facts."
+    "Every fact counts once. At the last layer, and at the best one, chosen on these facts. No shares of fewer than"
+    f" {MIN_FACTS} facts."
 )
 
 
@@ -51,18 +59,20 @@ def draw_candidates(view: View) -> None:
     stored = newest(view.read(candidate_runs))
     stored = stored[stored["seed"] == 0]
     if stored.empty:
-        blocks.missing("No ranks among candidates are stored.", COMMAND)
+        asked = {column: getattr(selection.of(LayersSelection), field) for field, (column, *_) in _MENUS.items()}
+        # What a link names is part of a command only if it is known.
+        asked["probe_set"] *= asked["probe_set"] in PROBE_SETS
+        blocks.missing("No ranks among candidates are stored.", _command(view, asked))
         return
-    runs = _compared(view, stored)
+    runs, values = _compared(view, stored)
     if runs.empty:
-        blocks.missing("The chosen models have no such ranks.", COMMAND.replace("nesia-mini", view.chosen.models[0]))
+        blocks.missing("The chosen models have no such ranks.", _command(view, values))
         return
     average = view.chosen.average
     points = view.read(by_layer, runs, (average,))
-    first = runs.iloc[0]
-    words = f"{set_name(first['probe_set'])}, {first['measure']}, {first['head']}"
+    words = ", ".join([set_name(values["probe_set"]), *filter(None, list(values.values())[1:])])
     labels = {model: view.label(model) for model in view.all_colours}
-    chosen = {"model": list(runs["model"]), **{name: first[name] for name in ("head", "probe_set", "measure")}}
+    chosen = {"model": list(runs["model"]), **values}
     filters.say_size(points)
     if view.filtered:
         st.info("All facts are counted here: these ranks have no such filters.", icon=":material/filter_alt_off:")
@@ -73,7 +83,7 @@ def draw_candidates(view: View) -> None:
         table=points,
         stamp=view.stamp(f"P@1 among candidates, {average}, {words}", tuple(runs["run_id"])),
         name="candidates",
-        caption=CURVE,
+        caption=CURVE.format(measure=values["measure"], head=head_name(values["head"])),
         how=CURVE_HOW,
         alt=f"P@1 among candidates by layer for {', '.join(labels[model] for model in runs['model'])}",
         call=plot("candidates", "layers", {**chosen, "average": average}, False),
@@ -81,15 +91,22 @@ def draw_candidates(view: View) -> None:
     _by_length(view, runs, labels, words)
 
 
-def _compared(view: View, stored: pd.DataFrame) -> pd.DataFrame:
-    """Draws the filters; the runs of the page's models, and of those that its menu lacks, with one value of each."""
+def _command(view: View, values: Mapping[str, str]) -> str:
+    """The command that ranks answers by the first of the page's models, with these values of the menus or the usual."""
+    run = USUAL | {name: value for name, value in values.items() if value}
+    command = f"{probe_command(run | {'model': view.chosen.models[0]})} --measure {run['measure']}"
+    return f"{command} --dtype {run['dtype']}" + (" --candidates FILE" if "candidates_file" in run else "")
+
+
+def _compared(view: View, stored: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Draws the filters; the runs of the page's models, and of those that its menu lacks, and the one value of each."""
     own = selection.of(LayersSelection)
-    wanted = {column: (getattr(own, field),) for field, (column, *_) in _MENUS.items()}
+    wanted = {column: (value,) for field, (column, *_) in _MENUS.items() if (value := getattr(own, field))}
     shown = alike(stored, **wanted)
-    left = stored
+    left, values = stored, dict[str, str]()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="candidate-filters"):
         for field, (column, label, words) in _MENUS.items():
-            value = shown[column].iloc[0]
+            value = values[column] = shown[column].iloc[0]
             there = sorted(set(left[column]))
             if len(there) > 1:
                 selection.bound(
@@ -99,7 +116,7 @@ def _compared(view: View, stored: pd.DataFrame) -> pd.DataFrame:
     models = {*view.chosen.models, *(set(stored["model"]) - set(view.colours))}
     order = [model for model in view.all_colours if model in models]
     shown = shown[shown["model"].isin(order)]
-    return shown.sort_values("model", key=lambda names: names.map(order.index), ignore_index=True)
+    return shown.sort_values("model", key=lambda names: names.map(order.index), ignore_index=True), values
 
 
 def _by_length(view: View, runs: pd.DataFrame, labels: dict[str, str], words: str) -> None:
@@ -108,19 +125,20 @@ def _by_length(view: View, runs: pd.DataFrame, labels: dict[str, str], words: st
     st.caption(LENGTHS)
     table = view.read(by_length, runs)
     number = st.column_config.NumberColumn
-    share = {"value": "right (P@1)", "low": "low", "high": "high", "chance": "chance", "alone": "answer alone"}
+    shares = {"value": "right (P@1)", "low": "low", "high": "high", "chance": "chance", "alone": "answer alone"}
+    enough, hidden = table["n"].map(may_be_shown), (*shares, "mrr", "mrr_chance")
     blocks.table_with_download(
         table,
-        shown=table.assign(model=table["model"].map(labels)),
+        shown=table.assign(model=table["model"].map(labels), **{name: table[name].where(enough) for name in hidden}),
         stamp=view.stamp(f"P@1 among candidates by the tokens of the answer, micro, {words}", tuple(runs["run_id"])),
         name="candidate-lengths",
         height=38 + 35 * min(len(table), 6),
-        column_order=["model", "pieces", "layer", "n", *share, "mrr", "mrr_chance"],
+        column_order=["model", "pieces", "layer", "n", *hidden],
         column_config={
             "model": st.column_config.TextColumn(pinned=True),
             "pieces": number("tokens"),
             "n": number("facts"),
-            **{name: number(title, format="percent") for name, title in share.items()},
+            **{name: number(title, format="percent") for name, title in shares.items()},
             "mrr": number("MRR", format="%.2f"),
             "mrr_chance": number("MRR, chance", format="%.2f"),
         },

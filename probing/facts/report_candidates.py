@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from probing.facts.requests import AMONG_CANDIDATES
+from probing.facts.requests import AMONG_CANDIDATES, DTYPES
 from probing.facts.store_candidates import SUMS, candidate_runs, ranked_facts, sums
 from probing.kernel.figures.looks import set_order
 from probing.kernel.models.names import head_order, listed
@@ -13,17 +13,19 @@ from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, macr
 from probing.kernel.store.database import Database
 
 #: What distinguishes two runs in a report; of runs that are equal in it, the newest counts.
-RUN = ("model", "head", "seed", "probe_set", "template_set", "measure", "candidates_file")
+RUN = ("model", "head", "seed", "probe_set", "template_set", "measure", "candidates_file", "dtype")
 _P_AT_1 = ("value", "low", "high", "chance")
 _MRR = ("mrr", "mrr_low", "mrr_high", "mrr_chance")
 #: P@1 of the answer alone, of the answers with the fewest tokens, and after the answer alone is subtracted.
 _ALONE = ("alone", "shortest", "pmi")
 NUMBERS = ("n", "candidates", *_P_AT_1, *_MRR, "mean_rank", "mean_rank_chance", *_ALONE)
 #: What one figure shows a single value of -> the order of its values.
-_ORDER: dict[str, Callable[[str], int]] = {
+ORDER: dict[str, Callable[[str], int]] = {
     "probe_set": set_order,
     "measure": AMONG_CANDIDATES.index,
     "head": head_order,
+    "candidates_file": bool,
+    "dtype": lambda name: DTYPES.index(name) if name in DTYPES else len(DTYPES),
 }
 #: Column -> the sum that it is the mean of.
 _MEANS = {
@@ -39,21 +41,24 @@ _MEANS = {
 
 
 def newest(runs: pd.DataFrame) -> pd.DataFrame:
-    """One run of each kind of ``RUN``, from all of ``candidate_runs``."""
-    runs = runs.fillna({"candidates_file": ""})
+    """One run of each kind of ``RUN``, from all of ``candidate_runs``; those of the usual numbers come first."""
+    runs = runs.fillna({"candidates_file": "", "dtype": ""})
+    runs = runs.sort_values("dtype", key=lambda names: names.map(ORDER["dtype"]), kind="stable")
     return whole_runs(runs, RUN, [frozenset()] * len(runs))
 
 
 def alike(runs: pd.DataFrame, **wanted: Sequence[str]) -> pd.DataFrame:
     """The runs that one figure compares, of those of ``newest``: one for each model and kind of heads.
 
-    ``wanted``: values of ``probe_set``, ``measure`` and ``head``. Of what has none, or none that is stored with the
-    others, the value that most models have is taken.
+    ``wanted``: values of the columns of ``ORDER``. Of what has none, or none that is stored with the others, the value
+    that most models have is taken; of the numbers float32, and of the candidates the answers of the relation, if any
+    model has them.
     """
     runs = runs[runs["seed"] == 0].sort_values("template_set", key=lambda names: names != "default", kind="stable")
-    for name, order in _ORDER.items():
+    for name, order in ORDER.items():
         models = runs.groupby(name)["model"].nunique()
-        there = sorted(models.index, key=lambda value: (-models[value], order(value)))
+        usual = name in ("candidates_file", "dtype")
+        there = sorted(models.index, key=lambda value: (usual and order(value), -models[value], order(value)))
         runs = runs[runs[name].isin([value for value in wanted.get(name, ()) if value in there] or there[:1])]
     return runs.drop_duplicates(["model", "head"])
 
@@ -88,9 +93,9 @@ def grouped(
 
 
 def by_length(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """``grouped`` by pieces, of each run in turn at its last layer, and at the one where most answers are right."""
+    """``grouped`` by pieces, of each run in turn at its last layer, and at the last where most answers are right."""
     whole, table = grouped(db, runs), grouped(db, runs, "pieces")
-    best = whole.loc[whole.groupby("run_id")["value"].idxmax()].set_index("run_id")["layer"]
+    best = whole.loc[whole[::-1].groupby("run_id")["value"].idxmax()].set_index("run_id")["layer"]
     last = table.groupby("run_id")["layer"].transform("max")
     table = table[(table["layer"] == last) | (table["layer"] == table["run_id"].map(best))]
     return runs[["run_id"]].merge(table, on="run_id")
@@ -117,21 +122,28 @@ def fact_by_fact(db: Database, runs: pd.DataFrame, layers: Sequence[int] | None 
 def chosen(db: Database, choice: Choice) -> pd.DataFrame:
     """The runs of a report's filters."""
     runs = candidate_runs(db)
-    for name in ("model", "head", "probe_set", "measure"):
+    for name in ("model", "head", "probe_set", "measure", "candidates_file", "dtype"):
         if choice[name]:
             runs = runs[runs[name].isin(list(choice[name]))]
     return newest(runs.reset_index(drop=True))
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    runs = candidate_runs(db)
-    refuse_unstored("ranks among candidates", choice, {name: runs[name] for name in ("model", "head", "probe_set")})
+    runs, names = candidate_runs(db), ("model", "head", "probe_set", "candidates_file")
+    refuse_unstored("ranks among candidates", choice, {name: runs[name].dropna() for name in names})
 
 
 _ID = ("model", "head", "probe_set", "measure")
-_SHOWN = ("layer", "n", "value", "low", "high", "chance", "mrr", "mrr_chance", "mean_rank", "alone", "shortest", "pmi")
+_SHOWN = ("layer", "n", *_P_AT_1, "mrr", "mrr_chance", "mean_rank", "mean_rank_chance", *_ALONE)
 _FACT = ("relation", "subject", "object", "layer", "rank", "tied", "candidates", "filtered", "best")
 _FACT_MORE = ("pieces", "log_likelihood", "alone_log_likelihood", "alone_rank", "pmi_rank", "fact_id", "prompt")
+
+
+def _shown(*columns: str) -> Callable[[pd.DataFrame], list[str]]:
+    """Columns of text: of ``RUN`` the usual ones, and what else distinguishes the shown runs."""
+    return lambda rows: [*_ID, *(name for name in RUN if name not in _ID and rows[name].nunique() > 1), *columns]
+
+
 CANDIDATES = Reports(
     "candidates",
     (
@@ -140,21 +152,21 @@ CANDIDATES = Reports(
             "layers",
             "by layer",
             lambda db, choice: by_layer(db, chosen(db, choice), choice["average"] or AVERAGES),
-            shown=(*_ID, "average", *_SHOWN),
+            shown=_shown("average", *_SHOWN),
         ),
         Report(
             "candidates",
             "relations",
             "by relation and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "relation"),
-            shown=(*_ID, "relation", *_SHOWN),
+            shown=_shown("relation", *_SHOWN),
         ),
         Report(
             "candidates",
             "pieces",
             "by the number of tokens of the right answer and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "pieces"),
-            shown=(*_ID, "pieces", *_SHOWN),
+            shown=_shown("pieces", *_SHOWN),
         ),
         Report(
             "candidates",
@@ -163,7 +175,7 @@ CANDIDATES = Reports(
             lambda db, choice: fact_by_fact(db, chosen(db, choice), choice["layer"]),
             (*RUN, *_FACT, *_FACT_MORE),
             further=True,
-            shown=(*_ID, *_FACT, "pieces", "pmi_rank"),
+            shown=_shown(*_FACT, "pieces", "pmi_rank"),
         ),
     ),
     (
@@ -171,6 +183,8 @@ CANDIDATES = Reports(
         Filter("head", f"{listed()}; repeatable. None: all."),
         Filter("probe_set", "Set of facts; repeatable. None: all."),
         Filter("measure", f"{', '.join(AMONG_CANDIDATES)}; repeatable. None: all.", known=AMONG_CANDIDATES),
+        Filter("dtype", f"{', '.join(DTYPES)}; repeatable. None: all.", known=DTYPES),
+        Filter("candidates_file", "Name of a file of candidates; repeatable. None: all."),
         Filter(
             "average",
             "Mean over relations (macro), over facts (micro), or both. For layers.",

@@ -13,6 +13,7 @@ from probing.finetuning.success import training_of
 from probing.kernel.errors import StoreError
 from probing.kernel.models.names import canonical_heads
 from probing.kernel.options import spelled
+from probing.kernel.provenance import stored_configuration
 from probing.kernel.store.database import Database
 
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
@@ -62,9 +63,14 @@ def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """The newest of the runs with the same names, newest first; of several made at the same time, the one with the
     first id.
 
-    A run with predictions comes before one with counts only, whatever their dates.
+    A run with predictions comes before one with counts only, whatever their dates, and one in float32 before those of
+    the same weights and facts in other numbers.
     """
-    order = ["counted", "_when", "run_id"]
+    order, exact = ["counted", "_when", "run_id"], runs["dtype"] == "float32"
+    configs = runs["config"].map(stored_configuration)
+    same = pd.Series([str([one.get("weights"), one.get("facts_sha256")]) for one in configs], runs.index, dtype=str)
+    keys = runs[["counted", *names]].assign(same=same).apply(tuple, axis=1)
+    runs = runs[exact | ~keys.isin(set(keys[exact]))]
     ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
         order, ascending=[True, False, True]
     )

@@ -147,4 +147,8 @@ class TooLong(PromptError):
 
 
 class UnknownWord(PromptError):
-    """A watched word cannot stand in the gap as one to ``MAX_PIECES`` tokens of the vocabulary."""
+    """A watched word cannot stand in the gap as one to ``MAX_PIECES`` tokens of the vocabulary; ``has`` says why."""
+
+    def __init__(self, message: str, has: str):
+        super().__init__(message)
+        self.has = has

@@ -90,8 +90,10 @@ class LiveModel:
     def _followed(self, word: str, prompt: str, mask_index: int) -> _Followed:
         """The word, its token ids, and a note if only a token of the vocabulary looks so."""
         refuse_half_characters(word, "the word to follow", PromptError)
-        self._position(self._row(prompt), mask_index)
-        text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
+        row, text, tokenizer = self._row(prompt), self._common_mask(prompt), self.encoder.tokenizer
+        self._position(row, mask_index)
+        if not word.strip() or MASK in self._common_mask(word) or word.strip() in tokenizer.all_special_tokens:
+            raise UnknownWord(f"got {word!r} as the word to follow; expected a word", "no word")
         (ids,) = cut_in(text, [word.strip()], self.encoder, mask_index).pieces
         if len(ids) == 1:
             return word, ids, ""
@@ -107,11 +109,13 @@ class LiveModel:
                 (token,),
                 f"{word} is not one token as a word here; the token {word} of the vocabulary is followed.",
             )
-        if 1 < len(ids) <= MAX_PIECES:
+        most = min(MAX_PIECES, self.encoder.max_pieces - len(row) + 1)
+        if 1 < len(ids) <= most:
             return word, ids, ""
         cut = f"{len(ids)} tokens" if ids else f"no tokens of its own (alone: {tokenizer.tokenize(word)})"
         raise UnknownWord(
-            f"{word!r} has {cut} of {self.encoder.name} at this gap; choose a word of one to {MAX_PIECES} tokens"
+            f"{word!r} has {cut} of {self.encoder.name}; this gap has room for one to {most}, so choose another word",
+            f"{len(ids) or 'no'} tokens, room for {most}",
         )
 
     def ask(
@@ -351,7 +355,8 @@ class LiveModel:
 
     def _masked(self, row: list[int], position: int, pieces: int) -> list[int]:
         """The row with a mask for each of some pieces in place of one."""
-        return self._fitting([*row[:position], *[self.encoder.tokenizer.mask_token_id] * pieces, *row[position + 1 :]])
+        masks = [self.encoder.tokenizer.mask_token_id] * pieces
+        return self._fitting([*row[:position], *masks, *row[position + 1 :]], pieces)
 
     def _text(self, ids: tuple[int, ...]) -> str:
         """The tokens as a reader writes them; half characters are shown token by token."""
@@ -371,10 +376,12 @@ class LiveModel:
         refuse_half_characters(prompt, "the prompt", PromptError)
         return self._fitting(tokenize([self._common_mask(prompt)], self.encoder)[0])
 
-    def _fitting(self, row: list[int]) -> list[int]:
+    def _fitting(self, row: list[int], pieces: int = 1) -> list[int]:
         if len(row) > self.encoder.max_pieces:
-            limit = self.encoder.max_pieces
-            message = f"the prompt has {len(row)} word pieces, {self.encoder.name} takes at most {limit}; shorten it"
+            limit, gap = self.encoder.max_pieces, f" with {pieces} in the gap" if pieces > 1 else ""
+            message = (
+                f"the prompt{gap} has {len(row)} word pieces, {self.encoder.name} takes at most {limit}; shorten it"
+            )
             raise TooLong(message, len(row), limit)
         return row
 

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,12 @@ import pytest
 
 import probing
 from probing.facts import candidate_run
-from probing.facts.report_candidates import NUMBERS, by_layer, grouped, newest
+from probing.facts.report_candidates import CANDIDATES, NUMBERS, alike, by_layer, grouped, newest
 from probing.facts.requests import ANSWER_L2R, INDEPENDENT, ProbeRequest
 from probing.facts.store_candidates import candidate_runs
-from probing.kernel.errors import FactsError, OptionError
+from probing.kernel.errors import FactsError, OptionError, StoreError
 from probing.kernel.jobs import stored_runs
+from probing.kernel.report import objects
 from probing.kernel.stats.intervals import wilson_mean
 from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database
@@ -99,6 +101,18 @@ def test_a_run_has_what_a_notebook_ranks(rank, cache, folder_of):
         assert [row[name] for row in ranks] == pytest.approx(own[name].tolist(), abs=1e-4)
     first = table.sort_values(["layer", "rank"]).groupby("layer")["candidate"].first()
     assert [row["best"] for row in ranks] == first.tolist()
+
+
+def test_a_notebook_reads_the_stored_ranks_of_the_command(
+    rank, run, folder_of, facts_of_several_tokens, tmp_path, caplog, monkeypatch
+):
+    (tmp_path / "list.txt").write_text("paris\nrome\nNew York City\n")
+    rank("--candidates", tmp_path / "list.txt")
+    report = json.loads(run("candidates", "report", "facts", "--json").stdout)
+    monkeypatch.setattr(candidate_run, "rank", None)
+    model = probing.load(str(folder_of("bert")), "logit_lens", device="cpu")
+    table = model.rank_facts(facts_of_several_tokens, candidates=tmp_path / "list.txt", progress=False)
+    assert objects(table) == report and "3 facts are ranked; left out: 1 not exactly one mask" in caplog.text
 
 
 def test_the_measure_of_the_vocabulary_names_the_others_and_is_unchanged(
@@ -250,8 +264,18 @@ def test_the_newest_run_counts_and_a_random_order_has_the_numbers_by_chance(plan
     table = by_layer(planted, newest(runs))
     assert not table[list(NUMBERS)].isna().any().any()
     assert table["mrr_chance"].between(sum(1 / n for n in range(1, 6)) / 5 - 1e-9, math.inf).all()
+    others = {"short": runs.assign(dtype="bfloat16"), "listed": runs.assign(candidates_file="list.txt")}
+    every = newest(pd.concat([*(of.assign(created="2027", run_id=name) for name, of in others.items()), runs]))
+    assert len(every) == 3 * len(runs) and {"dtype", "candidates_file"} <= {*CANDIDATES.named("layers").shown(every)}
+    assert "dtype" not in CANDIDATES.named("layers").shown(runs)
+    assert set(alike(every)["run_id"]) <= set(runs["run_id"]) and set(alike(every, dtype=["bfloat16"])["run_id"]) == {
+        "short"
+    }
+    report = partial(probing.results(plant_candidates(tmp_path / "runs")).report, "candidates", "layers")
     with pytest.raises(OptionError, match="no ranks among candidates of the model"):
-        probing.results(plant_candidates(tmp_path / "runs")).report("candidates", "layers", model="nobody")
+        report(model="nobody")
+    with pytest.raises(StoreError, match="no ranks among candidates have"):
+        report(dtype="float64").figure()
 
 
 def test_a_replicate_has_its_last_layer_only_and_ranks_are_among_the_candidates():

@@ -299,6 +299,14 @@ def test_what_needs_facts_has_no_row_of_a_counted_run(counted: Database):
     ) == {BASE.run_id}
 
 
+def test_a_newer_run_in_other_numbers_does_not_hide_float32_but_one_of_other_facts_does(db: Database):
+    exact = choose(db).head(1)
+    later = exact.assign(run_id="later", dtype="bfloat16", created="2030")
+    both = [later, later.assign(config='{"facts_sha256":"other"}')]
+    shown = [one_run_each(pd.concat([one, exact]))["run_id"].item() for one in both]
+    assert shown == [exact["run_id"].item(), "later"]
+
+
 def test_a_run_with_predictions_is_shown_before_a_newer_counted_one(folder: Path, tmp_path: Path):
     """The same model, head and facts, made by another version: another run."""
     older = PlantedRun(model=TUNED.model, base=TUNED.base, made=(("code_version", "older"),))

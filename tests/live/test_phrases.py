@@ -150,6 +150,8 @@ def test_what_cannot_be_filled_or_followed_is_refused(live):
     for given, error, words in (
         ({"watch": ["one two three one two three"]}, UnknownWord, "6 tokens"),
         ({"watch": ["привет"]}, UnknownWord, "no tokens"),
+        ({"watch": ["[MASK]"]}, UnknownWord, "expected a word"),
+        ({"watch": [" "]}, UnknownWord, "expected a word"),
         ({"pieces": 0}, PromptError, "1 to 5"),
         ({"pieces": 6}, PromptError, "1 to 5"),
         ({"pieces": 2, "top": 0}, PromptError, "top 0"),
@@ -157,5 +159,9 @@ def test_what_cannot_be_filled_or_followed_is_refused(live):
         with pytest.raises(error, match=words):
             ask(**given)
     assert len(live.ask("it " * 44 + "[MASK]", pieces=2).pieces) == 48
-    with pytest.raises(TooLong):
-        live.ask("it " * 45 + "[MASK]", pieces=2)
+    whole = "it " * 45 + "[MASK]"
+    with pytest.raises(TooLong, match="with 2 in the gap has 49"):
+        live.ask(whole, pieces=2)
+    assert live.ask(whole, watch=["paris"]).filled == 1
+    with pytest.raises(UnknownWord, match="room for one to 1,"):
+        live.ask(whole, watch=["paris", "red green"])

@@ -330,7 +330,7 @@ def gaps(choice: Choice, question: Question) -> int:
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that the model can be asked for at the question's gap, or at every gap; and those that it cannot."""
+    """The words that the model can be asked for at the question's gap, or at every gap; and the others, with why."""
     with _newest_only():
         return _watchable(choice, replace(question, top=1))
 
@@ -345,6 +345,6 @@ def _watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tup
                 for place in places:
                     live.watched_ids(word, question.prompt, place)
                 good.append(word)
-            except UnknownWord:
-                bad.append(word)
+            except UnknownWord as error:
+                bad.append(f"{word} ({error.has})")
     return tuple(good), tuple(bad)

@@ -76,7 +76,8 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
     layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
     tokens = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
     curves: dict[str, dict[int, float]] = {}
-    for row in grid.tokens.itertuples():
+    # Several tokens may have one text; the most probable one counts.
+    for row in grid.tokens.sort_values("probability").itertuples():
         curves.setdefault(str(row.token).lower(), {})[int(row.layer)] = float(row.probability)
     if grid.right:
         curves[answer.lower()] = {int(layer): float(value) for layer, value in grid.right.items()}
