@@ -287,7 +287,7 @@ def _rankings(db: Database, probe_set: str) -> pd.DataFrame:
     """The newest runs that ranked the answers of a file by ``independent``."""
     runs = newest(candidate_runs(db))
     ours = (runs["probe_set"] == probe_set) & (runs["measure"] == INDEPENDENT) & (runs["seed"] == 0)
-    return runs[ours & (runs["candidates_file"] == "") & (runs["dtype"] == "float32")]
+    return runs[ours & (runs["candidates_file"] == "")].drop_duplicates(["model", "head"])
 
 
 def _among_answers(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
