@@ -16,6 +16,7 @@ from probing.edges.report_summary import baselines, models_in_order, summary, ta
 from probing.edges.store import edge_labels, edge_tasks
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
+from tests.edges.test_numbers import slow_bits, slow_expected
 from tests.edges_planted import (
     PARTS,
     POS,
@@ -146,16 +147,6 @@ def test_where_no_answers_are_stored_the_counts_vary(db: Database):
     (curve,) = (one for one in curves(db, "dev") if one.encoder == "random-body")
     assert curve.drawn.std(axis=0) == pytest.approx(0.02, abs=0.01)
     assert curve.drawn.mean(axis=0) == pytest.approx(curve.values, abs=0.01)
-
-
-def slow_expected(f1):
-    steps = [f1[layer] - f1[layer - 1] for layer in range(1, len(f1))]
-    return sum(layer * step for layer, step in enumerate(steps, 1)) / sum(steps)
-
-
-def slow_bits(amounts):
-    total = sum(amounts)
-    return sum(one / total * math.log2(one / total * len(amounts)) for one in amounts if one)
 
 
 def test_the_summary_is_made_of_the_answers_and_weights(db: Database):
