@@ -265,7 +265,6 @@ PROMPT = "Rocky Balboa was born in [MASK]."
 ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
 JSONL = json.dumps(ROCKY)
 HEADER = ",".join(COLUMNS)
-CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
 
 
 def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():

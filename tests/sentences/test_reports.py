@@ -410,12 +410,6 @@ def changes_db(tmp_path_factory: pytest.TempPathFactory):
         yield database
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory):
-    with open_database(tmp_path_factory.mktemp("empty")) as database:
-        yield database
-
-
 @pytest.mark.parametrize("heads", [False, True])
 def test_values_have_those_of_base_control_and_seeds(changes_db: Database, heads: bool):
     found = values(changes_db, heads=heads)
