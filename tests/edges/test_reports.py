@@ -485,16 +485,10 @@ def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
         assert row["seeds"] == 1 and row["f1_last"] == pytest.approx(curve_of(newer, "dev")[-1])
 
 
-@pytest.fixture(scope="module")
-def yard_db(tmp_path_factory):
-    with open_database(plant_edges(tmp_path_factory.mktemp("edges"))) as opened:
-        yield opened
-
-
-def test_memory_and_the_share_of_the_commonest_label_are_those_of_the_stored_data(yard_db):
-    found = yardsticks(yard_db)
+def test_memory_and_the_share_of_the_commonest_label_are_those_of_the_stored_data(db):
+    found = yardsticks(db)
     assert set(found) == {task.name for task in TASKS}
-    labels, tasks, scores = edge_labels(yard_db), edge_tasks(yard_db), baselines(yard_db, "dev")
+    labels, tasks, scores = edge_labels(db), edge_tasks(db), baselines(db, "dev")
     for name, one in found.items():
         mine = labels[labels["task"] == name]
         targets = tasks[(tasks["task"] == name) & (tasks["part"] == "train")]["targets"].item()
