@@ -20,7 +20,7 @@ os.fsync = lambda handle: None
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Fixtures that tests of several subjects use.
-pytest_plugins = ("tests.fixtures.commands", "tests.fixtures.facts", "tests.fixtures.models")
+pytest_plugins = ("tests.fixtures.commands", "tests.fixtures.facts", "tests.fixtures.models", "tests.shipped")
 
 
 #: What takes longest begins first, so that the workers of ``make test`` end together.

@@ -7,8 +7,6 @@ import pytest
 
 from probing.edges.report_summary import summary, tasks_in_order
 from probing.edges.tasks import EDGE_TASKS
-from probing.kernel.store.opening import open_database
-from tests.shipped import SNAPSHOT
 
 ROOT = Path(__file__).resolve().parents[1]
 CARD = (ROOT / "data" / "models" / "nesia-mini" / "README.md").read_text(encoding="utf-8")
@@ -23,12 +21,6 @@ def rows(title: str) -> list[list[str]]:
 
 def numbers(text: str) -> list[float]:
     return [float(one) for one in re.findall(r"-?\d+\.\d+", text)]
-
-
-@pytest.fixture(scope="module")
-def database():
-    with open_database(SNAPSHOT) as db:
-        yield db
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,9 @@
 import pytest
 
 from data.making.card_family import outcomes
-from probing.kernel.store.opening import open_database
 from tests import written_forgetting
-from tests.shipped import SNAPSHOT
 
 DOCS = written_forgetting.DOCS.read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def database():
-    with open_database(SNAPSHOT) as db:
-        yield db
 
 
 def test_the_tables_are_those_that_make_docs_writes(database):

@@ -7,18 +7,11 @@ import pytest
 
 from probing.facts.store import fact_runs
 from probing.kernel.registry import REPOSITORY, read_registry
-from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
 from tests import written_heads
 from tests.shipped import SNAPSHOT
 
 DOCS = (REPOSITORY / "docs" / "heads.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def database():
-    with open_database(SNAPSHOT) as db:
-        yield db
 
 
 @pytest.fixture(scope="module")

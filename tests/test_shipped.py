@@ -18,7 +18,6 @@ from probing.facts.store import exposures, fact_runs, head_training
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.store.check import check_store
-from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table
 from tests.shipped import SNAPSHOT
 
@@ -50,12 +49,6 @@ def raw_facts() -> dict[str, dict]:
 def raw_ranks(run_id: str) -> pa.Table:
     columns = ["fact_id", "layer", "gold_rank", "other_rank"]
     return read_table(SNAPSHOT / f"predictions-{run_id}.parquet", "predictions", columns)
-
-
-@pytest.fixture(scope="module")
-def database():
-    with open_database(SNAPSHOT) as db:
-        yield db
 
 
 def test_no_swapped_subject_has_the_facts_answer():

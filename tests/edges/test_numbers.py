@@ -100,22 +100,6 @@ def test_an_expected_layer_beyond_the_last_layer_is_not_resolved():
     assert numbers.resolved(0.01, 0.001) and numbers.resolved(0.05, None)
 
 
-def test_micro_f1_is_that_of_the_k_hot_arrays():
-    random = np.random.default_rng(0)
-    gold, said = random.random((2, 200, 7)) < 0.3
-    tp = fp = fn = 0
-    for one, other in zip(gold.reshape(-1), said.reshape(-1), strict=True):
-        tp, fp, fn = tp + (one and other), fp + (other and not one), fn + (one and not other)
-    precision, recall = tp / (tp + fp), tp / (tp + fn)
-    assert float(numbers.f1(tp, fp, fn)) == pytest.approx(2 * precision * recall / (precision + recall))
-
-
-def test_selectivity_and_compression_are_a_difference_and_a_ratio():
-    assert numbers.selectivity([0.9, 0.8], [0.5, 0.9]).tolist() == pytest.approx([0.4, -0.1])
-    # Voita and Titov 2020, part of speech, ELMo's layer 0: 461.55 kbit, 24.47 of them.
-    assert numbers.compression([100.0, 30.0], [50.0, 30.0]).tolist() == [2.0, 1.0]
-
-
 def test_a_target_settles_where_the_right_label_stays():
     right = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]], bool)
     assert settled_layer(right).tolist() == [0, 1, 2, -1, -1]
@@ -240,22 +224,6 @@ def test_one_seed_resolves_an_order_only_if_the_seeds_of_other_tasks_hardly_vary
     (unknown,) = compare([one_seed(1.0, None, 1), one_seed(2.0, spread, 2)])
     assert (unknown.verdict, unknown.reason, unknown.pairs) == (UNRESOLVED, TOO_FEW, 0)
     assert unknown.difference == -1 and np.isnan([unknown.low, unknown.high, unknown.p]).all() and not unknown.pooled
-
-
-def test_the_interval_is_that_of_students_t_over_sentences_and_seeds():
-    from scipy import stats
-
-    spread, seeds = SeedSpread(0.04, 4), (1, 3)
-    first, second = (
-        Place(str(n), value, value + 0.1 * np.random.default_rng(n).normal(size=1000), n, spread)
-        for value, n in zip((1.0, 1.4), seeds, strict=True)
-    )
-    (found,) = compare([first, second])
-    low, high = np.quantile(first.drawn - second.drawn, [0.025, 0.975])
-    of_draws = ((high - low) / (2 * 1.959964)) ** 2
-    whole, of_seeds = of_draws + 0.04 / 1 + 0.04 / 9, 0.04 / 1 + 0.04 / 3
-    half = stats.t.ppf(0.975, 4 * max(1.0, (whole / of_seeds) ** 2)) * math.sqrt(whole)
-    assert (found.low, found.high) == pytest.approx((-0.4 - half, -0.4 + half))
 
 
 def test_equal_places_are_rarely_put_in_order_however_much_seeds_vary():
@@ -398,19 +366,6 @@ def test_control_labels_are_those_of_a_training_target_drawn_by_the_text():
             assert target.labels == labels[drawn] and (target.span1, target.span2) == (before.span1, before.span2)
 
 
-def test_equal_texts_have_equal_control_labels_in_every_part_and_other_seeds_and_tasks_have_others():
-    plain = data()
-    control = with_control_labels(plain, 0)
-    by_text = {}
-    for part_of_it in control.parts().values():
-        for record, target in targets_of(part_of_it):
-            assert by_text.setdefault(record.words[target.span1[0]], target.labels) == target.labels
-    assert with_control_labels(plain, 0) == control
-    assert with_control_labels(plain, 1) != control
-    assert with_control_labels(TaskData("other", plain.train, plain.dev, plain.test), 0).train != control.train
-    assert with_control_labels(TaskData("mine", plain.train, plain.dev), 0).test is None
-
-
 def test_both_spans_draw_the_control_labels_and_their_order_matters():
     rows = (
         "a b",
@@ -420,14 +375,7 @@ def test_both_spans_draw_the_control_labels_and_their_order_matters():
         ),
     )
     control = with_control_labels(TaskData("pairs", part(rows), part(rows)), 0)
-    assert len({target.labels for _, target in targets_of(control.train)}) == 2
-
-
-def test_memory_knows_control_labels_that_it_has_seen():
-    control = with_control_labels(data(), 0)
-    seen, answers = seen_in_training(control.train, control.dev), memory_answers(control.train, control.dev)
-    gold = [target.labels for _, target in targets_of(control.dev)]
-    assert any(seen) and all(answer == label for answer, label, known in zip(answers, gold, seen, strict=True) if known)
+    assert len({target.labels for _, target in targets_of(control.train)}) == 2 and control.test is None
 
 
 LABELS = ("LOC", "ORG", "PER", "MISC")

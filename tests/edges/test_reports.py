@@ -16,6 +16,7 @@ from probing.edges.report_summary import baselines, models_in_order, summary, ta
 from probing.edges.store import edge_labels, edge_tasks
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
+from tests.edges.test_numbers import slow_bits, slow_expected
 from tests.edges_planted import (
     PARTS,
     POS,
@@ -146,16 +147,6 @@ def test_where_no_answers_are_stored_the_counts_vary(db: Database):
     (curve,) = (one for one in curves(db, "dev") if one.encoder == "random-body")
     assert curve.drawn.std(axis=0) == pytest.approx(0.02, abs=0.01)
     assert curve.drawn.mean(axis=0) == pytest.approx(curve.values, abs=0.01)
-
-
-def slow_expected(f1):
-    steps = [f1[layer] - f1[layer - 1] for layer in range(1, len(f1))]
-    return sum(layer * step for layer, step in enumerate(steps, 1)) / sum(steps)
-
-
-def slow_bits(amounts):
-    total = sum(amounts)
-    return sum(one / total * math.log2(one / total * len(amounts)) for one in amounts if one)
 
 
 def test_the_summary_is_made_of_the_answers_and_weights(db: Database):
@@ -494,16 +485,10 @@ def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
         assert row["seeds"] == 1 and row["f1_last"] == pytest.approx(curve_of(newer, "dev")[-1])
 
 
-@pytest.fixture(scope="module")
-def yard_db(tmp_path_factory):
-    with open_database(plant_edges(tmp_path_factory.mktemp("edges"))) as opened:
-        yield opened
-
-
-def test_memory_and_the_share_of_the_commonest_label_are_those_of_the_stored_data(yard_db):
-    found = yardsticks(yard_db)
+def test_memory_and_the_share_of_the_commonest_label_are_those_of_the_stored_data(db):
+    found = yardsticks(db)
     assert set(found) == {task.name for task in TASKS}
-    labels, tasks, scores = edge_labels(yard_db), edge_tasks(yard_db), baselines(yard_db, "dev")
+    labels, tasks, scores = edge_labels(db), edge_tasks(db), baselines(db, "dev")
     for name, one in found.items():
         mine = labels[labels["task"] == name]
         targets = tasks[(tasks["task"] == name) & (tasks["part"] == "train")]["targets"].item()

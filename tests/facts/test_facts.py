@@ -347,27 +347,7 @@ def test_every_lender_is_another_subject_without_the_answer_and_is_missing_only_
             assert facts[lender] in able if lender is not None else not able
 
 
-def test_a_relation_with_one_answer_has_no_lender():
-    assert swapped_subjects(facts_of((f"land {n}", "Rome") for n in range(5))) == [None] * 5
-
-
-def test_answers_are_compared_without_case():
-    assert swapped_subjects(facts_of([("Italy", "Rome"), ("Lazio", "ROME")])) == [None, None]
-
-
-def test_an_answer_recorded_under_another_template_counts_too():
-    first, second = facts_of([("France", "Paris"), ("Italy", "Rome")])
-    (also,) = facts_of([("Italy", "Paris")], "[X] has the capital [Y].")
-    assert swapped_subjects([first, second]) == [1, 0]
-    assert swapped_subjects([first, second, also]) == [None, 0, None]
-
-
 def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
-    facts = [
-        Fact("squad", "squad", name, answer, f"{name} is [MASK].", f"{name} is [MASK].")
-        for name, answer in (("x", "a"), ("y", "b"))
-    ]
-    assert swapped_subjects(facts) == [None, None]
     facts = [
         Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].")
         for name, answer in (("x", "a"), ("y", "b"))

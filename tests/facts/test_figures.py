@@ -121,25 +121,6 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     )
 
 
-def cells(*probabilities: float, dark: bool) -> list[tuple[str, str]]:
-    """Colour and ink of each cell of a grid, the colour mixed from the figure's own scale."""
-    words = pd.DataFrame(
-        {"layer": 0, "place": range(1, len(probabilities) + 1), "token": "rome", "probability": probabilities}
-    )
-    figure = token_grid(words, columns=len(probabilities), dark=dark)
-    scale = figure.data[0].colorscale
-    steps = [float(z) for z in figure.data[0].z[0]]
-    mixed = []
-    for z in steps:
-        (low, first), (high, second) = next(
-            pair for pair in pairwise(scale) if z < pair[1][0] + 1e-9 and pair[0][0] < pair[1][0]
-        )
-        share = (z - low) / (high - low)
-        parts = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
-        mixed.append("#" + "".join(f"{round(one + share * (other - one)):02X}" for one, other in parts))
-    return list(zip(mixed, figure.data[1].textfont.color, strict=True))
-
-
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 PAIR_COLOURS = colours_of(BASE, MODEL, CONTROL)
 COUNTS = {

@@ -28,7 +28,6 @@ from probing.facts.forgotten import (
 from probing.facts.totals import (
     KINDS,
     ExitCounts,
-    KnowledgeCounts,
     best_layer,
     compare_early_exit,
     hits_of,
@@ -46,7 +45,6 @@ from probing.kernel.stats.paired_tests import (
     ClusterSums,
     PairedCounts,
     answer_interval,
-    benjamini_hochberg,
     each_interval,
     mcnemar_exact,
 )
@@ -247,13 +245,6 @@ def test_without_scored_facts_there_is_no_value():
     )
 
 
-COUNTS = [KnowledgeCounts("P19", 10, 1, 4), KnowledgeCounts("P36", 30, 15, 18)]
-
-
-def test_intermediate_share_of_the_papers_bert_on_google_re():
-    assert intermediate_share(0.15, 0.10) == pytest.approx((15 - 10) / 15)
-
-
 def test_nothing_known_has_no_intermediate_share():
     assert intermediate_share(0.0, 0.0) is None
     assert intermediate_share(None, None) is None
@@ -261,20 +252,6 @@ def test_nothing_known_has_no_intermediate_share():
 
 def test_all_known_at_the_last_layer_leaves_nothing_to_inner_ones():
     assert intermediate_share(0.3, 0.3) == 0.0
-
-
-def test_macro_knowledge_by_hand():
-    found = knowledge(COUNTS, "macro")
-    last, total = (1 / 10 + 15 / 30) / 2, (4 / 10 + 18 / 30) / 2
-    assert (found.last.value, found.total.value) == pytest.approx((last, total))
-    assert found.intermediate_share == pytest.approx((total - last) / total)
-    assert found.average == "macro"
-
-
-def test_micro_knowledge_by_hand():
-    found = knowledge(COUNTS, "micro")
-    assert (found.last.value, found.total.value) == ((1 + 15) / 40, (4 + 18) / 40)
-    assert found.intermediate_share == pytest.approx((22 - 16) / 22)
 
 
 def test_knowledge_of_nothing_has_no_values():
@@ -442,11 +419,6 @@ def test_the_best_inner_layer_its_drop_and_p_values_are_stated():
     assert (best.n, best.last, best.best_inner, best.best_layer) == (50, 10 / 50, 35 / 50, 2)
     assert best.drop == pytest.approx((35 - 10) / 50)
     assert best.p_authors == pytest.approx(unpaired(35, 10, 50))
-    tests = [(one.relation, layer) for one in PLANTED for layer in (1, 2)]
-    p_values = [mcnemar_exact(c.first_only, c.second_only) for one in PLANTED for c in one.layers.values()]
-    adjusted = dict(zip(tests, benjamini_hochberg(p_values), strict=True))
-    assert {one.family_size for one in found.values()} == {5 * 2}
-    assert best.p_strict == pytest.approx(adjusted["all", 2])
     assert found["none"].p_strict is None
     assert found["none"].drop == pytest.approx((25 - 30) / 50)
 

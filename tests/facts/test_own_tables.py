@@ -265,19 +265,6 @@ PROMPT = "Rocky Balboa was born in [MASK]."
 ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
 JSONL = json.dumps(ROCKY)
 HEADER = ",".join(COLUMNS)
-CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
-
-
-def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
-    rows = [
-        ROCKY,
-        ROCKY,
-        {**ROCKY, "subject": "A", "prompt": "No gap."},
-        {**ROCKY, "subject": "B", "prompt": "[MASK] [MASK]"},
-    ]
-    found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
-    assert found.left_out == {DUPLICATE: 1, NOT_ONE_MASK: 2}
-    assert found.n_read == 4 == len(found.facts) + 1 + 2
 
 
 def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():

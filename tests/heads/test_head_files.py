@@ -72,14 +72,6 @@ def test_a_tied_head_leaves_the_vocabulary_matrix_out_and_shares_it(bert, saved)
     assert {head.vocabulary.weight.data_ptr() for head in heads} == {bert.head.vocabulary.weight.data_ptr()}
 
 
-def test_a_full_head_brings_its_own_vocabulary_matrix(bert, tmp_path):
-    save_head(changed_head(bert, "full"), identity(bert, 0, "full"), tmp_path)
-    assert "vocabulary.weight" in load_file(head_path(tmp_path, 0))
-    loaded = load_head(tmp_path, bert, 0, "full")
-    assert torch.allclose(loaded.vocabulary.weight, bert.head.vocabulary.weight + 0.25)
-    assert loaded.vocabulary.weight.data_ptr() != bert.head.vocabulary.weight.data_ptr()
-
-
 def test_heads_stored_in_half_precision_are_read_as_float32(bert, tmp_path):
     head = changed_head(bert, "tied")
     save_head(head, identity(bert, 0, "tied"), tmp_path, torch.float16)

@@ -159,14 +159,6 @@ def test_damaged_masks_are_noticed_and_made_again(damage, bert, tmp_path):
     assert path.read_bytes() == content
 
 
-def test_wikitext_2_with_bert_base_takes_fifteen_gigabytes_and_a_half_of_it_in_float16():
-    # WikiText-2 gives 2.6 million word pieces to BERT-base, of which 15 % are masked.
-    positions = 390_000
-    assert states_bytes(13, positions, 768) == 13 * positions * 768 * 4
-    assert states_bytes(13, positions, 768) / 1e9 == pytest.approx(15.6, abs=0.05)
-    assert states_bytes(13, positions, 768, torch.float16) / 1e9 == pytest.approx(7.8, abs=0.05)
-
-
 def test_layers_are_grouped_into_passes_that_fit_the_budget(bert, caplog):
     one = states_bytes(1, 1000, bert.hidden)
     assert bert.layers == 4

@@ -31,6 +31,9 @@ def empty():
     CALLS.clear()
     page_reads._read.clear()
     page_reads._counted.clear()
+    figure_cache.forget()
+    yield
+    figure_cache.forget()
 
 
 def database(version: str) -> Database:
@@ -59,13 +62,6 @@ def test_a_table_among_the_arguments_is_part_of_the_key():
         return page_reads.counted_rows(counted_here, database("one"), pd.DataFrame({"run_id": values}))
 
     assert given("a", "b") == given("a", "b") != given("a", "c")
-
-
-@pytest.fixture(autouse=True)
-def empty_cache():
-    figure_cache.forget()
-    yield
-    figure_cache.forget()
 
 
 def lines(rank: float = 3.0) -> pd.DataFrame:

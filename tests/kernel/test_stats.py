@@ -147,18 +147,13 @@ def test_the_macro_interval_holds_its_value_and_is_that_of_facts_drawn_again_whe
 
 
 def test_one_relation_alone_has_wilsons_interval_also_as_macro():
-    assert macro([RelationCounts("P19", 20, 0), RelationCounts("P36", 0, 0)]) == micro([RelationCounts("P19", 20, 0)])
+    assert macro([RelationCounts("P19", 40, 13), RelationCounts("P36", 0, 0)]) == micro([RelationCounts("P19", 40, 13)])
 
 
 def test_equal_seeds_give_equal_intervals_and_other_seeds_do_not():
     many = [RelationCounts("P19", 997, 137), RelationCounts("P36", 1013, 211)]
     assert macro(many, seed=1) == macro(many, seed=1)
     assert macro(many, seed=1) != macro(many, seed=2)
-
-
-def test_one_relation_has_equal_micro_and_macro():
-    one = [RelationCounts("conceptnet", 40, 13)]
-    assert micro(one).value == macro(one).value == 13 / 40
 
 
 def test_macro_and_micro_means_by_hand():
@@ -198,23 +193,10 @@ def test_equal_values_have_no_width():
     assert (found.low, found.high) == pytest.approx((0.1, 0.1), abs=1e-7)
 
 
-def slow_wilson_of_two(hits, n, z=1.959963984540054):
-    middle, half = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
-    return (middle - half) / (n + z * z), (middle + half) / (n + z * z)
-
-
 def slow_benjamini_hochberg(p_values):
     """Smallest m p / rank over all p-values that are at least as large."""
     m, ordered = len(p_values), sorted(p_values)
     return [min([1.0, *(q * m / (i + 1) for i, q in enumerate(ordered) if q >= p)]) for p in p_values]
-
-
-def test_six_to_none_by_hand():
-    assert mcnemar_exact(6, 0) == 2 / 2**6
-
-
-def test_sides_that_agree_everywhere_have_p_1():
-    assert mcnemar_exact(0, 0) == 1.0
 
 
 def test_many_tests_at_once_are_the_single_ones():
@@ -226,19 +208,10 @@ def test_many_tests_at_once_are_the_single_ones():
     assert mcnemar_exact(0, 5000) == 0
 
 
-def test_mcnemar_does_not_mind_which_side_is_first():
-    assert mcnemar_exact(12, 2) == mcnemar_exact(2, 12)
-
-
-def test_the_difference_is_first_minus_second():
-    found = paired_difference(PairedCounts(both=20, first_only=12, second_only=2, neither=16))
-    assert found.value == (20 + 12) / 50 - (20 + 2) / 50 == pytest.approx((12 - 2) / 50)
-    assert found.p == mcnemar_exact(12, 2)
-
-
 def test_the_interval_equals_newcombes_method_10_by_hand():
     found = paired_difference(PairedCounts(both=20, first_only=12, second_only=2, neither=16))
-    (low_1, high_1), (low_2, high_2) = slow_wilson_of_two(20 + 12, 50), slow_wilson_of_two(20 + 2, 50)
+    (low_1, high_1), (low_2, high_2) = slow_wilson(20 + 12, 50), slow_wilson(20 + 2, 50)
+    assert found.value == (20 + 12) / 50 - (20 + 2) / 50 and found.p == mcnemar_exact(12, 2)
     # 20 * 16 - 12 * 2 = 296 is positive, so half of the 50 facts is taken from it.
     phi = (20 * 16 - 12 * 2 - 50 / 2) / math.sqrt(32 * 18 * 22 * 28)
     below, above = 32 / 50 - low_1, high_2 - 22 / 50
@@ -276,10 +249,6 @@ def test_the_interval_covers_the_true_difference_about_as_often_as_it_says():
         found = paired_difference(PairedCounts(*(cells.count(i) for i in range(4))))
         covered += found.low <= 0.2 - 0.1 <= found.high
     assert 0.91 <= covered / 200 <= 0.99
-
-
-def test_benjamini_hochberg_by_hand():
-    assert benjamini_hochberg([0.01, 0.02, 0.9]).tolist() == pytest.approx([0.01 * 3 / 1, 0.02 * 3 / 2, 0.9 * 3 / 3])
 
 
 def test_benjamini_hochberg_equals_the_slow_version():
@@ -330,17 +299,10 @@ def test_relations_without_discordant_facts_are_no_certainty():
     assert found.value == 0 and found.low < 0 < found.high < 0.01
 
 
-CLOSE = 1e-12
-
-
-@pytest.fixture()
-def rng():
-    return np.random.default_rng(7)
-
-
 @pytest.mark.parametrize("n", [5, 40])
-def test_fishers_interval_is_scipys(n, rng):
+def test_fishers_interval_is_scipys(n):
+    rng = np.random.default_rng(7)
     first = rng.normal(size=n)
     found = stats.pearsonr(first, first + rng.normal(size=n))
     ends = found.confidence_interval(0.95)
-    assert fisher(float(found.statistic), n) == pytest.approx((ends.low, ends.high), abs=CLOSE)
+    assert fisher(float(found.statistic), n) == pytest.approx((ends.low, ends.high), abs=1e-12)

@@ -15,7 +15,7 @@ from probing.kernel.provenance import fingerprint_problem
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, write_table
-from tests.edges_planted import ROLES, SRL, PlantedEdgeRun, own_too, plant_edge_runs
+from tests.edges_planted import SRL, PlantedEdgeRun, own_too, plant_edge_runs
 from tests.planted_store import (
     ONE_MODEL,
     SEVERAL,
@@ -242,11 +242,6 @@ def test_answers_to_our_own_sentences_need_no_scores(tmp_path):
     assert check_store([plant_edge_runs(tmp_path / "runs", change=own_too)]) == []
 
 
-def test_runs_that_two_folders_have_are_no_problem(tmp_path):
-    one, two = (plant_edge_runs(tmp_path / name, [EDGE_RUN]) for name in ("one", "two"))
-    assert check_store([one, two]) == []
-
-
 def first(rows, where, **change):
     """The rows with the first that fulfils the condition changed."""
     place = next(number for number, row in enumerate(rows) if where(row))
@@ -315,7 +310,3 @@ def test_runs_of_two_folders_that_differ_are_named(tmp_path):
         )
 
     assert check_store([one, plant_edge_runs(tmp_path / "three", [EDGE_RUN], again)]) == []
-
-
-def test_a_task_whose_labels_hold_together_or_not_at_all_is_counted_as_it_is(tmp_path):
-    assert check_store([plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun(task=ROLES)])]) == []

@@ -231,10 +231,6 @@ def number_of_sentences(app) -> int:
     return int(line.split()[0].replace(",", ""))
 
 
-def share(word: tuple | None, other: tuple | None) -> bool:
-    return word is not None and other is not None and word[0] < other[1] and other[0] < word[1]
-
-
 def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_one_wrong_label_for_all_layers(look):
     record = planted_part(SRL, "dev").records[4]
     query = {"grammar_tab": "sentence", "trace_task": "srl", "text_hash": record.sha256}

@@ -40,7 +40,6 @@ from probing.sentences.numbers import (
     Fate,
     above_majority,
     best_layers,
-    fate_shares,
     neural,
     outcome,
     property_fate,
@@ -86,11 +85,6 @@ def test_a_probe_holds_above_the_bound_and_has_lost_below_zero(counts, expected)
         assert (found.low > BOUND) == (expected == "holds") and (found.high < 0 or expected != "lost")
 
 
-def test_a_sure_loss_of_less_than_two_points_holds():
-    counts = PairedCounts(20_000, 100, 400, 9_500)
-    assert paired_difference(counts).high < 0 and outcome(counts, 0.5) == "holds"
-
-
 def test_guessing_next_to_a_base_that_is_little_better_does_not_hold():
     # The base has 1,560 of 3,000 right, above 50 %; the other has 1,540, which is not.
     near = PairedCounts(1530, 10, 30, 1430)
@@ -129,12 +123,6 @@ def test_the_neural_probe_contains_the_linear_one():
     own, mlp = Cell("first", 2), Cell("first", 2, "mlp")
     assert [neural(own, {own: right, mlp: 7}) for right in (6, 7, 8)] == [mlp, own, own]
     assert neural(own, {own: 8}) == mlp, "an MLP probe that was not trained is missing, not replaced"
-
-
-def test_shares_of_fates_sum_to_one():
-    found = fate_shares([ELSEWHERE, ELSEWHERE, UNDECIDED])
-    assert found[ELSEWHERE] == 2 / 3 and sum(found.values()) == pytest.approx(1) and list(found) == list(FATES)
-    assert fate_shares([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -269,11 +257,6 @@ def test_quick_is_the_beginning_of_ours(monkeypatch):
     for part, most in zip(PARTS, (40, 8, 20), strict=True):
         assert quick.parts[part] == ours.parts[part][:most] and len(quick.parts[part]) == most
     assert ours.dropped == {CAPPED: 200} and quick.dropped == {CAPPED: 332}
-    assert (
-        MAX_EXAMPLES["quick"] is not None
-        and MAX_EXAMPLES["ours"] is not None
-        and MAX_EXAMPLES["quick"] < MAX_EXAMPLES["ours"]
-    )
 
 
 def test_sentevals_protocol_takes_the_parts_as_they_come():

@@ -7,20 +7,17 @@ from pathlib import Path
 import pytest
 
 from probing.facts.store import stored_models
-from probing.kernel.provenance import fingerprint_of
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
-from probing.sentences.examples import FIRST, MEAN, OWN
+from probing.sentences.examples import MEAN, OWN
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
 from tests.sentences_planted import (
     COORDINATION,
     ODD,
-    RUNS,
     PlantedSentenceRun,
     plant_sentence_runs,
     plant_sentences,
-    run_rows,
 )
 
 #: A base and two other models on one task.
@@ -228,10 +225,3 @@ def test_without_answers_counts_alone_are_no_problem_and_are_reported(tmp_path: 
     assert check_store([source]) == []
     with open_database(source) as database:
         assert len(database.query("SELECT * FROM runs_of_sentences")) == len(FEW)
-
-
-def test_a_run_id_is_the_fingerprint_of_its_configuration():
-    assert all(run.run_id == fingerprint_of(run.config) for run in RUNS) and len({run.run_id for run in RUNS}) == len(
-        RUNS
-    )
-    assert {row["pooling"] for row in run_rows(RUNS[0])["sentence_scores"]} == {FIRST, MEAN}
