@@ -32,10 +32,13 @@ def stored(folder, table):
 
 
 @EVERY
-def test_command_and_notebook_give_a_fact_the_same_rank_at_every_layer(architecture, run, cache, folder_of, facts):
+def test_command_and_notebook_give_a_fact_the_same_rank_at_every_layer(
+    architecture, run, cache, folder_of, facts, monkeypatch
+):
+    monkeypatch.setenv("PROBING_CACHE", str(cache))
     folder, runs = folder_of(architecture), cache / "runs"
     for measure in ("vocabulary", "independent"):
-        run("probe", "--model", folder, "--facts", facts, "--measure", measure, "--out", runs)
+        run("probe", "--model", folder, "--facts", facts, "--measure", measure)
     told = stored(runs, "predictions")
     ranked = stored(runs, "candidate_ranks").merge(stored(runs, "candidate_facts"), on="fact_id")
     layers = tiny_models.LAYERS + 1
