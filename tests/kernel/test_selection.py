@@ -122,7 +122,7 @@ def runs(*rows: tuple, counted: tuple[str, ...] = ()) -> pd.DataFrame:
     columns = ["run_id", "model", "head", "probe_set", "role", "template_set", "created", "base"]
     defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01", "")
     table = pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
-    return table.assign(counted=table["run_id"].isin(counted))
+    return table.assign(counted=table["run_id"].isin(counted), dtype="float32", config="{}")
 
 
 def test_no_chosen_run_is_a_table_without_rows():
@@ -148,6 +148,14 @@ def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_a
         counted=("counted", "alone"),
     )
     assert sorted(one_run_each(table)["run_id"]) == ["alone", "asked"]
+
+
+def test_a_newer_run_in_shorter_numbers_does_not_hide_that_of_the_same_facts_in_float32():
+    newer = ("short", "m", "tied", "trex", "primary", "default", "2026-03-01")
+    table = runs(("exact",), newer).assign(dtype=["float32", "bfloat16"])
+    assert one_run_each(table)["run_id"].tolist() == ["exact"]
+    other = table.assign(config=["{}", '{"facts_sha256": "1"}'])
+    assert one_run_each(other)["run_id"].tolist() == ["short"]
 
 
 def test_defaults_are_the_first_model_the_head_that_most_models_have_and_all_probe_sets():
