@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from probing import ui
+from probing import choices
 from probing.facts.runs import one_run_each
 from probing.kernel.app import selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, from_query, to_query, unknown_names
 from probing.kernel.figures.looks import fit, overlaid
 
-assert ui, "the import declares what is chosen on each page"
+assert choices, "the import declares what is chosen on each page"
 
 
 def another(one: Field) -> Any:
