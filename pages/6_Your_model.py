@@ -49,9 +49,9 @@ CAPTION_AMONG = "Squares: layers 1 to the last, full where the right answer is f
 HOW_AMONG = (
     "The answers that the file has for a relation, or all if it has one only, are ranked by log-likelihood, all word"
     " pieces of an answer masked (independent). Known: alone in the first place; answers with equal scores share it in"
-    " the curve (P@1). By chance each of the answers is as likely; the answer alone is scored"
-    " without the prompt. Lost: the base has it first at its last layer, and the fine-tuned"
-    " model has not; gained: the reverse. Every layer is read by the pre-trained head (logit lens)."
+    " the curve (P@1). By chance each of the answers is as likely; the answer alone is scored without the prompt. Lost:"
+    " the base has it first at its last layer, and the fine-tuned model has not; gained: the reverse. Every layer is"
+    " read by the pre-trained head (logit lens)."
 )
 CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
 CURVE_HOW = (

@@ -84,15 +84,12 @@ def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Ranking]:
     work = [question for fact in facts if isinstance(question := of_fact[id(fact)], Question)]
     # Prompts with one cut and as much room leave out the same candidates.
     distinct = {(id(one.cut), one.room): (fact.relation, one) for fact, one in zip(facts, work, strict=True)}
-    lost = {
-        (
-            relation,
-            one.cut.texts[number],
-            one.cut.reasons[number] or (SAME_TOKENS if one.possible[number] else TOO_LONG),
-        )
-        for relation, one in distinct.values()
-        for number in np.flatnonzero(~one.distinct).tolist()
-    }
+    lost = set[tuple[str, str, str]]()
+    for relation, one in distinct.values():
+        possible = one.possible
+        for number in np.flatnonzero(~one.distinct).tolist():
+            why = one.cut.reasons[number] or (SAME_TOKENS if possible[number] else TOO_LONG)
+            lost.add((relation, one.cut.texts[number], why))
     left_out.update(reason for *_, reason in lost)
     cache, used, first = cache_folder().absolute(), dict[str, object](), dict[int, str]()
     for fact in facts:

@@ -67,10 +67,13 @@ def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     the same weights and facts in other numbers.
     """
     order, exact = ["counted", "_when", "run_id"], runs["dtype"] == "float32"
-    configs = runs["config"].map(stored_configuration)
-    same = pd.Series([str([one.get("weights"), one.get("facts_sha256")]) for one in configs], runs.index, dtype=str)
-    keys = runs[["counted", *names]].assign(same=same).apply(tuple, axis=1)
-    runs = runs[exact | ~keys.isin(set(keys[exact]))]
+    if not exact.all():
+        keys = [
+            (*row[:-1], *map(stored_configuration(row[-1]).get, ("weights", "facts_sha256")))
+            for row in runs[["counted", *names, "config"]].itertuples(index=False)
+        ]
+        known = {key for key, is_exact in zip(keys, exact, strict=True) if is_exact}
+        runs = runs[[is_exact or key not in known for key, is_exact in zip(keys, exact, strict=True)]]
     ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
         order, ascending=[True, False, True]
     )

@@ -63,10 +63,11 @@ def planted_snapshots(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def cache(tmp_path) -> Path:
+def cache(tmp_path, monkeypatch) -> Path:
     """Where the pages of a test keep what they make and look for models; a module whose tests only read it may share
     one.
     """
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 

@@ -32,21 +32,18 @@ def stored(folder, table):
 
 
 @EVERY
-def test_command_and_notebook_give_a_fact_the_same_rank_at_every_layer(
-    architecture, run, cache, folder_of, facts, monkeypatch
-):
-    monkeypatch.setenv("PROBING_CACHE", str(cache))
+def test_command_and_notebook_give_a_fact_the_same_rank_at_every_layer(architecture, run, cache, folder_of, facts):
     folder, runs = folder_of(architecture), cache / "runs"
     for measure in ("vocabulary", "independent"):
         run("probe", "--model", folder, "--facts", facts, "--measure", measure)
-    told = stored(runs, "predictions")
+    predicted = stored(runs, "predictions")
     ranked = stored(runs, "candidate_ranks").merge(stored(runs, "candidate_facts"), on="fact_id")
     layers = tiny_models.LAYERS + 1
-    assert len(told) == 2 * layers and len(ranked) == 3 * layers
+    assert len(predicted) == 2 * layers and len(ranked) == 3 * layers
     model = probing.load(folder, device="cpu")
     found = model.probe(facts, out=cache / "notebook", progress=False).table
-    both = found.merge(told, on=["fact_id", "layer"])
-    assert len(both) == len(told) and (both["rank"] == both["gold_rank"]).all()
+    both = found.merge(predicted, on=["fact_id", "layer"])
+    assert len(both) == len(predicted) and (both["rank"] == both["gold_rank"]).all()
     for of_fact in ranked.groupby("prompt"):
         ranks = model.rank(of_fact[0], [answer for *_, answer, _ in ROWS])
         for row in of_fact[1].itertuples():
