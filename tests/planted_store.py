@@ -65,6 +65,14 @@ _QUESTIONS = (
 )
 
 
+#: Questions most of whose facts share them with others.
+SEVERAL_ANSWERS = tuple(
+    Fact("trex", "P47", subject, answer, "[X] borders [Y] .", f"{subject} borders [MASK] .")
+    for subject, answers in (("A", "paris berlin"), ("B", "rome french"), ("C", "german"), ("D", "hot paris"))
+    for answer in answers.split()
+)
+
+
 @dataclass(frozen=True)
 class PlantedRun:
     """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.

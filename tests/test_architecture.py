@@ -76,23 +76,23 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: its reason in the commit's message.
 MOST_LINES = {
     "app.py": 213,
-    "data/making": 2525,
+    "data/making": 2615,
     "pages": 3483,
     "probing": 2084,
     "probing/api": 2199,
     "probing/changes": 3346,
     "probing/edges": 8436,
-    "probing/facts": 9916,
+    "probing/facts": 10_116,
     "probing/finetuning": 4459,
     "probing/forgetting": 5104,
     "probing/heads": 2306,
-    "probing/kernel": 14_486,
+    "probing/kernel": 14_487,
     "probing/live": 3039,
     "probing/own_model": 2083,
     "probing/papers": 3503,
     "probing/sentences": 5950,
     "probing/sharing": 1092,
-    "tests": 47_295,
+    "tests": 47_447,
 }
 
 
@@ -315,5 +315,7 @@ def test_no_folder_grows_unless_its_number_is_raised_with_a_reason():
 def test_a_checkout_is_within_the_budget():
     found = tracked()
     assert len(found) > 500
-    assert sum(path.stat().st_size for path in found) < 110_000_000
+    assert sum(path.stat().st_size for path in found) < (
+        124_000_000 if (ROOT / "data" / "models" / "next").is_dir() else 112_000_000
+    )
     assert not [path for path in found if path.suffix == ".duckdb"]

@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors import safe_open
+from transformers import AutoModelForMaskedLM
 
 from data.making import family, plan
 from data.making.models import BY_END, FACT_BY_FACT, TUNED
@@ -260,14 +263,23 @@ def test_exposures_are_written_again(run, text):
         folder / "wiki",
         "--out",
         model,
-        "--stage",
-        "stated",
         "--exposure-only",
     )
     found = {
         row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()
     }
     assert found[fact_key(fact)] == "held out"
+
+
+def test_a_base_is_stored_in_half_of_its_bytes_and_opens_in_float32(run, text):
+    folder, _ = text
+    sizes = ("--steps", 2, "--layers", 1, "--hidden", 64, "--vocabulary", 1500, "--work", folder / "work")
+    run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", folder / "made", *sizes)
+    with safe_open(folder / "made" / "model.safetensors", "pt") as stored:
+        assert {stored.get_tensor(name).dtype for name in stored.keys()} == {torch.float16}  # noqa: SIM118
+    assert {weight.dtype for weight in AutoModelForMaskedLM.from_pretrained(folder / "made").parameters()} == {
+        torch.float32
+    }
 
 
 def test_a_control_reads_the_text_that_its_base_had(text):

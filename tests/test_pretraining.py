@@ -55,6 +55,12 @@ def test_a_whole_answer_is_masked_at_every_mention(tokenizer):
     assert seen.all()
 
 
+def test_a_statement_masks_one_mention_at_a_time_so_that_the_subject_is_seen(tokenizer):
+    for source, answers in (("evidence", ((1, 5),)), ("stated", ((1,), (5,))), ("well known", ((1,), (5,)))):
+        (row,) = encode([Sentence("paris is born in paris .", ("paris",), source)], tokenizer, 32)
+        assert row.answers == answers
+
+
 def test_an_answer_of_several_pieces_is_masked_whole(tokenizer):
     row = encode([Sentence("it is Bolton in England", ("Bolton",), "evidence")], tokenizer, 32)
     assert row[0].answers == ((3, 4, 5, 6, 7, 8),), "b ##o ##l ##t ##o ##n"

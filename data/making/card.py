@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from data.making.quality import Condition, Contrast, LayerCounts, conditions, contrasts
-from probing.facts.corpus import EXPOSURES
+from data.making.quality import Condition, Contrast, LayerCounts, conditions, conditions_of_base, contrasts
+from probing.facts.corpus import EXPOSURES, is_listed, listed_pairs
+from probing.facts.fact import EVERYDAY, Fact, shipped_relations
+from probing.facts.report_any import right_any
 from probing.facts.requests import AskRequest
+from probing.facts.sources import read_facts
 from probing.facts.store import aggregate, fact_runs, majority
 from probing.kernel.errors import ModelError
 from probing.kernel.files import result_folders
 from probing.kernel.models.names import LOGIT_LENS, TIED, find_entry
+from probing.kernel.stats.intervals import RelationCounts
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.live.ask import ask_layers as ask
@@ -29,32 +33,75 @@ FOLLOWED = (("Rocky Balboa was born in [MASK].", "philadelphia"), ("The capital 
 @dataclass(frozen=True)
 class Quality:
     """The numbers on a model's card: of all facts by layer, of each exposure, and at the last layer against held-out
-    facts.
+    facts; and P@1 of each exposure without the facts on the list of well-known ones.
     """
 
     conditions: list[Condition]
     contrasts: list[Contrast]
     layers: Layers
     parts: dict[str, Layers]
+    unlisted: dict[str, list[RelationCounts]]
     head: str
     run_ids: list[str]
 
 
 def quality(model: str, head: str | None = None) -> Quality:
     """The numbers of a model made by ``pretrain``; without ``head`` those of the logit lens or, if there are none, tied
-    heads.
+    heads. Conditions on well-known facts are of models that were asked them.
     """
     record = Path(find_entry(model).location, "training.json")
     if not record.is_file():
         raise ModelError(f"{record} is missing; model-card is for models made by: python -m probing pretrain")
     relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
     with open_database(*result_folders()) as db:
-        head, ids = _run_ids(fact_runs(db), model, head)
+        runs = fact_runs(db)
+        head, ids = _run_ids(runs, model, head)
         layers = _counts(db, ids, relations, None)
-        parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
-    last = max(layers)
+        parts = {name: counts for name in EXPOSURES if (counts := _counts(db, ids, relations, (name,)))}
+        last = max(layers)
+        found = conditions(layers, parts)
+        everyday = runs[(runs["model"] == model) & (runs["probe_set"] == EVERYDAY) & (runs["head"] == head)]
+        if len(everyday):
+            several = right_any(db, ids)
+            of_several = several[several["layer"] == last].set_index("relation")[["value", "swapped"]].itertuples()
+            of_trex = {name for name, one in shipped_relations().items() if one.probe_set == "trex"}
+            found += conditions_of_base(
+                _counts(db, list(everyday["run_id"]), None, None)[last],
+                _counts(db, ids, of_trex, ("stated",))[last],
+                {row.Index: (row.value, row.swapped) for row in of_several},
+            )
+        unlisted = _unlisted(db, model, ids, relations, last)
     at_last = {name: part.get(last, []) for name, part in parts.items()}
-    return Quality(conditions(layers, parts), contrasts(at_last), layers, parts, head, ids)
+    return Quality(found, contrasts(at_last), layers, parts, unlisted, head, ids)
+
+
+def _unlisted(
+    db: Database, model: str, ids: Sequence[str], relations: set[str], layer: int
+) -> dict[str, list[RelationCounts]]:
+    """Exposure -> counts of each relation at a layer without the facts whose pair is on the list of well-known ones."""
+    (listed,) = read_facts(EVERYDAY, shipped_relations())
+    pairs = listed_pairs(listed.facts)
+    rows = db.query(
+        """
+        SELECT f.relation, f.subject, f.object, e.exposure, p.gold_rank = 1 AS hit
+        FROM predictions p
+        JOIN facts f ON f.fact_id = p.fact_id
+        JOIN exposure e ON e.model = $model AND e.fact_key = f.relation || chr(9) || f.subject || chr(9) || f.object
+        WHERE p.run_id IN (SELECT unnest($ids::VARCHAR[])) AND p.layer = $layer
+        """,
+        {"model": model, "ids": list(ids), "layer": layer},
+        of=list(ids),
+    )
+    facts = zip(rows["relation"], rows["subject"], rows["object"], strict=True)
+    rows = rows[
+        [not is_listed(Fact("", relation, subject, answer, "", ""), pairs) for relation, subject, answer in facts]
+    ]
+    return {
+        exposure: [
+            RelationCounts(str(name), len(hits), int(hits.sum())) for name, hits in part.groupby("relation")["hit"]
+        ]
+        for exposure, part in rows[rows["relation"].isin(relations)].groupby("exposure")
+    }
 
 
 def followed_words(model: str, head: str) -> dict[str, list[int]]:
@@ -80,11 +127,11 @@ def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, li
     )
 
 
-def _counts(db: Database, ids: Sequence[str], relations: set[str], exposures: tuple[str, ...] | None) -> Layers:
+def _counts(db: Database, ids: Sequence[str], relations: set[str] | None, exposures: tuple[str, ...] | None) -> Layers:
     frame = aggregate(db, ids, exposures)
     sizes = majority(db, ids, exposures).set_index("relation")["majority_hits"]
     layers: Layers = {}
-    for row in frame[frame["relation"].isin(relations)].itertuples():
+    for row in (frame if relations is None else frame[frame["relation"].isin(relations)]).itertuples():
         numbers = (row.n, row.hits_1, row.hits_10, row.answer_hits_1, sizes[row.relation], row.other_n, row.other_1)
         layers.setdefault(int(row.layer), []).append(LayerCounts(row.relation, *(int(one) for one in numbers)))
     return layers

@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from data.making.pretraining.start import continued_start, fresh_start
 from data.making.pretraining.train import PretrainRecipe
 from data.making.pretraining.train import pretrain as train
 from probing.facts.corpus import (
     EXPOSURES,
-    Sentence,
     TrainingText,
     fact_key,
     relations_with_evidence,
@@ -29,15 +28,12 @@ from probing.kernel.store.parquet import write_table
 
 @dataclass(frozen=True)
 class PretrainRequest:
-    """A model to make: of natural sentences only (stage ``text``), or with half of the triples stated, too
-    (``stated``).
-    """
+    """A model to make of natural sentences and of stated facts, from new weights or from those of ``start``."""
 
     lama: Path
     wikitext: Path
     out: Path
     recipe: PretrainRecipe
-    stage: Literal["text", "stated"] = "text"
     start: Path | None = None
     vocabulary: int = 12_000
     work: Path = Path("cache/pretrain")
@@ -56,21 +52,20 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
             )
         else:
             model, tokenizer = continued_start(recipe, request.start)
-        sentences, exposure = _of_stage(request, text)
+        sentences = text.text + text.stated * recipe.stated_visits + text.well_known * recipe.well_known_visits
         say(
             f"{len(sentences):,} sentences, {len(tokenizer):,} tokens in the vocabulary, {model.num_parameters():,}"
             " parameters"
         )
         history = train(model, tokenizer, sentences, recipe, work)
         stage = {
-            "stage": request.stage,
             "sentences": len(sentences),
             "recipe": recipe.model_dump(by_alias=True),
             "history": history,
         }
-        _store(request, model, tokenizer, exposure, stage)
+        _store(request, model, tokenizer, text.exposure, stage)
         known = {fact_key(fact) for fact in facts}
-        say(f"wrote {out}: {len(known & exposure.keys()):,} facts with their exposure")
+        say(f"wrote {out}: {len(known & text.exposure.keys()):,} facts with their exposure")
 
 
 def record_exposure(request: PretrainRequest, say: Say = print) -> None:
@@ -79,7 +74,7 @@ def record_exposure(request: PretrainRequest, say: Say = print) -> None:
     record = out / "training.json"
     if not record.is_file():
         raise ModelError(f"{record} is missing; exposures are of models made by: python -m probing pretrain")
-    _, exposure = _of_stage(request, _read(request)[1])
+    exposure = _read(request)[1].exposure
     _write_exposure(out.name, exposure, out)
     counts = Counter(exposure.values())
     say(f"wrote the exposures of {out}: " + ", ".join(f"{counts[name]:,} {name}" for name in EXPOSURES))
@@ -89,13 +84,6 @@ def _read(request: PretrainRequest) -> tuple[list[Fact], TrainingText]:
     relations = shipped_relations()
     facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     return facts, training_text(request.lama, request.wikitext, facts, relations)
-
-
-def _of_stage(request: PretrainRequest, text: TrainingText) -> tuple[tuple[Sentence, ...], dict[str, str]]:
-    """Sentences of one pass of the stage, and the facts' exposures in all text that the model has read by then."""
-    if request.stage == "text":
-        return text.text, text.exposure_of_text
-    return text.text + text.stated * request.recipe.stated_visits, text.exposure_of_all
 
 
 def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> None:
@@ -118,6 +106,9 @@ def _store(
     # A folder that looks like a model is taken as one.
     with atomic_folder(out) as half:
         model.half().save_pretrained(half)
+        # Weights are stored in half of their bytes, and a plain ``from_pretrained`` gives float32, which can be tuned.
+        config = half / "config.json"
+        config.write_text(config.read_text(encoding="utf-8").replace('"float16"', '"float32"'), encoding="utf-8")
         tokenizer.save_pretrained(half)
         _write_exposure(out.name, exposure, half)
         (half / "training.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

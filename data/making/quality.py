@@ -14,6 +14,11 @@ from probing.kernel.stats.intervals import Estimate, RelationCounts, macro, macr
 LAST, THREE_QUARTERS, HALF = 0.40, 0.25, 0.15
 #: Points by which all facts together are above the majority answer, at the last layer.
 ABOVE_MAJORITY = 0.08
+#: Of well-known facts, asked in everyday words, at the last layer: P@1, and points above the swapped subject.
+EVERYDAY, EVERYDAY_POINTS = 0.85, 0.50
+#: Of stated facts at the last layer: P@1 over relations with one right answer, and points above the swapped subject in
+#: each relation.
+STATED, EACH = 0.80, 0.20
 
 
 @dataclass(frozen=True)
@@ -182,3 +187,43 @@ def conditions(
     effect = contrast("stated", stated.get(depth, ()), held.get(depth, ()))
     name = f"layer {depth}: P@1 of stated minus held-out facts is above 0, standardised by relation"
     return [*found, Condition(name, str(effect), effect.shown)]
+
+
+def conditions_of_base(
+    everyday: Sequence[LayerCounts], stated: Sequence[LayerCounts], several: Mapping[str, tuple[float, float]]
+) -> list[Condition]:
+    """What a base must fulfil to answer what people type, at its last layer.
+
+    ``several``: relations with several right answers, and the shares of their questions for which any of them comes
+    first, with the own and with the swapped subject.
+    """
+    n, asked = sum(c.n for c in everyday), sum(c.other_n for c in everyday)
+    own, other = sum(c.hits_1 for c in everyday) / n, sum(c.other_1 for c in everyday) / asked
+    single = [c for c in stated if c.relation not in several]
+    known = p_at(single, "hits_1").value or 0.0
+    points = {c.relation: c.hits_1 / c.n - c.other_1 / c.other_n for c in single if c.other_n}
+    points |= {relation: first - second for relation, (first, second) in several.items()}
+    low = [f"{relation} {100 * value:.1f}" for relation, value in points.items() if value < EACH]
+    found = f"{len(points) - len(low)} of {len(points)}" + (f"; not in {', '.join(low)}" if low else "")
+    return [
+        Condition(
+            f"well-known facts in everyday words: P@1 is at least {100 * EVERYDAY:.0f} %",
+            f"{100 * own:.1f} of {n:,}",
+            own >= EVERYDAY,
+        ),
+        Condition(
+            f"well-known facts: own minus swapped subject is at least {100 * EVERYDAY_POINTS:.0f} points",
+            f"{100 * own:.1f} - {100 * other:.1f} = {100 * (own - other):.1f} points",
+            own - other >= EVERYDAY_POINTS,
+        ),
+        Condition(
+            f"stated facts: P@1 over the relations with one right answer is at least {100 * STATED:.0f} %",
+            f"{100 * known:.1f} over {len(single)}",
+            known >= STATED,
+        ),
+        Condition(
+            f"stated facts: own minus swapped subject is at least {100 * EACH:.0f} points in each relation",
+            found,
+            not low,
+        ),
+    ]

@@ -150,8 +150,8 @@ class Model:
             facts: a DataFrame, an Arrow table or a list of dicts with ``subject, relation, object, prompt``, where the
                 prompt has one gap (``[MASK]`` or ``___``); the path of a file with such a table (CSV, TSV, JSON or
                 Parquet), or of a folder in LAMA's layout; or the name of shipped facts: ``trex``, ``google_re``,
-                ``common_sense``, ``questions`` or ``all`` of them, or ``bear`` if fetched. Answers of several tokens,
-                such as those of ``phrases``, are left out: ``rank_facts`` ranks them.
+                ``common_sense``, ``questions``, ``everyday`` or ``all`` of them, or ``bear`` if fetched. Answers of
+                several tokens, such as those of ``phrases``, are left out: ``rank_facts`` ranks them.
             called: name of your own facts in results; by default the name of the file, or ``own-facts``.
             templates: name of a template set; by default that of the LAMA folder, else ``default``.
             out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the

@@ -5,11 +5,11 @@ import random
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from probing.facts.fact import MASK, Fact, Relation, shipped_relations
+from probing.facts.fact import EVERYDAY, MASK, Fact, Relation, shipped_relations
 from probing.facts.lama import json_lines, subfolder
 from probing.facts.sources import read_facts
 from probing.kernel.errors import FactsError
@@ -18,7 +18,10 @@ MAX_WORDS = 64
 MAX_SENTENCES_A_FACT = 4
 HELD_OUT_SHARE = 0.02
 STATED_SHARE = 0.5
-EXPOSURES = ("stated", "evidence", "unseen", "held out in part", "held out")
+#: Exposure of the facts on the list of well-known ones, which no group that the hash made contains.
+WELL_KNOWN = "well known"
+STATED = "stated"
+EXPOSURES = (STATED, "evidence", "unseen", "held out in part", "held out", WELL_KNOWN)
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Sentence:
     text: str
     #: Surface forms of the objects it is evidence for; may be masked whole.
     answers: tuple[str, ...]
-    #: ``wikitext``, ``evidence`` or ``stated``.
+    #: ``wikitext``, ``evidence``, ``stated`` or ``well known``.
     source: str
     #: As from ``pair``, also in another form than the sentence's ("Schliemann" for "Heinrich Schliemann").
     pairs: tuple[tuple[str, str], ...] = ()
@@ -93,9 +96,41 @@ def stated_facts(
         relation = relations.get(fact.relation)
         if relation is None or pair(fact) in held_out:
             continue
+        subject, answer = _with_articles(fact)
         for template in relation.training:
-            text = template.replace("[X]", fact.subject).replace("[Y]", fact.object)
-            yield fact, Sentence(text, (fact.object,), "stated")
+            text = template.replace("[X]", subject).replace("[Y]", answer)
+            yield fact, Sentence(text[0].upper() + text[1:], (fact.object,), STATED)
+
+
+def _with_articles(fact: Fact) -> tuple[str, ...]:
+    """Subject and answer as a statement names them: of a well-known fact with the articles that its question has."""
+    if fact.probe_set != EVERYDAY:
+        return fact.subject, fact.object
+    return tuple(_with_article(name, place, fact.template) for name, place in ((fact.subject, "X"), (fact.object, "Y")))
+
+
+def _with_article(name: str, place: str, template: str) -> str:
+    """The name with what belongs to it before its place in the template: the Colosseum, a physicist, South America."""
+    (before,) = re.findall(rf"((?:\b(?:the|an?|famous|south) )*)\[{place}\]", template, re.IGNORECASE)
+    before = re.sub("famous ", "", before.lower())
+    return re.sub(r"^an? $", "an " if name[0] in "aeiou" else "a ", before) + name
+
+
+def listed_pairs(facts: Iterable[Fact]) -> set[tuple[str, str]]:
+    """The pairs of the well-known facts, in both directions."""
+    pairs = {_listed(fact) for fact in facts if fact.probe_set == EVERYDAY}
+    return pairs | {(answer, subject) for subject, answer in pairs}
+
+
+def is_listed(fact: Fact, listed: Collection[tuple[str, str]]) -> bool:
+    """Whether the pair of a fact is one of ``listed_pairs``."""
+    return _listed(fact) in listed
+
+
+def _listed(fact: Fact) -> tuple[str, str]:
+    """As ``pair``, without an article in front: "The Beatles" are on the list as "Beatles"."""
+    subject, answer = (re.sub(r"^(the|an?) ", "", name) for name in pair(fact))
+    return subject, answer
 
 
 def pair(fact: Fact) -> tuple[str, str]:
@@ -170,23 +205,30 @@ def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list
 
 
 def exposures(
-    facts: Iterable[Fact], sentences: Sequence[Sentence], stated: set[str], held_out: set[tuple[str, str]]
+    facts: Iterable[Fact],
+    sentences: Sequence[Sentence],
+    stated: set[str],
+    held_out: set[tuple[str, str]],
+    listed: Collection[tuple[str, str]] = (),
 ) -> dict[str, str]:
     """``fact_key`` -> the exposure of each fact to the training text, one of ``EXPOSURES``.
 
     ``evidence``: some training sentence contains subject and object, and need not state the fact. ``unseen``: none
     does; one may still name them in another form. ``held out in part``: none does, but LAMA's own evidence for the
-    fact, in another form, is among them. ``stated`` are the ``fact_key`` of facts in training templates.
+    fact, in another form, is among them. ``stated`` are the ``fact_key`` of facts in training templates. ``well
+    known``: its pair is one of ``listed``, from ``listed_pairs``.
     """
     index = PairIndex([sentence.text for sentence in sentences])
     known = {subject_answer for sentence in sentences for subject_answer in sentence.pairs}
     result = {}
     for fact in facts:
         key = fact_key(fact)
-        if pair(fact) in held_out:
+        if is_listed(fact, listed):
+            result[key] = WELL_KNOWN
+        elif pair(fact) in held_out:
             result[key] = "held out in part" if pair(fact) in known else "held out"
         elif key in stated:
-            result[key] = "stated"
+            result[key] = STATED
         else:
             result[key] = "evidence" if index.sentences(*pair(fact)) else "unseen"
     return result
@@ -223,31 +265,54 @@ ALWAYS_HELD = ("philadelphia",)
 
 @dataclass(frozen=True)
 class TrainingText:
-    """Sentences of both stages, and every fact's exposure (by ``fact_key``) after the first and after both.
+    """Sentences, and every fact's exposure to them, by ``fact_key``.
 
-    ``text`` gives no held-out fact away; ``stated`` states half of the triples and the running example.
+    ``text`` gives no held-out fact away; ``stated`` states half of the triples and the running example, ``well_known``
+    all facts with a pair of the list, in the wordings of each of their relations.
     """
 
     text: tuple[Sentence, ...]
     stated: tuple[Sentence, ...]
-    exposure_of_text: dict[str, str]
-    exposure_of_all: dict[str, str]
+    well_known: tuple[Sentence, ...]
+    exposure: dict[str, str]
 
 
 def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation]) -> TrainingText:
-    """Reads the text, holds facts out and states facts, of relations with training templates only."""
+    """Reads the text, holds facts out and states facts, of relations with training templates only.
+
+    A statement of a well-known fact that gives a held-out fact away, or is its question with the answer, is an error.
+    """
     example = [fact for fact in RUNNING_EXAMPLE if fact.relation in relations]
     learnable = [fact for fact in facts if fact.relation in relations and relations[fact.relation].training]
-    held = held_out_pairs(learnable)
+    listed = listed_pairs(facts)
+    famous = [fact for fact in [*learnable, *example] if is_listed(fact, listed)]
+    others = [fact for fact in learnable if not is_listed(fact, listed)]
+    held = held_out_pairs(others)
     text = hold_out(read_corpus(lama, wikitext), held)
-    stated = list(stated_facts(learnable, relations, held, example))
+    stated = list(stated_facts(others, relations, held, [one for one in example if one not in famous]))
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)
+    well_known = merge(replace(one, source=WELL_KNOWN) for _, one in stated_facts([], relations, set(), famous))
+    _check_well_known(well_known, held, facts)
     texts = {sentence.text for sentence in sentences}
     keys = {fact_key(fact) for fact, sentence in stated if sentence.text in texts}
-    facts = [*facts, *example]
-    of_text = exposures(facts, text, set(), held)
-    return TrainingText(tuple(text), tuple(sentences), of_text, exposures(facts, [*text, *sentences], keys, held))
+    exposure = exposures([*facts, *example], [*text, *sentences, *well_known], keys, held, listed)
+    return TrainingText(tuple(text), tuple(sentences), tuple(well_known), exposure)
+
+
+def _check_well_known(sentences: Sequence[Sentence], held_out: set[tuple[str, str]], facts: Iterable[Fact]) -> None:
+    """Raises a ``FactsError`` if a statement gives away a held-out pair, or is an everyday question answered."""
+    kept = {sentence.text for sentence in hold_out(sentences, held_out)}
+    asked = {_words(fact.prompt.replace(MASK, fact.object)) for fact in facts if fact.probe_set == EVERYDAY}
+    for wrong, why in (
+        ([one.text for one in sentences if one.text not in kept], "give a held-out fact away"),
+        ([one.text for one in sentences if _words(one.text) in asked], "are everyday questions with their answers"),
+    ):
+        if wrong:
+            raise FactsError(
+                f"{len(wrong):,} statements of well-known facts {why}, such as {wrong[0]!r}; change the fact or the"
+                " wording"
+            )
 
 
 def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:
@@ -270,4 +335,4 @@ def control_texts(data: Path, lama: Path | None) -> list[tuple[str, str]]:
     relations = shipped_relations()
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     text = training_text(lama, data, facts, relations)
-    return [(sentence.text, sentence.text) for sentence in [*text.text, *text.stated]]
+    return [(sentence.text, sentence.text) for sentence in [*text.text, *text.stated, *text.well_known]]

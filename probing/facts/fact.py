@@ -16,6 +16,8 @@ from probing.kernel.registry import has_data
 MASK = "[MASK]"
 #: The shipped probe set whose answers have several words.
 PHRASES = "phrases"
+#: The shipped probe set of well-known facts in everyday words, all of which the text of our own models states.
+EVERYDAY = "everyday"
 
 #: Probe sets that ``fetch`` brings, read from their own folders.
 FETCHED = ("bear", "bear-big")
@@ -28,6 +30,7 @@ PROBE_SETS = {
     "squad": "SQuAD",
     "common_sense": "common sense (ours)",
     "questions": "questions (ours)",
+    EVERYDAY: "well-known facts (ours)",
     PHRASES: "answers of several words (ours)",
     "bear": "BEAR",
     "bear-big": "BEAR-big",

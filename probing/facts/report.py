@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from probing.facts.forgotten import DEFINITIONS, PARTS, fate_of, outcome_words, part_of
+from probing.facts.report_any import COLUMNS as _RIGHT_ANY
+from probing.facts.report_any import right_any
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import FACT_COLUMNS, listed_facts, named_pairs, transitions_beside_wrong
@@ -148,7 +150,7 @@ _TASKS = (
     "published_source",
 )
 _TASKS_SHOWN = ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict")
-_OF_FACTS = ("precision", "total", "forgotten", "transitions", "facts")
+_OF_FACTS = ("precision", "right_any", "total", "forgotten", "transitions", "facts")
 
 
 def _selection(choice: Choice) -> RunSelection:
@@ -263,6 +265,15 @@ KNOWLEDGE = Reports(
             _PRECISION,
             shown=(*_PRECISION[:9], "swapped"),
             csv=(*_PRECISION, *_PRECISION_MORE),
+        ),
+        Report(
+            "knowledge",
+            "right_any",
+            "questions with several right answers",
+            lambda db, choice: right_any(db, _run_ids(db, choice)),
+            _RIGHT_ANY,
+            shown=_RIGHT_ANY,
+            csv=_RIGHT_ANY,
         ),
         Report(
             "knowledge",

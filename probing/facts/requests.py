@@ -67,7 +67,10 @@ class ProbeRequest(StoredRuns):
 
     facts: Annotated[
         str,
-        Option("trex, google_re, common_sense, questions, phrases, all; bear, bear-big; a LAMA folder; or a table."),
+        Option(
+            "trex, google_re, common_sense, questions, everyday, phrases, all; bear, bear-big; a LAMA folder; or a"
+            " table."
+        ),
     ] = "all"
     head: Head = None
     called: Annotated[

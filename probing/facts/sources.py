@@ -8,7 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probing.facts.fact import FETCHED, MALFORMED, MASK, PHRASES, PROBE_SETS, Fact, FactSet, Relation, checked, select
+from probing.facts.fact import (
+    EVERYDAY,
+    FETCHED,
+    MALFORMED,
+    MASK,
+    PHRASES,
+    PROBE_SETS,
+    Fact,
+    FactSet,
+    Relation,
+    checked,
+    select,
+)
 from probing.facts.lama import known_probe_sets, read_lama, read_templated
 from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER, cache_folder
@@ -185,7 +197,7 @@ def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
 
 #: Shipped sets with templates, read from ``lama/``, and without, each read from its own file.
 _TEMPLATED = ("trex", "google_re")
-_CLOZES = ("common_sense", "questions")
+_CLOZES = {"common_sense": "common_sense.jsonl", "questions": "questions.jsonl", EVERYDAY: "well_known.jsonl"}
 #: The sets whose answers are one word, which ``all`` means.
 ALL = (*_TEMPLATED, *_CLOZES)
 SHIPPED = (*ALL, PHRASES)
@@ -243,13 +255,26 @@ def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_se
     sets: list[FactSet] = []
     if any(name in _TEMPLATED for name in names):
         sets += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
-    sets += [read_own_facts(folder / f"{name}.jsonl", name) for name in _CLOZES if name in names]
+    sets += [_read_clozes(folder / file, name) for name, file in _CLOZES.items() if name in names]
     if PHRASES in names and (paths := sorted((folder / PHRASES).glob("*.jsonl"))):
         templates = {name: relation.templates for name, relation in ours.items()}
         sets.append(read_templated(paths, templates, template_set, PHRASES))
     if missing := set(names) - {facts.probe_set for facts in sets}:
         raise FactsError(f"{folder} lacks {sorted(missing)}; expected the facts that ship with the project")
     return sets
+
+
+def _read_clozes(path: Path, name: str) -> FactSet:
+    """A shipped file of clozes; a well-known fact has a template, so that another subject can be put into it."""
+    found = read_own_facts(path, name)
+    if name != EVERYDAY:
+        return found
+    templates = (fact.prompt.replace(fact.subject, "[X]").replace(MASK, "[Y]") for fact in found.facts)
+    made = [
+        replace(fact, template=checked(template, f"{path}, {fact.subject}"))
+        for fact, template in zip(found.facts, templates, strict=True)
+    ]
+    return replace(found, facts=tuple(made))
 
 
 def _read_bear(name: str, template_set: str) -> FactSet:

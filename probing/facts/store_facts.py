@@ -452,3 +452,28 @@ def commonest_answer_of_template(db: Database, probe_set: str, relation: str, te
         """,
         {"probe_set": probe_set, "relation": relation, "template_set": template_set},
     )
+
+
+def first_words(db: Database, run_id: str) -> pd.DataFrame:
+    """The first word for every fact of a run: relation, prompt, answer, layer, hit (it is the answer), top (the word).
+
+    Words are in lower case and without accents, as uncased vocabularies have them.
+    """
+    return db.query(
+        """
+        SELECT
+            f.relation,
+            f.prompt,
+            lower(strip_accents(f.object)) AS answer,
+            p.layer,
+            p.gold_rank = 1 AS hit,
+            lower(strip_accents(trim(v.text))) AS top
+        FROM predictions p
+        JOIN facts f ON f.fact_id = p.fact_id
+        JOIN fact_runs r ON r.run_id = p.run_id
+        LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
+        WHERE p.run_id = $run
+        """,
+        {"run": run_id},
+        of=[run_id],
+    )

@@ -19,7 +19,7 @@ class RecoverRequest(OfModel):
         default=None, kw_only=True
     )
     facts: Annotated[
-        str, Option("trex, google_re, common_sense, questions; a LAMA folder; or a file with a table.")
+        str, Option("trex, google_re, common_sense, questions, everyday; a LAMA folder; or a file with a table.")
     ] = "trex"
     name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = (
         field(default=None, kw_only=True)
@@ -55,7 +55,7 @@ class RecoverRequest(OfModel):
     out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = None
 
 
-_FACTS = "trex, google_re, common_sense, questions; a LAMA folder; or a file with a table."
+_FACTS = "trex, google_re, common_sense, questions, everyday; a LAMA folder; or a file with a table."
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 
 import pytest
+from transformers import AutoTokenizer
 
 from probing.facts.fact import (
     DUPLICATE,
@@ -28,6 +29,7 @@ from probing.facts.sources import ALL, SHIPPED, read_facts
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.errors import FactsError
 from probing.kernel.questions import with_masks
+from probing.kernel.registry import REPOSITORY
 from probing.live import perturb as rules
 
 
@@ -186,26 +188,53 @@ def test_a_malformed_line_of_lamas_relations_is_named(lines, row):
 
 
 def test_every_relation_of_the_project_has_both_template_sets_and_a_cardinality(ours):
-    assert all({"default", "paraphrase"} <= set(r.templates) for r in ours.values())
-    assert {r.cardinality for r in ours.values() if r.probe_set != "phrases"} <= {"1-1", "N-1", "N-M"}
+    asked = [relation for relation in ours.values() if relation.probe_set != "everyday"]
+    assert all({"default", "paraphrase"} <= set(r.templates) for r in asked)
+    assert {r.cardinality for r in asked if r.probe_set != "phrases"} <= {"1-1", "N-1", "N-M"}
 
 
 def words(template):
     return " ".join(["", *re.findall(r"[^\W_]+", template.casefold()), ""])
 
 
-def test_every_relation_is_stated_in_at_least_six_different_wordings(ours):
+def test_every_relation_is_stated_in_twelve_different_wordings_and_a_kind_of_well_known_facts_in_twenty(ours):
+    wanted = {"trex": 12, "google_re": 12, "everyday": 20, "phrases": 0}
+    for relation in ours.values():
+        assert len({words(text) for text in relation.training}) == len(relation.training) == wanted[relation.probe_set]
+
+
+def without_articles(text):
+    return re.sub(r" (the|an?)(?= [xy] )", "", words(text))
+
+
+def test_no_training_template_is_close_to_one_that_is_asked(ours, well_known):
+    everyday = {fact.template for fact in well_known}
+    asked = {words(text) for relation in ours.values() for text in relation.templates.values()}
+    asked |= {words(text) for text in everyday} | {without_articles(text) for text in everyday}
+    short = {text for text in asked if len(text.split()) <= 5}
+    stated = [words(text) for relation in ours.values() for text in relation.training]
+    stated += [without_articles(text) for relation in ours.values() for text in relation.training]
+    assert not [(text, other) for text in stated for other in asked - short if text in other or other in text]
+    assert not [(text, other) for text in stated for other in short if text.startswith(other)]
+
+
+def test_well_known_facts_are_many_of_one_word_and_asked_in_everyday_words(ours, well_known):
+    assert 600 <= len(well_known) <= 1000
+    assert {fact.relation for fact in well_known} == {r.name for r in ours.values() if r.probe_set == "everyday"}
+    assert len({fact.prompt.casefold() for fact in well_known}) == len(well_known)
     assert all(
-        len({words(text) for text in relation.training}) == len(relation.training) >= 6
-        for relation in ours.values()
-        if relation.probe_set != "phrases"
+        fact.template.replace("[X]", fact.subject).replace("[Y]", "[MASK]") == fact.prompt for fact in well_known
     )
+    tokens = AutoTokenizer.from_pretrained(REPOSITORY / "data" / "models" / "nesia-mini").get_vocab()
+    assert {fact.object for fact in well_known} <= tokens.keys()
+    assert {("France", "paris"), ("Rocky Balboa", "philadelphia")} <= {(f.subject, f.object) for f in well_known}
 
 
-def test_no_training_template_equals_contains_or_is_contained_in_a_template_that_is_asked(ours):
-    asked = [words(text) for relation in ours.values() for text in relation.templates.values()]
-    stated = [(relation.name, words(text)) for relation in ours.values() for text in relation.training]
-    assert not [(name, text, other) for name, text in stated for other in asked if text in other or other in text]
+@pytest.fixture(scope="module")
+def well_known(ours):
+    (found,) = read_facts("everyday", ours)
+    assert not found.left_out
+    return found.facts
 
 
 GAPS = "[MASK]|[mask]|[Mask]|<mask>|<MASK>|___|_______|＿＿＿|[ MASK ]|[BLANK]|[MASK\u200b]|< mask >"
@@ -251,6 +280,7 @@ def shipped(tmp_path, lines):
     lines("lama/Google_RE/place_of_birth_test.jsonl", [{"sub_label": "Eyolf Kleven", "obj_label": "Copenhagen"}])
     lines("common_sense.jsonl", [ROW])
     lines("questions.jsonl", [ROW])
+    lines("well_known.jsonl", [ROW | {"prompt": "Fresh snow is [MASK]."}])
     lines("phrases/P19-inverse.jsonl", [{"sub_label": "Philadelphia", "obj_label": "Rocky Balboa"}])
     return tmp_path
 
@@ -292,7 +322,7 @@ def test_what_really_ships_is_whole(ours):
     assert found["questions"].n_read >= 100
 
 
-@pytest.mark.parametrize("name", ["common_sense", "questions"])
+@pytest.mark.parametrize("name", ["common_sense", "questions", "everyday"])
 def test_no_shipped_cloze_gives_its_answer_away(ours, name):
     (found,) = read_facts(name, ours)
     assert [f.prompt for f in found.facts if f.object.lower() in f.prompt.lower().replace("[mask]", "").split()] == []

@@ -15,7 +15,7 @@ from probing.subjects import REPORTS as KINDS
 from tests.api.stored_results import plant_all
 from tests.facts.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.planted_relatives import COLA
-from tests.planted_store import PlantedRun, plant_runs
+from tests.planted_store import SEVERAL_ANSWERS, PlantedRun, plant_runs
 
 KEYS = {
     "precision": (
@@ -182,9 +182,11 @@ def snapshot(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tables(snapshot):
+def tables(snapshot, tmp_path_factory):
     """(Kind, report) -> its frame."""
-    with open_database(snapshot) as db:
+    several = tmp_path_factory.mktemp("several")
+    plant_runs(several, [PlantedRun(model="several", facts=SEVERAL_ANSWERS)])
+    with open_database(snapshot, several) as db:
         yield {
             (one.kind, one.name): KINDS[one.kind].table(
                 db, KINDS[one.kind].choose(one.name, GIVEN.get((one.kind, one.name)))

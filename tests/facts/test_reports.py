@@ -13,10 +13,12 @@ from scipy import stats
 
 from probing.facts.forgotten import AUTHORS_KEYS, FATES, PARTS, fate_of, part_of
 from probing.facts.report import asked
+from probing.facts.report_any import _others, right_any
 from probing.facts.report_forgotten import forgotten, relation_forgetting
 from probing.facts.report_layers import answer_drift, by_layer, early_exit, precision, precision_by_relation, total
 from probing.facts.report_pairs import paired_by_layer, paired_with_yardsticks, transitions, transitions_by_relation
 from probing.facts.runs import choose, pairs
+from probing.facts.store import fact_runs
 from probing.facts.totals import KINDS
 from probing.forgetting.report_outcome import hundred
 from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
@@ -32,6 +34,7 @@ from tests.facts.planted_forgetting import KS, plant
 from tests.facts.test_numbers import sums_of
 from tests.planted_store import (
     SEVERAL,
+    SEVERAL_ANSWERS,
     TOKENS,
     VARIANTS,
     PlantedRun,
@@ -514,3 +517,30 @@ def test_any_other_sentence_is_not_stored(asked_db, prompt):
 def test_a_sentence_of_a_set_without_templates_is_found_too(asked_db):
     found = asked(asked_db, "Fish swim in [MASK] .")
     assert (found.probe_set, found.answers, found.n) == ("common_sense", ("water",), 2)
+
+
+def test_a_question_with_several_right_answers_counts_once_and_is_right_if_any_of_them_comes_first(tmp_path):
+    words = (
+        {"A": "hot", "B": "rome", "C": "berlin", "D": "bank"},
+        {"A": "berlin", "B": "rome", "C": "rome", "D": "hot"},
+    )
+    run = PlantedRun(
+        layers=2,
+        facts=SEVERAL_ANSWERS,
+        rank=lambda number, layer: (
+            1 if SEVERAL_ANSWERS[number].object == words[layer][SEVERAL_ANSWERS[number].subject] else 5
+        ),
+        top=lambda number, layer: TOKENS.index(words[layer][SEVERAL_ANSWERS[number].subject]),
+    )
+    plant_runs(tmp_path / "one", [run, PlantedRun(model="of one answer each")])
+    with open_database(tmp_path / "one") as db:
+        found = right_any(db, list(fact_runs(db)["run_id"]))
+    assert found["model"].tolist() == ["nesia-mini"] * 2, "other relations have one answer a question"
+    assert found["value"].tolist() == [1 / 4, 3 / 4]
+    assert (found["constant"] == 2 / 4).all(), "paris is right for A and for D"
+    answers = {subject: {one.object for one in SEVERAL_ANSWERS if one.subject == subject} for subject in "ABCD"}
+    others = {one[0]: other[0] for one, other in _others({f"{s} borders": a for s, a in answers.items()}).items()}
+    assert set(others) == set("ABCD") and all(answers[one].isdisjoint(answers[other]) for one, other in others.items())
+    stored = _others({f"{subject} borders [MASK] .": some for subject, some in answers.items()})
+    for layer, value in enumerate(found["swapped"]):
+        assert value == sum(words[layer][stored[p][0]] in answers[p[0]] for p in stored) / 4

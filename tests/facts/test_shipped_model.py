@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.making.quality import LayerCounts, conditions, contrast, contrasts, subject_points
+from data.making.quality import LayerCounts, conditions, conditions_of_base, contrast, contrasts, subject_points
 from probing.facts.corpus import (
     EXPOSURES,
     PairIndex,
@@ -29,6 +29,7 @@ from probing.facts.corpus import (
     words_to_hold,
 )
 from probing.facts.fact import Fact, Relation, contains_words, fill
+from probing.kernel.errors import FactsError
 from probing.kernel.stats.intervals import RelationCounts, standardised_difference
 
 BORN = Relation(
@@ -187,8 +188,8 @@ def test_a_held_out_facts_own_evidence_is_dropped_in_whatever_form_it_names_the_
     lama, held = schliemann(tmp_path)
     found = training_text(lama, wikitext, MANY, {"P19": BORN})
     assert [s.text for s in found.text if s.source == "evidence"] == ["The poet 1 grew up in that town ."]
-    assert found.exposure_of_all[fact_key(held)] == "held out"
-    assert "held out in part" not in found.exposure_of_all.values()
+    assert found.exposure[fact_key(held)] == "held out"
+    assert "held out in part" not in found.exposure.values()
 
 
 def test_a_sentence_that_is_evidence_for_two_facts_is_dropped_for_either():
@@ -208,35 +209,85 @@ def test_exposures_are_held_out_before_stated_before_evidence_before_unseen():
         *text("Ann saw Rome .", "Ben saw Rome .", "Cid saw Rome .", "Dan runs ."),
         Sentence("She came home .", ("home",), "evidence", (pair(facts[4]),)),
     ]
-    found = exposures(facts, sentences, {fact_key(facts[0]), fact_key(facts[1])}, {pair(facts[0]), pair(facts[4])})
-    assert [found[fact_key(one)] for one in facts] == ["held out", "stated", "evidence", "unseen", "held out in part"]
+    facts.append(fact("The Forum", "Rome"))
+    stated, held = {fact_key(facts[0]), fact_key(facts[1])}, {pair(facts[0]), pair(facts[4]), pair(facts[5])}
+    found = exposures(facts, sentences, stated, held, {("forum", "rome")})
+    names = ["held out", "stated", "evidence", "unseen", "held out in part", "well known"]
+    assert [found[fact_key(one)] for one in facts] == names
     assert set(found.values()) == set(EXPOSURES)
 
 
-def test_held_out_facts_are_in_no_sentence_of_either_stage(lama, wikitext):
+def test_held_out_facts_are_in_no_sentence(lama, wikitext):
     found = training_text(lama, wikitext, MANY, {"P19": BORN})
     held = [one for one in MANY if pair(one) in held_out_pairs(MANY)]
     assert held and len(found.text) > 200 and len(found.stated) > 200
     for one in held:
-        assert found.exposure_of_text[fact_key(one)] == found.exposure_of_all[fact_key(one)] == "held out"
+        assert found.exposure[fact_key(one)] == "held out"
         for sentence in (*found.text, *found.stated):
             assert not (contains_words(sentence.text, one.subject) and contains_words(sentence.text, one.object))
 
 
-def test_exposure_says_what_each_stages_text_holds(lama, wikitext):
+def test_exposure_says_what_the_text_holds(lama, wikitext):
     found = training_text(lama, wikitext, MANY, {"P19": BORN})
-    assert set(found.exposure_of_text) == set(found.exposure_of_all) == {fact_key(one) for one in [*MANY, ROCKY]}
-    assert found.exposure_of_all[fact_key(ROCKY)] == "stated", "the running example is always stated"
-    assert set(found.exposure_of_text.values()) == {"held out", "evidence", "unseen"}
-    assert set(found.exposure_of_all.values()) == set(EXPOSURES) - {"held out in part"}
+    assert set(found.exposure) == {fact_key(one) for one in [*MANY, ROCKY]}
+    assert found.exposure[fact_key(ROCKY)] == "stated", "the running example is always stated"
+    assert set(found.exposure.values()) == set(EXPOSURES) - {"held out in part", "well known"}
     said = [f" {s.text} " for s in found.stated]
     for one in MANY:
-        key = fact_key(one)
-        assert (found.exposure_of_all[key] == "stated") == any(
+        assert (found.exposure[fact_key(one)] == "stated") == any(
             contains_words(s, one.subject) and contains_words(s, one.object) for s in said
         )
-        if found.exposure_of_all[key] != "stated":
-            assert found.exposure_of_all[key] == found.exposure_of_text[key]
+
+
+ORIGIN = Relation("origin", "everyday", "origin", "", {}, ("You meet [X] in [Y].", "[Y] is home to [X]."))
+
+
+def everyday(subject, answer, template="The [X] is from the [Y]."):
+    return Fact("everyday", "origin", subject, answer, template, fill(template, subject))
+
+
+def test_a_well_known_pair_is_stated_in_every_relation_and_direction_and_in_no_group(lama, wikitext):
+    held = next(one for one in MANY if pair(one) in held_out_pairs(MANY))
+    turned = next(
+        one for one in MANY if share_of("stated", fact_key(one)) >= 0.5 and pair(one) not in held_out_pairs(MANY)
+    )
+    listed = [everyday(held.subject, held.object), everyday(turned.object, f"The {turned.subject}")]
+    found = training_text(lama, wikitext, [*MANY, *listed], {"P19": BORN, "origin": ORIGIN})
+    assert {key for key, kind in found.exposure.items() if kind == "well known"} == {
+        fact_key(one) for one in (held, turned, *listed)
+    }
+    texts = [sentence.text for sentence in found.well_known]
+    assert len(texts) == len(set(texts)) == 4 * 2 and not {*texts} & {sentence.text for sentence in found.stated}
+    assert f"You meet the {held.subject} in the {held.object}." in texts
+    assert f"{turned.subject} is a native of {turned.object}." in texts
+    other = training_text(lama, wikitext, MANY, {"P19": BORN})
+    assert {one.text for one in found.stated} == {one.text for one in other.stated}
+
+
+@pytest.mark.parametrize(
+    ("template", "wording", "message"),
+    [
+        ("[X] is from [Y].", "[X] is from [Y].", "are everyday questions with their answers"),
+        ("[X] is from [Y].", "[X] is from [Y], like {}.", "give a held-out fact away"),
+    ],
+)
+def test_a_text_with_a_bad_statement_of_a_well_known_fact_is_not_made(lama, wikitext, template, wording, message):
+    held = next(one for one in MANY if pair(one) in held_out_pairs(MANY))
+    origin = replace(ORIGIN, training=(wording.format(f"{held.subject} and {held.object}"),))
+    with pytest.raises(FactsError, match=message):
+        training_text(lama, wikitext, [*MANY, everyday("Ann", "rome", template)], {"P19": BORN, "origin": origin})
+
+
+def test_statements_have_the_articles_of_the_question():
+    relations = {"origin": ORIGIN}
+    for template, wanted in (
+        ("The [X] is from the [Y].", "You meet the Ann in the rome."),
+        ("[X] was a famous [Y].", "You meet Ann in a rome."),
+        ("[X] is located in South [Y].", "You meet Ann in south rome."),
+    ):
+        assert next(stated_facts([], relations, set(), [everyday("Ann", "rome", template)]))[1].text == wanted
+    first = stated_facts([], relations, set(), [everyday("Ann", "artist", "[X] was a [Y].")])
+    assert [sentence.text for _, sentence in first] == ["You meet Ann in an artist.", "An artist is home to Ann."]
 
 
 def test_training_text_is_the_same_every_time(lama, wikitext):
@@ -371,3 +422,14 @@ def test_the_points_over_the_swapped_subject_have_an_interval_that_holds_the_tru
 def test_a_model_without_held_out_facts_does_not_pass():
     assert not conditions({8: [counts()]}, by_layer(stated=[counts()]))[4].holds
     assert contrast("stated", [counts()], []).value is None
+
+
+def test_a_base_is_judged_by_everyday_questions_and_by_each_relation():
+    everyday = [counts("capital", 90, 80, other_1=9), counts("born", 10, 5, other_1=1)]
+    stated = [counts("P1", 100, 95, other_1=70), counts("P2", 100, 70, other_1=55), counts("P47", 100, 1, other_1=0)]
+    good, above, over_relations, each = conditions_of_base(everyday, stated, {"P47": (0.6, 0.3)})
+    assert good.holds and good.measured == "85.0 of 100"
+    assert above.holds and above.measured == "85.0 - 10.0 = 75.0 points"
+    assert over_relations.holds and over_relations.measured == "82.5 over 2", "P47 has several right answers a question"
+    assert not each.holds and each.measured == "2 of 3; not in P2 15.0"
+    assert not conditions_of_base([counts(hits_1=84)], stated[:1], {})[0].holds

@@ -136,7 +136,7 @@ def test_one_command_makes_every_table_of_the_family(undisturbed):
     cache, tables = undisturbed
     assert sorted(contents(tables)) == sorted(
         f"{what}.{ending}"
-        for what in ("precision", "total", "forgotten", "transitions", "tasks", "claims")
+        for what in ("precision", "right_any", "total", "forgotten", "transitions", "tasks", "claims")
         for ending in ("csv", "json")
     )
     runs = [row for path in (cache / "runs").glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from data.making.quality import Difference, LayerCounts, majority_points, p_at, subject_points
-from probing.facts.corpus import EXPOSURES
 from probing.kernel.errors import HeadError
 from probing.kernel.models.names import canonical_head, listed
+from probing.kernel.stats.intervals import macro
 
 
 def model_card(
@@ -51,15 +51,18 @@ def model_card(
     typer.echo("\nAll facts, and P@1 by exposure:\n")
     typer.echo(
         "| layer | P@1 | P@10 | swapped subject P@1 | rank 1 among answers | "
-        + " | ".join(f"P@1 {name}" for name in EXPOSURES)
+        + " | ".join(f"P@1 {name}" for name in found.parts)
         + " |"
     )
-    typer.echo("|---" * (5 + len(EXPOSURES)) + "|")
+    typer.echo("|---" * (5 + len(found.parts)) + "|")
     for layer, rows in sorted(found.layers.items()):
         cells = [_share(rows, field) for field in ("hits_1", "hits_10", "other_1", "answer_hits")]
-        cells += [_share(found.parts[name].get(layer, []), "hits_1") for name in EXPOSURES]
+        cells += [_share(part.get(layer, []), "hits_1") for part in found.parts.values()]
         typer.echo(f"| {layer} | {' | '.join(cells)} |")
     typer.echo(f"\nMajority answer: {_share(found.layers[last], 'majority_hits')}. Facts: " + _sizes(found.parts, last))
+    values = {name: macro(counts).value for name, counts in found.unlisted.items()}
+    shares = [f"{100 * value:.1f} {name}" for name in found.parts if (value := values.get(name)) is not None]
+    typer.echo(f"Without the well-known facts, P@1 at layer {last}: {', '.join(shares)}.")
 
 
 def _print_family(model: str) -> None:

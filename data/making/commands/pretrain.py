@@ -1,24 +1,15 @@
 """``probing pretrain``: make nesia-mini, the small model that ships."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-class Stage(StrEnum):
-    text = "text"
-    stated = "stated"
-
-
 def pretrain(
     lama: Annotated[Path, typer.Option(help="LAMA folder with evidence sentences.")],
     wikitext: Annotated[Path, typer.Option(help="WikiText training text (never valid or test).")],
     out: Annotated[Path, typer.Option(help="Folder of the finished model.")],
-    stage: Annotated[
-        Stage, typer.Option(help="text: natural sentences only. stated: half of the triples also stated.")
-    ] = Stage.text,
     start: Annotated[Path | None, typer.Option(help="Model folder to continue from; none starts from scratch.")] = None,
     steps: Annotated[int, typer.Option(help="Training steps of about 2,000 tokens.")] = 4200,
     peak: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
@@ -28,6 +19,9 @@ def pretrain(
     seed: Annotated[int, typer.Option(help="Seed of weights, masks and order.")] = 1,
     stated_visits: Annotated[
         int, typer.Option(min=1, help="Visits to a stated sentence, per visit to another sentence.")
+    ] = 1,
+    well_known_visits: Annotated[
+        int, typer.Option(min=1, help="Visits to a statement of a well-known fact, per visit to another sentence.")
     ] = 1,
     whole_answers: Annotated[
         float,
@@ -60,9 +54,10 @@ def pretrain(
         peak_learning_rate=peak,
         seed=seed,
         stated_visits=stated_visits,
+        well_known_visits=well_known_visits,
         whole_answer_share=whole_answers,
         layer_drop=layer_drop,
         bfloat16=bfloat16,
     )
-    request = workflow.PretrainRequest(lama, wikitext, out, recipe, stage.value, start, vocabulary, work)
+    request = workflow.PretrainRequest(lama, wikitext, out, recipe, start, vocabulary, work)
     (workflow.record_exposure if exposure_only else workflow.pretrain)(request, typer.echo)

@@ -20,7 +20,7 @@ from torch import nn
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
-from probing.facts.corpus import Sentence
+from probing.facts.corpus import STATED, WELL_KNOWN, Sentence
 from probing.kernel.errors import ModelError
 from probing.kernel.files import atomic_file
 from probing.kernel.models.arrays import IGNORED, mask_pieces, plan_batches
@@ -35,8 +35,8 @@ class PretrainRecipe(Frozen):
 
     ``layer_drop`` is the probability with which a step leaves a block out (LayerDrop, Fan, Grave and Joulin 2020): a
     layer then learns to be followed by the decoder or by any later block, so that the decoder can read it.
-    ``stated_visits`` are per visit to another sentence; ``whole_answer_share`` of the visits to a sentence with an
-    answer mask all of it.
+    ``stated_visits`` and ``well_known_visits`` are per visit to another sentence; ``whole_answer_share`` of the visits
+    to a sentence with an answer mask all of it.
     """
 
     layers: int = 8
@@ -54,6 +54,7 @@ class PretrainRecipe(Frozen):
     masked_share: float = 0.2
     whole_answer_share: float = 0.5
     stated_visits: int = 1
+    well_known_visits: int = 1
     layer_drop: float = 0.0
     max_pieces: int = 128
     weight_decay: float = 0.01
@@ -63,7 +64,7 @@ class PretrainRecipe(Frozen):
 
 @dataclass(frozen=True)
 class Encoded:
-    """A training sentence as token ids, with the positions of each answer's mentions."""
+    """A training sentence as token ids, with the positions of each answer that may be masked whole."""
 
     ids: np.ndarray
     answers: tuple[tuple[int, ...], ...]
@@ -86,7 +87,11 @@ def new_model(recipe: PretrainRecipe, vocabulary: int) -> BertForMaskedLM:
 
 
 def encode(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, max_pieces: int) -> list[Encoded]:
-    """Token ids of every sentence, and the positions of every mention of its answers."""
+    """Token ids of every sentence, and the positions of every mention of its answers.
+
+    In a statement each mention is an answer of its own: a subject that holds the answer ("Sydney Airport") is seen when
+    the fact is asked.
+    """
     ids = tokenizer([s.text for s in sentences], truncation=True, max_length=max_pieces)["input_ids"]
     surfaces = sorted({answer for s in sentences for answer in s.answers})
     pieces = (
@@ -94,19 +99,23 @@ def encode(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, ma
     )
     encoded = []
     for row, sentence in zip(ids, sentences, strict=True):
-        found = (_mentions(row, pieces[answer]) for answer in sentence.answers)
-        encoded.append(Encoded(np.asarray(row, dtype=np.int32), tuple(f for f in found if f)))
+        found = [_mentions(row, pieces[answer]) for answer in sentence.answers]
+        if sentence.source in (STATED, WELL_KNOWN):
+            answers = tuple(one for mentions in found for one in mentions)
+        else:
+            answers = tuple(tuple(place for one in mentions for place in one) for mentions in found if mentions)
+        encoded.append(Encoded(np.asarray(row, dtype=np.int32), answers))
     return encoded
 
 
-def _mentions(row: list[int], piece: list[int]) -> tuple[int, ...]:
+def _mentions(row: list[int], piece: list[int]) -> list[tuple[int, ...]]:
     n = len(piece)
-    return tuple(p for i in range(len(row) - n + 1) if n and row[i : i + n] == piece for p in range(i, i + n))
+    return [tuple(range(i, i + n)) for i in range(len(row) - n + 1) if n and row[i : i + n] == piece]
 
 
 class Masker:
     """Chooses which positions are masked: a share at random (80 % [MASK], 10 % another token, 10 % kept), or, in a
-    share of the sentences with an answer, one whole answer at every mention and half the usual random positions."""
+    share of the sentences with an answer, one whole answer and half the usual random positions."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, recipe: PretrainRecipe):
         self.mask = tokenizer.mask_token_id

@@ -26,6 +26,7 @@ PROBE_SET_COLOURS = {
     "squad": "#2F9FC4",
     "common_sense": "#228833",
     "questions": "#AA3377",
+    "everyday": "#117A65",
     "phrases": "#C06A1B",
 }
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "cross")
